@@ -1,0 +1,24 @@
+"""Where to compute, and random numbers that are the same wherever that is."""
+
+import torch
+from torch import Tensor
+
+
+def best_device() -> torch.device:
+    """The first GPU if there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def generator(seed: int) -> torch.Generator:
+    """A CPU generator with this seed. Draw from it in float64 and move the result: GPUs have other random streams."""
+    return torch.Generator("cpu").manual_seed(seed)
+
+
+def signs(*shape: int, generator: torch.Generator) -> Tensor:
+    """Independent fair signs -1.0 and +1.0, float64 on the CPU."""
+    return torch.randint(0, 2, shape, generator=generator).to(torch.float64) * 2 - 1
+
+
+def normal(*shape: int, generator: torch.Generator) -> Tensor:
+    """Independent standard normal numbers, float64 on the CPU."""
+    return torch.randn(shape, generator=generator, dtype=torch.float64)

@@ -1,0 +1,72 @@
+"""Figures that read well on light and dark pages, and the small tables that carry their numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+from cycler import cycler
+from tabulate import tabulate
+
+GREY = "#808080"
+#: Okabe and Ito's colours without black and yellow: told apart by colour-blind readers, on white and on black.
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+
+
+def use_style() -> None:
+    """Set matplotlib's defaults for the book: transparent ground, mid-grey axes, the book's colours."""
+    plt.rcParams.update(
+        {
+            "figure.facecolor": "none",
+            "axes.facecolor": "none",
+            "savefig.facecolor": "none",
+            "legend.framealpha": 0,
+            "figure.dpi": 144,
+            "figure.figsize": (6.4, 3.4),
+            "figure.constrained_layout.use": True,
+            "axes.prop_cycle": cycler(color=COLORS),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": "medium",
+            "lines.linewidth": 1.6,
+        }
+        | {key: GREY for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor")}
+        | {key: GREY for key in ("xtick.color", "ytick.color", "legend.labelcolor", "grid.color")}
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table that a notebook shows as HTML and stores as text, so that nbval compares its numbers."""
+
+    rows: list[list[str]]
+    headers: list[str]
+
+    def __repr__(self) -> str:
+        return tabulate(self.rows, self.headers, disable_numparse=True)
+
+    def _repr_html_(self) -> str:
+        return tabulate(self.rows, self.headers, tablefmt="html", disable_numparse=True)
+
+
+def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -> Table:
+    """Table from named columns of equal length.
+
+    Args:
+        columns: header -> values. Text and integers are kept as they are, other numbers are rounded.
+        formats: format of the numbers, one for all or by header. Round well inside the uncertainty: the cell is compared
+            exactly on other machines.
+
+    Raises:
+        ValueError: the columns differ in length.
+    """
+    lengths = {header: len(values) for header, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"columns differ in length: {lengths}")
+
+    def cell(header, value):
+        if isinstance(value, (str, bool)) or isinstance(value, int):
+            return str(value)
+        return format(float(value), formats if isinstance(formats, str) else formats.get(header, ".3g"))
+
+    rows = [[cell(header, value) for header, value in zip(columns, row)] for row in zip(*columns.values())]
+    return Table(rows, list(columns))
