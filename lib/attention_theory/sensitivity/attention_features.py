@@ -1,0 +1,172 @@
+"""Random attention features and their one-token update (bombari2024, Sections 3 and 5)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.attention import attention, attention_weights
+from attention_theory.device import generator, normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_on_sphere, check_token
+
+WEIGHTS = ("softmax", "relu")
+
+
+@dataclass(frozen=True)
+class RandomAttentionFeatures:
+    """phi(X) = weights(X W X^T / sqrt d) X, with random W: RAF for softmax weights, ReLU-RAF for relu weights.
+
+    A row of ReLU scores without a positive entry attends to nothing: its features are zero.
+
+    bombari2024, (3.3); ReLU-RAF: caption of Figure 3.
+    """
+
+    W: Float[Tensor, "d d"]
+    weights: str = "softmax"
+
+    @classmethod
+    def sample(cls, d: int, seed: int, weights: str = "softmax") -> "RandomAttentionFeatures":
+        """Draw W with independent entries N(0, 1/d).
+
+        Args:
+            d: token dimension.
+            seed: of the CPU generator.
+            weights: ``softmax``, or ``relu`` for ReLU-RAF.
+
+        Raises:
+            ValueError: d < 1, or unknown weights.
+        """
+        if d < 1:
+            raise ValueError(f"the token dimension d must be at least 1, got {d}")
+        if weights not in WEIGHTS:
+            raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
+        return cls(normal(d, d, generator=generator(seed)) / math.sqrt(d), weights)
+
+    def to(self, *where) -> "RandomAttentionFeatures":
+        """The same map on another device or in another precision."""
+        return type(self)(self.W.to(*where), self.weights)
+
+    def scores(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n n"]:
+        """S(X) = X W X^T / sqrt d: row j holds the scores of token j on all tokens."""
+        return X @ self.W @ X.mT / math.sqrt(X.shape[-1])
+
+    def attention(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
+        """The attention pattern: row j says how token j divides its attention."""
+        return attention_weights(self.scores(X), self.weights)
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """The literal map.
+
+        Raises:
+            ValueError: X is not a finite matrix with d columns.
+        """
+        check_context(X, d=len(self.W))
+        return attention(self.scores(X), X, self.weights)
+
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenAttention":
+        """The map as a function of one token, with everything that the token does not touch computed once.
+
+        Raises:
+            ValueError: X is not a finite matrix of tokens of norm sqrt(d), or has no such token.
+        """
+        check_context(X, d=len(self.W))
+        check_on_sphere(X)
+        check_token(token, len(X))
+        return OneTokenAttention(self, X, token)
+
+    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
+        """phi of X with row ``token`` moved by each delta, by the one-token update.
+
+        Args:
+            X: context (n, d), tokens of norm sqrt(d).
+            token: the row that moves.
+            deltas: moves (batch, d), each of length at most sqrt(d).
+
+        Raises:
+            ValueError: as in :meth:`one_token`; a move is too long or not finite.
+        """
+        moved = self.one_token(X, token)
+        check_deltas(deltas, X.shape[1])
+        return moved.features(deltas)
+
+
+class OneTokenAttention:
+    """Attention features as a function of the move of one token, in O(nd + d^2) operations a move.
+
+    Moving token i changes row i and column i of the scores only. With M_j the attention average of row j without
+    token i, and p_j the weight of token i in row j, phi_j = (1 - p_j) M_j + p_j x' for j != i. For softmax
+    p_j = sigmoid(K_j x' - log Z_j), where K = X W / sqrt d and Z_j is the normaliser without token i.
+    """
+
+    def __init__(self, raf: RandomAttentionFeatures, X: Float[Tensor, "n d"], token: int):
+        self.raf, self.token = raf, token
+        self.x = X[token]
+        self.others = torch.cat([X[:token], X[token + 1 :]])
+        self.K = self.others @ raf.W / math.sqrt(X.shape[1])
+        scores = self.K @ self.others.T
+        self.M = attention(scores, self.others, raf.weights)
+        if raf.weights == "softmax":
+            self.log_Z = torch.logsumexp(scores, dim=1)
+        else:
+            self.Z = torch.relu(scores).sum(dim=1)
+        # what change() needs of the unmoved context
+        self._weight = self.weight(self.x[None])[0]
+        self._own = self.own_row(self.x[None])[0]
+        self._M_square = self.M.square().sum(dim=1)
+        self._M_x = self.M @ self.x
+        self._distance = self._M_square - 2 * self._M_x + self.x.square().sum()
+        others_square = (self.M + self._weight[:, None] * (self.x - self.M)).square().sum()
+        self.norm = torch.sqrt(others_square + self._own.square().sum())
+
+    def weight(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch others"]:
+        """The weight of the moved token in the rows of the others."""
+        scores = moved @ self.K.T
+        if self.raf.weights == "softmax":
+            return torch.sigmoid(scores - self.log_Z)
+        positive = torch.relu(scores)
+        total = positive + self.Z
+        return positive / torch.where(total == 0, 1, total)
+
+    def own_row(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
+        """The features of the moved token itself."""
+        query = moved @ self.raf.W / math.sqrt(len(self.x))
+        scores = torch.cat([query @ self.others.T, (query * moved).sum(dim=1, keepdim=True)], dim=1)
+        weights = attention_weights(scores, self.raf.weights)
+        return weights[:, :-1] @ self.others + weights[:, -1:] * moved
+
+    def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
+        """phi of the context with the token moved by each delta."""
+        moved = self.x + deltas
+        p = self.weight(moved)[:, :, None]
+        rows = (1 - p) * self.M + p * moved[:, None]
+        return torch.cat([rows[:, : self.token], self.own_row(moved)[:, None], rows[:, self.token :]], dim=1)
+
+    def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
+        """|phi(X^i(delta)) - phi(X)|^2, expanded so that no (n, d) array per move is formed.
+
+        Row j != i changes by p_j (x' - M_j) - a_j (x - M_j), with a_j the weight before the move.
+        """
+        moved = self.x + deltas
+        p, a = self.weight(moved), self._weight
+        M_moved = moved @ self.M.T
+        square = moved.square().sum(dim=1, keepdim=True) - 2 * M_moved + self._M_square
+        cross = (moved @ self.x)[:, None] - M_moved - self._M_x + self._M_square
+        rows = p.square() * square - 2 * p * a * cross + a.square() * self._distance
+        own = (self.own_row(moved) - self._own).square().sum(dim=1)
+        return (rows.sum(dim=1) + own).clamp(min=0)
+
+    def starts(self) -> Float[Tensor, "starts d"]:
+        """Constructive moves to start an ascent from: :meth:`even_move`, and its opposite."""
+        move = self.even_move()
+        return torch.stack([move, -move])
+
+    def even_move(self) -> Float[Tensor, "d"]:
+        """The move of length sqrt(d) that raises the scores on the token by the same amount in all other rows.
+
+        delta is proportional to K^T (K K^T)^(-1) 1, the shortest solution of K delta = 1 (by the pseudo-inverse, so
+        that more tokens than dimensions are served in the sense of least squares).
+        """
+        delta = torch.linalg.lstsq(self.K, torch.ones_like(self.K[:, :1]), driver="gelsd").solution[:, 0]
+        return delta * (math.sqrt(len(self.x)) / torch.linalg.vector_norm(delta))

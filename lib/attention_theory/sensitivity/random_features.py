@@ -1,0 +1,162 @@
+"""Random features, shallow and deep, and their dependence on one token (bombari2024, Section 4)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import generator, normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_on_sphere, check_token
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}
+
+
+def activation_named(name: str) -> Callable[[Tensor], Tensor]:
+    """A Lipschitz activation with constant 1.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    if name not in ACTIVATIONS:
+        raise ValueError(f"activation {name!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}")
+
+
+@dataclass(frozen=True)
+class RandomFeatures:
+    """phi(X) = activation(V flat X), V with independent entries N(0, 1/(nd)).
+
+    bombari2024, (3.1).
+    """
+
+    V: Float[Tensor, "k D"]
+    n: int
+    activation: str = "relu"
+
+    @classmethod
+    def sample(cls, n: int, d: int, k: int, seed: int, activation: str = "relu") -> "RandomFeatures":
+        """Draw V of size k x nd.
+
+        Args:
+            n: number of tokens.
+            d: token dimension.
+            k: number of features.
+            seed: of the CPU generator.
+            activation: one of ``relu``, ``tanh``, ``identity``.
+
+        Raises:
+            ValueError: a size below 1, or an unknown activation.
+        """
+        _check_sizes(n=n, d=d, k=k)
+        activation_named(activation)
+        return cls(normal(k, n * d, generator=generator(seed)) / math.sqrt(n * d), n, activation)
+
+    @property
+    def d(self) -> int:
+        return self.V.shape[1] // self.n
+
+    def block(self, token: int) -> Float[Tensor, "k d"]:
+        """V_i: the columns of V that meet the token."""
+        return self.V[:, token * self.d : (token + 1) * self.d]
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
+        """The literal map.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix.
+        """
+        check_context(X, self.n, self.d)
+        return activation_named(self.activation)(self.V @ X.reshape(-1))
+
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenFeatures":
+        """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i meets the move.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+        """
+        check_context(X, self.n, self.d)
+        check_on_sphere(X)
+        check_token(token, self.n)
+        block = self.block(token)
+        return OneTokenFeatures(self.V @ X.reshape(-1) - block @ X[token], block, X[token], self.activation)
+
+    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of X with row ``token`` moved by each delta, through the block V_i alone.
+
+        Args:
+            X: context (n, d), tokens of norm sqrt(d).
+            token: the row that moves.
+            deltas: moves (batch, d), each of length at most sqrt(d).
+
+        Raises:
+            ValueError: as in :meth:`one_token`; a move is too long or not finite.
+        """
+        moved = self.one_token(X, token)
+        check_deltas(deltas, self.d)
+        return moved.features(deltas)
+
+
+class OneTokenFeatures:
+    """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta))."""
+
+    def __init__(self, rest: Float[Tensor, "k"], block: Float[Tensor, "k d"], x: Float[Tensor, "d"], activation: str):
+        self.rest, self.block, self.x = rest, block, x
+        self.activation = activation_named(activation)
+        self.unmoved = self.features(torch.zeros_like(x)[None])[0]
+        self.norm = torch.linalg.vector_norm(self.unmoved)
+
+    def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of the context with the token moved by each delta."""
+        return self.activation(self.rest + (self.x + deltas) @ self.block.T)
+
+    def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
+        """|phi(X^i(delta)) - phi(X)|^2."""
+        return (self.features(deltas) - self.unmoved).square().sum(dim=1)
+
+    def starts(self) -> Float[Tensor, "starts d"]:
+        """Constructive moves to start an ascent from: along the token and against it."""
+        return torch.stack([self.x, -self.x])
+
+
+def one_token_in_law(contexts: Float[Tensor, "N n d"], token: int, k: int, seed: int, activation: str = "relu") -> list[OneTokenFeatures]:
+    """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N + d) numbers.
+
+    V_i (k x d) is drawn. What the other tokens add to the pre-activations is, row by row, Gaussian and independent of
+    V_i, with the Gram matrix of the contexts without token i, over nd, as covariance. For one context that is
+    N(0, (n-1)/n) (Assumption 1).
+
+    Args:
+        contexts: (N, n, d), tokens of norm sqrt(d).
+        token: the row that moves, the same in all contexts.
+        k: number of features.
+        seed: of the CPU generator.
+        activation: one of ``relu``, ``tanh``, ``identity``.
+
+    Raises:
+        ValueError: k < 1, unknown activation, tokens off the sphere or not finite, no such token.
+    """
+    N, n, d = contexts.shape
+    _check_sizes(k=k)
+    activation_named(activation)
+    for X in contexts:
+        check_context(X)
+        check_on_sphere(X)
+    check_token(token, n)
+    others = torch.cat([contexts[:, :token], contexts[:, token + 1 :]], dim=1).reshape(N, -1)
+    gram = others @ others.T / (n * d)
+    # a symmetric root: it also serves contexts that repeat, where Cholesky's factor does not exist
+    values, vectors = torch.linalg.eigh(gram)
+    root = vectors * values.clamp(min=0).sqrt() @ vectors.T
+    draw = generator(seed)
+    block = (normal(k, d, generator=draw) / math.sqrt(n * d)).to(contexts)
+    rest = normal(k, N, generator=draw).to(contexts) @ root
+    return [OneTokenFeatures(rest[:, a], block, contexts[a, token], activation) for a in range(N)]
