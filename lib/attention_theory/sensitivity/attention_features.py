@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import attention, attention_weights
-from attention_theory.device import generator, normal
-from attention_theory.sensitivity.context import check_context, check_deltas, check_token
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 
 WEIGHTS = ("softmax", "relu")
@@ -43,7 +43,7 @@ class RandomAttentionFeatures:
             raise ValueError(f"the token dimension d must be at least 1, got {d}")
         if weights not in WEIGHTS:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
-        return cls(normal(d, d, generator=generator(seed)) / math.sqrt(d), weights)
+        return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
     def to(self, *where) -> "RandomAttentionFeatures":
         """The same map on another device or in another precision."""

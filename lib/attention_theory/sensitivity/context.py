@@ -6,6 +6,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_theory.device import generator
+
+
+def weights_generator(seed: int) -> torch.Generator:
+    """Generator of random weights: another stream than that of tokens drawn with the same seed."""
+    return generator(2**31 + seed)
+
+
+def starts_generator(seed: int) -> torch.Generator:
+    """Generator of the random starts of an ascent: another stream than those of tokens and weights."""
+    return generator(2**30 + seed)
+
 
 def check_context(X: Float[Tensor, "n d"], n: int | None = None, d: int | None = None) -> None:
     """A token matrix of the size that a feature map takes, with finite entries.

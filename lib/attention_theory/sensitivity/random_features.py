@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import generator, normal
-from attention_theory.sensitivity.context import check_context, check_deltas, check_token
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere
 
@@ -60,7 +60,7 @@ class RandomFeatures:
         """
         _check_sizes(n=n, d=d, k=k)
         activation_named(activation)
-        return cls(normal(k, n * d, generator=generator(seed)) / math.sqrt(n * d), n, activation)
+        return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
     @property
     def d(self) -> int:
@@ -158,7 +158,7 @@ def one_token_in_law(contexts: Float[Tensor, "N n d"], token: int, k: int, seed:
     # a symmetric root: it also serves contexts that repeat, where Cholesky's factor does not exist
     values, vectors = torch.linalg.eigh(gram)
     root = vectors * values.clamp(min=0).sqrt() @ vectors.T
-    draw = generator(seed)
+    draw = weights_generator(seed)
     block = (normal(k, d, generator=draw) / math.sqrt(n * d)).to(contexts)
     rest = normal(k, N, generator=draw).to(contexts) @ root
     return [OneTokenFeatures(rest[:, a], block, contexts[a, token], activation) for a in range(N)]
@@ -208,7 +208,7 @@ class DeepRandomFeatures:
             ValueError: a size below 1, or an activation without beta.
         """
         _check_sizes(n=n, d=d, k=k, depth=depth)
-        beta, draw = he_variance(activation), generator(seed)
+        beta, draw = he_variance(activation), weights_generator(seed)
         widths = [n * d] + [k] * (depth - 1)
         return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
 
@@ -286,6 +286,6 @@ def deep_one_token_in_law(X: Float[Tensor, "n d"], token: int, k: int, depth: in
     beta = he_variance("relu")
     shallow = one_token_in_law(X[None], token, k, seed)[0]
     first = OneTokenFeatures(math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu")
-    draw = generator(seed + 1)
+    draw = weights_generator(seed + 2**20)
     matrices = [DeferredGaussian(k, k, math.sqrt(beta / k), draw) for _ in range(depth - 1)]
     return OneTokenDeep(first, [lambda h, A=A: Apply.apply(h, A) for A in matrices])

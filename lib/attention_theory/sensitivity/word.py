@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import generator, normal
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import starts_generator
 
 
 class OneToken(Protocol):
@@ -65,7 +66,7 @@ def climb(moved: OneToken, starts: int = 6, steps: int = 100, seed: int = 0) -> 
         raise ValueError("the features vanish at X, so their relative change is not defined")
     d = len(moved.x)
     radius = math.sqrt(d)
-    random = normal(starts, d, generator=generator(seed)).to(moved.x)
+    random = normal(starts, d, generator=starts_generator(seed)).to(moved.x)
     delta = torch.cat([moved.starts(), random])[:starts]
     delta = delta * (radius / torch.linalg.vector_norm(delta, dim=1, keepdim=True))
     length = torch.full_like(delta[:, :1], radius)
