@@ -45,7 +45,7 @@ def drf_point(n: int, d: int, depth: int, trial: int) -> dict:
     return {"n": n, "d": d, "depth": depth, "trial": trial, "S": climb(moved, starts=1, steps=20).value}
 
 
-def raf_point(kind: str, weights: str, n: int, d: int, trial: int, starts: int = 5, steps: int = 50) -> dict:
+def raf_point(kind: str, weights: str, n: int, d: int, trial: int, starts: int = 6, steps: int = 50) -> dict:
     """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
     moved = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
