@@ -127,6 +127,10 @@ class OneTokenFeatures:
         """phi of the context with the token moved by each delta."""
         return self.activation(self.rest + (self.x + deltas) @ self.block.T)
 
+    def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m k"]) -> Float[Tensor, "batch m"]:
+        """Inner products of phi(X^i(delta)) with each direction."""
+        return self.features(deltas) @ directions.T
+
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
         """|phi(X^i(delta)) - phi(X)|^2."""
         return (self.features(deltas) - self.unmoved).square().sum(dim=1)
