@@ -8,8 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import attention, attention_weights
-from attention_theory.device import generator, normal
-from attention_theory.sensitivity.context import check_context, check_deltas, check_on_sphere, check_token
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
+from attention_theory.tokens import require_on_sphere
 
 WEIGHTS = ("softmax", "relu")
 
@@ -42,7 +43,7 @@ class RandomAttentionFeatures:
             raise ValueError(f"the token dimension d must be at least 1, got {d}")
         if weights not in WEIGHTS:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
-        return cls(normal(d, d, generator=generator(seed)) / math.sqrt(d), weights)
+        return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
     def to(self, *where) -> "RandomAttentionFeatures":
         """The same map on another device or in another precision."""
@@ -72,7 +73,7 @@ class RandomAttentionFeatures:
             ValueError: X is not a finite matrix of tokens of norm sqrt(d), or has no such token.
         """
         check_context(X, d=len(self.W))
-        check_on_sphere(X)
+        require_on_sphere(X)
         check_token(token, len(X))
         return OneTokenAttention(self, X, token)
 
@@ -112,17 +113,20 @@ class OneTokenAttention:
         else:
             self.Z = torch.relu(scores).sum(dim=1)
         # what change() needs of the unmoved context
-        self._weight = self.weight(self.x[None])[0]
-        self._own = self.own_row(self.x[None])[0]
+        self.unmoved_weight = self.weight(self.x[None])[0]
+        self.unmoved_own = self.own_row(self.x[None])[0]
         self._M_square = self.M.square().sum(dim=1)
         self._M_x = self.M @ self.x
         self._distance = self._M_square - 2 * self._M_x + self.x.square().sum()
-        others_square = (self.M + self._weight[:, None] * (self.x - self.M)).square().sum()
-        self.norm = torch.sqrt(others_square + self._own.square().sum())
+        others_square = (self.M + self.unmoved_weight[:, None] * (self.x - self.M)).square().sum()
+        self.norm = torch.sqrt(others_square + self.unmoved_own.square().sum())
 
     def weight(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch others"]:
         """The weight of the moved token in the rows of the others."""
-        scores = moved @ self.K.T
+        return self.weight_at(moved @ self.K.T)
+
+    def weight_at(self, scores: Float[Tensor, "batch others"]) -> Float[Tensor, "batch others"]:
+        """The weight of a token on which the other rows have these scores."""
         if self.raf.weights == "softmax":
             return torch.sigmoid(scores - self.log_Z)
         positive = torch.relu(scores)
@@ -158,18 +162,17 @@ class OneTokenAttention:
         Row j != i changes by p_j (x' - M_j) - a_j (x - M_j), with a_j the weight before the move.
         """
         moved = self.x + deltas
-        p, a = self.weight(moved), self._weight
+        p, a = self.weight(moved), self.unmoved_weight
         M_moved = moved @ self.M.T
         square = moved.square().sum(dim=1, keepdim=True) - 2 * M_moved + self._M_square
         cross = (moved @ self.x)[:, None] - M_moved - self._M_x + self._M_square
         rows = p.square() * square - 2 * p * a * cross + a.square() * self._distance
-        own = (self.own_row(moved) - self._own).square().sum(dim=1)
+        own = (self.own_row(moved) - self.unmoved_own).square().sum(dim=1)
         return (rows.sum(dim=1) + own).clamp(min=0)
 
     def starts(self) -> Float[Tensor, "starts d"]:
-        """Constructive moves to start an ascent from: :meth:`even_move`, and its opposite."""
-        move = self.even_move()
-        return torch.stack([move, -move])
+        """Constructive moves to start an ascent from: :meth:`even_move`."""
+        return self.even_move()[None] if len(self.K) else self.x[None]
 
     def even_move(self) -> Float[Tensor, "d"]:
         """The move of length sqrt(d) that raises the scores on the token by the same amount in all other rows.

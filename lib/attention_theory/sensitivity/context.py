@@ -1,4 +1,4 @@
-"""Contexts: token matrices on the sphere, and what may be moved in them (bombari2024, Section 3)."""
+"""Contexts and what may be moved in them: checks at the boundary (bombari2024, Section 3)."""
 
 import math
 
@@ -6,22 +6,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_theory.device import generator
 
-def to_sphere(X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n d"]:
-    """Tokens scaled to norm sqrt(d), as Assumption 1 wants them.
 
-    Args:
-        X: token matrices (..., n, d).
+def weights_generator(seed: int) -> torch.Generator:
+    """Generator of random weights: another stream than that of tokens drawn with the same seed."""
+    return generator(2**31 + seed)
 
-    Raises:
-        ValueError: a token is zero or not finite, so that it has no direction.
 
-    bombari2024, Assumption 1.
-    """
-    norms = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
-    if not bool((torch.isfinite(norms) & (norms > 0)).all()):
-        raise ValueError("a token is zero or not finite: it has no direction to scale")
-    return X * (math.sqrt(X.shape[-1]) / norms)
+def starts_generator(seed: int) -> torch.Generator:
+    """Generator of the random starts of an ascent: another stream than those of tokens and weights."""
+    return generator(2**30 + seed)
 
 
 def check_context(X: Float[Tensor, "n d"], n: int | None = None, d: int | None = None) -> None:
@@ -35,22 +30,6 @@ def check_context(X: Float[Tensor, "n d"], n: int | None = None, d: int | None =
         raise ValueError(f"a context is a matrix of tokens {wanted}, got shape {tuple(X.shape)}")
     if not bool(torch.isfinite(X).all()):
         raise ValueError("the context has entries that are not finite")
-
-
-def check_on_sphere(X: Float[Tensor, "n d"]) -> None:
-    """Assumption 1: every token has norm sqrt(d).
-
-    Raises:
-        ValueError: a token is off the sphere by more than one part in a million.
-    """
-    radius = math.sqrt(X.shape[1])
-    norms = torch.linalg.vector_norm(X.detach(), dim=1)
-    worst = int((norms - radius).abs().argmax())
-    if abs(float(norms[worst]) - radius) > 1e-6 * radius:
-        raise ValueError(
-            f"token {worst} has norm {float(norms[worst]):.6g}, and Assumption 1 wants sqrt(d) = {radius:.6g}; "
-            "use sensitivity.to_sphere(X)"
-        )
 
 
 def check_token(token: int, n: int) -> None:

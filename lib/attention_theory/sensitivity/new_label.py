@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import generator, normal
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import starts_generator
 
 LOSSES = ("alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again")
 
@@ -134,7 +135,7 @@ def retrained_error(
 def feature_alignment(
     Phi: Float[Tensor, "N p"], phi: Float[Tensor, "p"], moved: Float[Tensor, "batch p"]
 ) -> Float[Tensor, "batch"]:
-    """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r what is left of phi(X) off the span of the training features.
+    """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r the part of phi(X) off the span of the training features.
 
     With ``Phi`` of no rows it is the alignment of fine-tuning, phi(X^i(delta))·phi(X) / |phi(X)|^2.
 
@@ -304,7 +305,7 @@ def best_moves(
         return torch.stack(columns).gather(0, chosen[None])[0] + penalty * found["shift"].square()
 
     d = len(one.x)
-    first = torch.cat([one.starts(), normal(starts, d, generator=generator(seed)).to(one.x)])[:starts]
+    first = torch.cat([one.starts(), normal(starts, d, generator=starts_generator(seed)).to(one.x)])[:starts]
     first = first * (d**0.5 / first.norm(dim=1, keepdim=True))
     delta, value = descend(objective, first.repeat(len(losses), 1), steps)
     best = value.unflatten(0, (-1, starts)).argmin(dim=1)
@@ -316,9 +317,9 @@ def descend(
 ) -> tuple[Float[Tensor, "starts d"], Float[Tensor, "starts"]]:
     """Projected gradient descent over |delta| <= sqrt(d): the best moves on the way and their objective.
 
-    The penalties make narrow valleys, where plain gradient steps crawl. So there is momentum, with steps of a length that
-    falls from sqrt(d)/10 to 0 (Adam, with one second moment for a move instead of one for a coordinate, which keeps it
-    independent of the basis).
+    The penalties make narrow valleys, where plain gradient steps crawl. So there is momentum, with steps of a length
+    that falls from sqrt(d)/10 to 0 (Adam, with one second moment for a move instead of one for a coordinate, which
+    keeps it independent of the basis).
 
     Args:
         objective: moves (starts, d) -> (starts,), each entry a function of its own move.

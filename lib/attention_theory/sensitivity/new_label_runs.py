@@ -1,18 +1,21 @@
 """The full grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens.
 
-``python -m attention_theory.sensitivity.new_label_runs --out new-label.csv`` takes about an hour and 5 GB on two
-cores. Each run draws contexts, labels (fair signs) and a map, trains, and looks for the worst moves of the first token.
+    python -m attention_theory.sensitivity.new_label_runs --out book/data/bombari2024-figures-4-7.json
+
+About an hour and 4 GB on one core; ``--kinds bert`` is the paper's own data (transformers, datasets and the network).
+Each run draws contexts, labels (fair signs) and a map, trains, and looks for the worst moves of the first token.
 The errors are evaluated from the parameters theta_f and theta_r on the literal features of the moved context, apart
 from the search. Runs with different N share their draw: the first N contexts train, the last one is X.
 """
 
 import argparse
-import csv
+import json
 import platform
 import sys
-from datetime import UTC, datetime
+from datetime import date
 from pathlib import Path
 
+import numpy
 import torch
 from torch import Tensor
 
@@ -36,6 +39,8 @@ GRID = (
     ("RAF", 120, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
     ("ReLU-RAF", 120, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
 )
+#: Starts and steps of the search: features that do not attend answer almost linearly to a move.
+SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} for map in ("RAF", "ReLU-RAF")}
 
 
 def run(
@@ -61,7 +66,7 @@ def run(
     most = max(losses)
     contexts = tokens.contexts(kind, most + 1, n, d, seed=trial)
     labels = signs(most + 1, generator=generator(10_000 + trial))
-    sensitivity = ""
+    sensitivity = None
     if map == "RF":
         ones = one_token_in_law(contexts, 0, k or n * d, seed=trial)
         one = ones[-1]
@@ -104,48 +109,32 @@ def run(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Record the grid of Figures 4 to 7 of bombari2024.")
-    parser.add_argument("--out", type=Path, required=True, help="CSV file to write")
-    parser.add_argument("--kinds", nargs="+", default=list(tokens.KINDS), help="token kinds; bert is the paper's data")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to write, complete after every trial")
+    parser.add_argument("--kinds", nargs="+", default=list(tokens.KINDS), help="tokens: also bert")
     parser.add_argument("--trials", type=int, default=4)
-    parser.add_argument("--d", type=int, default=768)
     arguments = parser.parse_args()
-    header = {
+    provenance = {
         "command": "python -m attention_theory.sensitivity.new_label_runs " + " ".join(sys.argv[1:]),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "device": f"CPU ({platform.machine()})",
-        "versions": f"Python {platform.python_version()}, torch {torch.__version__}",
-        "seed": f"the trial, 0 to {arguments.trials - 1}; labels 10000 + trial",
+        "device": f"CPU, {platform.machine()}",
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__},
+        "date": date.today().isoformat(),
+        "seed": "the number of the trial; 10000 + trial for the labels",
     }
     rows = []
     for trial in range(arguments.trials):
         for map, n, losses in GRID:
             for kind in arguments.kinds:
-                search = {"starts": 2, "steps": 50} if map == "RF" else {"starts": 4, "steps": 150}
-                rows += run(map, kind, n, arguments.d, losses, trial, **search)
-                print(trial, map, n, kind, datetime.now(UTC).strftime("%H:%M:%S"), flush=True)
-                write(arguments.out, header, rows)
+                rows += run(map, kind, n, 768, losses, trial, **SEARCH[map])
+                print(f"trial {trial}: {map}, n = {n}, {kind} tokens", flush=True)
+        columns = {key: [_short(row[key]) for row in rows] for key in COLUMNS}
+        partial = arguments.out.with_suffix(".partial")
+        partial.write_text(json.dumps({"provenance": provenance, "columns": columns}), encoding="utf-8")
+        partial.replace(arguments.out)
 
 
-def write(path: Path, header: dict[str, str], rows: list[dict]) -> None:
-    """The rows as CSV below the provenance, at once or not at all."""
-    partial = path.with_suffix(".partial")
-    with partial.open("w", newline="", encoding="utf-8") as file:
-        file.writelines(f"# {key}: {value}\n" for key, value in header.items())
-        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        table.writerows({c: f"{v:.4g}" if isinstance(v, float) else v for c, v in row.items()} for row in rows)
-    partial.replace(path)
-
-
-def read(path: Path) -> list[dict]:
-    """The rows of a recorded file; numbers as numbers."""
-    lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    text = {"map", "kind", "solution", "loss"}
-    return [
-        {c: v if c in text else int(v) if c in ("n", "N", "trial") else float(v or "nan") for c, v in row.items()}
-        for row in csv.DictReader(lines)
-    ]
+def _short(value):
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

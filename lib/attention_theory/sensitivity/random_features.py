@@ -9,8 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import generator, normal
-from attention_theory.sensitivity.context import check_context, check_deltas, check_on_sphere, check_token
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
+from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
+from attention_theory.tokens import require_on_sphere
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}
 
@@ -59,7 +61,7 @@ class RandomFeatures:
         """
         _check_sizes(n=n, d=d, k=k)
         activation_named(activation)
-        return cls(normal(k, n * d, generator=generator(seed)) / math.sqrt(n * d), n, activation)
+        return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
     @property
     def d(self) -> int:
@@ -85,7 +87,7 @@ class RandomFeatures:
             ValueError: X is not a finite (n, d) matrix of tokens of norm sqrt(d), or has no such token.
         """
         check_context(X, self.n, self.d)
-        check_on_sphere(X)
+        require_on_sphere(X)
         check_token(token, self.n)
         block = self.block(token)
         return OneTokenFeatures(self.V @ X.reshape(-1) - block @ X[token], block, X[token], self.activation)
@@ -162,14 +164,141 @@ def one_token_in_law(contexts: Float[Tensor, "N n d"], token: int, k: int, seed:
     activation_named(activation)
     for X in contexts:
         check_context(X)
-        check_on_sphere(X)
+        require_on_sphere(X)
     check_token(token, n)
     others = torch.cat([contexts[:, :token], contexts[:, token + 1 :]], dim=1).reshape(N, -1)
     gram = others @ others.T / (n * d)
     # a symmetric root: it also serves contexts that repeat, where Cholesky's factor does not exist
     values, vectors = torch.linalg.eigh(gram)
     root = vectors * values.clamp(min=0).sqrt() @ vectors.T
-    draw = generator(seed)
+    draw = weights_generator(seed)
     block = (normal(k, d, generator=draw) / math.sqrt(n * d)).to(contexts)
     rest = normal(k, N, generator=draw).to(contexts) @ root
     return [OneTokenFeatures(rest[:, a], block, contexts[a, token], activation) for a in range(N)]
+
+
+# Deep random features ------------------------------------------------------------------------------------------------
+
+
+def he_variance(activation: str = "relu") -> float:
+    """beta with E activation(g)^2 = 1 for g ~ N(0, beta): 2 for ReLU.
+
+    Raises:
+        ValueError: unknown activation; or no beta exists, as for tanh, whose square stays below 1.
+
+    bombari2024, (4.3).
+    """
+    activation_named(activation)
+    if activation == "tanh":
+        raise ValueError("no beta gives E tanh(g)^2 = 1: tanh stays below 1, and (4.3) has no solution")
+    return {"relu": 2.0, "identity": 1.0}[activation]
+
+
+@dataclass(frozen=True)
+class DeepRandomFeatures:
+    """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k) with N(0, beta/k).
+
+    bombari2024, (4.2), (4.3).
+    """
+
+    V: tuple[Float[Tensor, "k _"], ...]
+    n: int
+    activation: str = "relu"
+
+    @classmethod
+    def sample(cls, n: int, d: int, k: int, depth: int, seed: int, activation: str = "relu") -> "DeepRandomFeatures":
+        """Draw the matrices of all layers.
+
+        Args:
+            n: number of tokens.
+            d: token dimension.
+            k: number of features in every layer.
+            depth: number of layers L.
+            seed: of the CPU generator.
+            activation: ``relu`` or ``identity``.
+
+        Raises:
+            ValueError: a size below 1, or an activation without beta.
+        """
+        _check_sizes(n=n, d=d, k=k, depth=depth)
+        beta, draw = he_variance(activation), weights_generator(seed)
+        widths = [n * d] + [k] * (depth - 1)
+        return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
+
+    @property
+    def first(self) -> RandomFeatures:
+        """The first layer, a shallow map."""
+        return RandomFeatures(self.V[0], self.n, self.activation)
+
+    def layers(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, "k"]]:
+        """The features of every layer, the first layer's first."""
+        features = [self.first(X)]
+        for V in self.V[1:]:
+            features.append(activation_named(self.activation)(V @ features[-1]))
+        return features
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
+        """The literal map.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix.
+        """
+        return self.layers(X)[-1]
+
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenDeep":
+        """The map as a function of one token: only the block V_i of the first layer meets the move.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+        """
+        return OneTokenDeep(self.first.one_token(X, token), [lambda h, V=V: h @ V.T for V in self.V[1:]])
+
+    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of X with row ``token`` moved by each delta.
+
+        Args and Raises: as :meth:`RandomFeatures.perturbed`.
+        """
+        moved = self.one_token(X, token)
+        check_deltas(deltas, X.shape[1])
+        return moved.features(deltas)
+
+
+class OneTokenDeep(OneTokenFeatures):
+    """Deep random features as a function of the move of one token."""
+
+    def __init__(self, first: OneTokenFeatures, layers: list[Callable[[Tensor], Tensor]]):
+        self.first, self.layers, self.x = first, layers, first.x
+        self.unmoved = self.features(torch.zeros_like(self.x)[None])[0]
+        self.norm = torch.linalg.vector_norm(self.unmoved)
+
+    def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of the context with the token moved by each delta."""
+        features = self.first.features(deltas)
+        for layer in self.layers:
+            features = self.first.activation(layer(features))
+        return features
+
+
+def deep_one_token_in_law(X: Float[Tensor, "n d"], token: int, k: int, depth: int, seed: int) -> OneTokenDeep:
+    """Deep ReLU random features as a function of one token, equal in law to drawing all matrices.
+
+    The first layer is that of :func:`one_token_in_law`; the later matrices are :class:`DeferredGaussian`. For widths k
+    at which a k x k matrix does not fit into memory.
+
+    Args:
+        X: context (n, d), tokens of norm sqrt(d).
+        token: the row that moves.
+        k: number of features in every layer.
+        depth: number of layers.
+        seed: of the CPU generators.
+
+    Raises:
+        ValueError: a size below 1, tokens off the sphere or not finite, no such token.
+    """
+    _check_sizes(k=k, depth=depth)
+    beta = he_variance("relu")
+    shallow = one_token_in_law(X[None], token, k, seed)[0]
+    first = OneTokenFeatures(math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu")
+    draw = weights_generator(seed + 2**20)
+    matrices = [DeferredGaussian(k, k, math.sqrt(beta / k), draw) for _ in range(depth - 1)]
+    return OneTokenDeep(first, [lambda h, A=A: Apply.apply(h, A) for A in matrices])

@@ -1,7 +1,6 @@
 """Word sensitivity: the largest relative change of a feature map when one token moves (bombari2024, (3.4))."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,7 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import generator, normal
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import starts_generator
 
 
 class OneToken(Protocol):
@@ -65,44 +65,30 @@ def climb(moved: OneToken, starts: int = 6, steps: int = 100, seed: int = 0) -> 
     if not float(moved.norm) > 0:
         raise ValueError("the features vanish at X, so their relative change is not defined")
     d = len(moved.x)
-    random = normal(starts, d, generator=generator(seed)).to(moved.x)
+    radius = math.sqrt(d)
+    random = normal(starts, d, generator=starts_generator(seed)).to(moved.x)
     delta = torch.cat([moved.starts(), random])[:starts]
-    delta = delta * (math.sqrt(d) / torch.linalg.vector_norm(delta, dim=1, keepdim=True))
-    delta, history = ascend(moved.change, delta, steps)
-    best = int(history[-1].argmax())
-    relative = history.sqrt() / moved.norm
-    return WordSensitivity(float(relative[-1, best]), delta[best], relative)
-
-
-def ascend(
-    objective: Callable[[Tensor], Tensor], delta: Float[Tensor, "starts d"], steps: int
-) -> tuple[Float[Tensor, "starts d"], Float[Tensor, "steps starts"]]:
-    """Projected gradient ascent over |delta| <= sqrt(d): the last moves, and the objective after every step.
-
-    Args:
-        objective: moves (starts, d) -> (starts,), each entry a function of its own move.
-        delta: where to start.
-        steps: number of steps.
-    """
-    radius = math.sqrt(delta.shape[1])
+    delta = delta * (radius / torch.linalg.vector_norm(delta, dim=1, keepdim=True))
     length = torch.full_like(delta[:, :1], radius)
-    value, gradient = _value_and_gradient(objective, delta)
+    value, gradient = _value_and_gradient(moved, delta)
     history = [value]
     for _ in range(steps):
         size = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
         trial = delta + length * gradient / torch.where(size == 0, 1, size)
         trial = trial * (radius / torch.linalg.vector_norm(trial, dim=1, keepdim=True)).clamp(max=1)
-        trial_value, trial_gradient = _value_and_gradient(objective, trial)
+        trial_value, trial_gradient = _value_and_gradient(moved, trial)
         better = (trial_value > value)[:, None]
         delta, gradient = torch.where(better, trial, delta), torch.where(better, trial_gradient, gradient)
         length = torch.where(better, 1.5 * length, 0.4 * length)
         value = torch.maximum(value, trial_value)
         history.append(value)
-    return delta, torch.stack(history)
+    best = int(value.argmax())
+    relative = torch.stack(history).sqrt() / moved.norm
+    return WordSensitivity(float(relative[-1, best]), delta[best], relative)
 
 
-def _value_and_gradient(objective: Callable[[Tensor], Tensor], delta: Tensor) -> tuple[Tensor, Tensor]:
+def _value_and_gradient(moved: OneToken, delta: Tensor) -> tuple[Tensor, Tensor]:
     delta = delta.detach().requires_grad_(True)
-    value = objective(delta)
+    value = moved.change(delta)
     (gradient,) = torch.autograd.grad(value.sum(), delta)
     return value.detach(), gradient
