@@ -7,14 +7,15 @@ label -y at X with one token moved. Features come as matrices: Phi (N, p) of the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import normal
+from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
+from attention_theory.sensitivity.random_features import OneTokenFeatures
 
 LOSSES = ("alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again")
 
@@ -45,9 +46,7 @@ def trained(
     return theta_0 + _pseudo_solve(Phi, labels - Phi @ theta_0)
 
 
-def fine_tuned(
-    theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], label: float
-) -> Float[Tensor, "p"]:
+def fine_tuned(theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], label: float) -> Float[Tensor, "p"]:
     """theta_f = theta + phi (label - phi·theta) / |phi|^2, where gradient descent from theta on one sample ends.
 
     Raises:
@@ -176,18 +175,12 @@ def _check(Phi, labels=None, phi=None, moved=None, label=None) -> None:
 # All moves of one token at once --------------------------------------------------------------------------------------
 
 
-class OneToken(Protocol):
-    """A feature map as a function of the move of one token."""
-
-    x: Tensor
-
-    def starts(self) -> Tensor: ...
-
-    def readout(self, deltas: Tensor, directions: Tensor) -> Tensor: ...
+#: A feature map as a function of the move of one token.
+OneToken = OneTokenAttention | OneTokenFeatures
 
 
 @dataclass(frozen=True)
-class NewLabel:
+class Solutions:
     """Three directions in feature space that settle both solutions at every move.
 
     theta_f = theta + residual * fine and theta_r = theta + residual * again: what (6.9) and (6.13) say, as vectors. So
@@ -220,13 +213,13 @@ class NewLabel:
         }
 
 
-def new_label(
+def solutions(
     Phi: Float[Tensor, "N p"],
     labels: Float[Tensor, "N"],
     phi: Float[Tensor, "p"],
     label: float,
     gram: Float[Tensor, "M M"] | None = None,
-) -> NewLabel:
+) -> Solutions:
     """Solve both trainings (from theta_0 = 0) through the Gram matrix: N^2 p operations and no p x p matrix.
 
     Args:
@@ -255,7 +248,7 @@ def new_label(
     coefficients = torch.cholesky_solve(torch.stack([labels, cross], dim=1), factor)
     theta, along = Phi.T @ coefficients[:, 0], Phi.T @ coefficients[:, 1]
     rest = phi - along
-    return NewLabel(
+    return Solutions(
         theta,
         phi / phi.square().sum(),
         rest / rest.square().sum(),
@@ -267,7 +260,7 @@ def new_label(
 
 
 def best_moves(
-    model: NewLabel,
+    model: Solutions,
     one: OneToken,
     losses: Sequence[tuple[str, float]],
     starts: int = 4,
@@ -277,7 +270,7 @@ def best_moves(
     """For each loss the move with |delta| <= sqrt(d) that makes it smallest, as far as :func:`descend` finds it.
 
     Args:
-        model: from :func:`new_label`.
+        model: from :func:`solutions`.
         one: the feature map as a function of the move of one token.
         losses: pairs of a name and a penalty p. ``alignment-fine`` and ``alignment-again`` are (6.16), (alignment +
             1)^2; ``error-fine`` and ``error-again`` are (6.7). ``target-fine`` and ``target-again`` are ours: the

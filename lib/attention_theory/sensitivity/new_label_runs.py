@@ -22,7 +22,7 @@ from torch import Tensor
 from attention_theory import tokens
 from attention_theory.device import generator, signs
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
-from attention_theory.sensitivity.new_label import LOSSES, best_moves, new_label
+from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
 
 COLUMNS = (
@@ -89,7 +89,7 @@ def run(
     for N, wanted in losses.items():
         keep = torch.tensor([*range(N), most])
         gram = Gram[keep][:, keep]
-        model = new_label(Phi[:N], labels[:N], phi, label, gram)
+        model = solutions(Phi[:N], labels[:N], phi, label, gram)
         deltas = best_moves(model, one, wanted, seed=trial, **search)
         moved = literal(deltas)
         theta_f = model.theta + phi * (label - phi @ model.theta) / phi.square().sum()
