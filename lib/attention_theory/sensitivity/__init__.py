@@ -3,6 +3,19 @@
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from attention_theory.sensitivity.deferred import DeferredGaussian
 from attention_theory.sensitivity.infinite_width import arc_cosine, infinite_width_change, infinite_width_sensitivity
+from attention_theory.sensitivity.new_label import (
+    Solutions,
+    best_moves,
+    descend,
+    feature_alignment,
+    fine_tuned,
+    fine_tuned_error,
+    retrained,
+    retrained_error,
+    smallest_gamma,
+    solutions,
+    trained,
+)
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
     OneTokenDeep,
@@ -23,14 +36,25 @@ __all__ = [
     "OneTokenFeatures",
     "RandomAttentionFeatures",
     "RandomFeatures",
+    "Solutions",
     "WordSensitivity",
     "arc_cosine",
+    "best_moves",
     "climb",
     "deep_one_token_in_law",
+    "descend",
+    "feature_alignment",
+    "fine_tuned",
+    "fine_tuned_error",
     "he_variance",
     "infinite_width_change",
     "infinite_width_sensitivity",
     "one_token_in_law",
+    "retrained",
+    "retrained_error",
     "sensitivity_bound",
+    "smallest_gamma",
+    "solutions",
+    "trained",
     "word_sensitivity",
 ]

@@ -147,6 +147,15 @@ class OneTokenAttention:
         rows = (1 - p) * self.M + p * moved[:, None]
         return torch.cat([rows[:, : self.token], self.own_row(moved)[:, None], rows[:, self.token :]], dim=1)
 
+    def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m nd"]) -> Float[Tensor, "batch m"]:
+        """Inner products of flat phi(X^i(delta)) with each direction, without the (n, d) features of each move."""
+        moved = self.x + deltas
+        rows = directions.unflatten(1, (-1, len(self.x)))
+        others = torch.cat([rows[:, : self.token], rows[:, self.token + 1 :]], dim=1)
+        p = self.weight(moved)[:, None]
+        parts = (1 - p) * (others * self.M).sum(dim=2) + p * torch.einsum("bd,mjd->bmj", moved, others)
+        return parts.sum(dim=2) + self.own_row(moved) @ rows[:, self.token].T
+
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
         """|phi(X^i(delta)) - phi(X)|^2, expanded so that no (n, d) array per move is formed.
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -113,12 +114,24 @@ class OneTokenFeatures:
     def __init__(self, rest: Float[Tensor, "k"], block: Float[Tensor, "k d"], x: Float[Tensor, "d"], activation: str):
         self.rest, self.block, self.x = rest, block, x
         self.activation = activation_named(activation)
-        self.unmoved = self.features(torch.zeros_like(x)[None])[0]
-        self.norm = torch.linalg.vector_norm(self.unmoved)
+
+    @cached_property
+    def unmoved(self) -> Float[Tensor, "k"]:
+        """phi of the context itself."""
+        return self.features(torch.zeros_like(self.x)[None])[0]
+
+    @cached_property
+    def norm(self) -> Float[Tensor, ""]:
+        """|phi(X)|."""
+        return torch.linalg.vector_norm(self.unmoved)
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
         """phi of the context with the token moved by each delta."""
         return self.activation(self.rest + (self.x + deltas) @ self.block.T)
+
+    def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m k"]) -> Float[Tensor, "batch m"]:
+        """Inner products of phi(X^i(delta)) with each direction."""
+        return self.features(deltas) @ directions.T
 
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
         """|phi(X^i(delta)) - phi(X)|^2."""
