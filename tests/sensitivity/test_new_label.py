@@ -182,6 +182,13 @@ def test_recorded_run_evaluates_the_parameters_it_trained():
                 assert row["ceiling"] <= row["sensitivity"]
 
 
+def test_a_part_of_a_recorded_run_can_be_repeated():
+    losses = new_label_runs.PLAIN[:2]
+    whole = new_label_runs.run("RAF", "iid", 4, 10, {6: losses, 8: losses}, 0, starts=2, steps=5)
+    part = new_label_runs.run("RAF", "iid", 4, 10, {6: losses}, 0, pool=8, starts=2, steps=5)
+    assert [row["error"] for row in part] == pytest.approx([row["error"] for row in whole if row["N"] == 6])
+
+
 # Bad input
 
 
