@@ -171,8 +171,8 @@ class OneTokenAttention:
         return (rows.sum(dim=1) + own).clamp(min=0)
 
     def starts(self) -> Float[Tensor, "starts d"]:
-        """Constructive moves to start an ascent from: :meth:`even_move`."""
-        return self.even_move()[None] if len(self.K) else self.x[None]
+        """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`."""
+        return torch.stack([self.even_move(), self.averting_move()]) if len(self.others) else self.x[None]
 
     def even_move(self) -> Float[Tensor, "d"]:
         """The move of length sqrt(d) that raises the scores on the token by the same amount in all other rows.
@@ -180,5 +180,16 @@ class OneTokenAttention:
         delta is proportional to K^T (K K^T)^(-1) 1, the shortest solution of K delta = 1 (by the pseudo-inverse, so
         that more tokens than dimensions are served in the sense of least squares).
         """
-        delta = torch.linalg.lstsq(self.K, torch.ones_like(self.K[:, :1]), driver="gelsd").solution[:, 0]
-        return delta * (math.sqrt(len(self.x)) / torch.linalg.vector_norm(delta))
+        return self._level_move(self.K)
+
+    def averting_move(self) -> Float[Tensor, "d"]:
+        """The move of length sqrt(d) that lowers the token's own scores on all others by the same amount.
+
+        With ReLU weights the token then attends to itself alone.
+        """
+        return -self._level_move(self.others @ self.raf.W.T / math.sqrt(len(self.x)))
+
+    @staticmethod
+    def _level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"]:
+        delta = torch.linalg.lstsq(rows, torch.ones_like(rows[:, :1]), driver="gelsd").solution[:, 0]
+        return delta * (math.sqrt(len(delta)) / torch.linalg.vector_norm(delta))

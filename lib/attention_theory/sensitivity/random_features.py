@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import normal
-from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
+from attention_theory.sensitivity.context import check_context, check_deltas, check_token, starts_generator, weights_generator
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere
 
@@ -138,8 +138,20 @@ class OneTokenFeatures:
         return (self.features(deltas) - self.unmoved).square().sum(dim=1)
 
     def starts(self) -> Float[Tensor, "starts d"]:
-        """Constructive moves to start an ascent from: along the token and against it."""
-        return torch.stack([self.x, -self.x])
+        """Constructive moves to start an ascent from: the direction of largest linear change, both ways."""
+        top = self.steepest()
+        return torch.stack([top, -top])
+
+    def steepest(self, width: int = 8, rounds: int = 6) -> Float[Tensor, "d"]:
+        """The unit direction along which the features change fastest at X, by block power iteration."""
+        pre = (self.rest + self.block @ self.x).requires_grad_(True)
+        (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
+        guess = normal(width, len(self.x), generator=starts_generator(0)).to(self.x)
+        for _ in range(rounds):
+            basis = torch.linalg.qr(guess.T).Q
+            images = slope[:, None] * (self.block @ basis)
+            guess = (images * slope[:, None]).T @ self.block
+        return basis @ torch.linalg.eigh(images.T @ images).eigenvectors[:, -1]
 
 
 def one_token_in_law(contexts: Float[Tensor, "N n d"], token: int, k: int, seed: int, activation: str = "relu") -> list[OneTokenFeatures]:
@@ -270,6 +282,10 @@ class OneTokenDeep(OneTokenFeatures):
         self.first, self.layers, self.x = first, layers, first.x
         self.unmoved = self.features(torch.zeros_like(self.x)[None])[0]
         self.norm = torch.linalg.vector_norm(self.unmoved)
+
+    def starts(self) -> Float[Tensor, "starts d"]:
+        """The first layer's."""
+        return self.first.starts()
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
         """phi of the context with the token moved by each delta."""

@@ -14,13 +14,14 @@ import json
 import platform
 import sys
 from datetime import date
+from pathlib import Path
 
 import numpy
 import torch
 
 from attention_theory import tokens
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
-from attention_theory.sensitivity.random_features import deep_one_token_in_law, one_token_in_law
+from attention_theory.sensitivity.random_features import OneTokenFeatures, deep_one_token_in_law, one_token_in_law
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
 from attention_theory.sensitivity.word import climb
 from attention_theory.sweep import sweep
@@ -32,18 +33,19 @@ DIMENSIONS = (192, 384, 768)
 def rf_point(n: int, d: int, ratio: float, trial: int, kind: str = "iid") -> dict:
     """S_RF of ReLU features with k = ratio n d, by ascent, in one trial. Its law is the same for all tokens."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)
-    moved = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
-    return {"n": n, "d": d, "ratio": ratio, "trial": trial, "S": climb(moved, starts=2, steps=40).value}
+    view = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
+    moved = OneTokenFeatures(view.rest.float(), view.block.float(), view.x.float(), "relu")  # half the memory to pass over
+    return {"n": n, "d": d, "ratio": ratio, "trial": trial, "S": climb(moved, starts=2, steps=16).value}
 
 
 def drf_point(n: int, d: int, depth: int, trial: int) -> dict:
     """S_DRF at k = nd, by ascent, in one trial."""
     X = tokens.contexts("iid", 1, n, d, seed=trial)[0]
     moved = deep_one_token_in_law(X, 0, n * d, depth, seed=trial)
-    return {"n": n, "d": d, "depth": depth, "trial": trial, "S": climb(moved, starts=1, steps=30).value}
+    return {"n": n, "d": d, "depth": depth, "trial": trial, "S": climb(moved, starts=1, steps=20).value}
 
 
-def raf_point(kind: str, weights: str, n: int, d: int, trial: int, starts: int = 5, steps: int = 50) -> dict:
+def raf_point(kind: str, weights: str, n: int, d: int, trial: int, starts: int = 6, steps: int = 50) -> dict:
     """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
     moved = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
@@ -73,9 +75,30 @@ def points(figure: str, kinds: list[str], trials: int) -> tuple:
         paper = grid(n=(10, 20, 40, 80, 160), d=DIMENSIONS, ratio=(1,), trial=range(trials))
         return rf_point, paper + grid(n=(10, 20, 40, 80, 160), d=(192,), ratio=(0.25, 4, 16), trial=range(trials))
     if figure == "figure-2-right":
-        return drf_point, grid(n=(10, 20, 40, 80, 160), d=(768,), depth=(2, 4, 8), trial=range(trials))
+        return drf_point, grid(n=(10, 20, 40, 80), d=(768,), depth=(2, 4, 8), trial=range(trials))
     axes = {"kind": kinds, "weights": ("softmax", "relu"), "n": (10, 20, 40, 80, 160, 320), "d": DIMENSIONS}
     return raf_point, grid(**axes, trial=range(trials))
+
+
+def columns(rows: list[dict]) -> dict[str, list]:
+    """Rows as columns, numbers to six digits."""
+    rounded = [{key: float(f"{x:.6g}") if isinstance(x, float) else x for key, x in row.items()} for row in rows]
+    return {key: [row[key] for row in rounded] for key in rounded[0]}
+
+
+def load(figure: str) -> dict[str, numpy.ndarray]:
+    """The columns of a recorded figure: ``data/bombari2024-<figure>.json`` in the current folder or above.
+
+    A notebook opened without the repository computes two trials of every point instead, which takes minutes.
+    """
+    here = Path.cwd()
+    paths = (folder / "data" / f"bombari2024-{figure}.json" for folder in (here, *here.parents))
+    found = next((path for path in paths if path.is_file()), None)
+    if found:
+        data = json.loads(found.read_text(encoding="utf-8"))["columns"]
+    else:
+        data = columns(sweep(*points(figure, list(tokens.KINDS), trials=2), title=figure))
+    return {name: numpy.asarray(values) for name, values in data.items()}
 
 
 def main() -> None:
@@ -86,7 +109,6 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     rows = sweep(*points(arguments.figure, arguments.kinds, arguments.trials), jobs=arguments.jobs, title=arguments.figure)
-    rows = [{key: float(f"{x:.6g}") if isinstance(x, float) else x for key, x in row.items()} for row in rows]
     provenance = {
         "command": "python -m attention_theory.sensitivity.recorded " + " ".join(sys.argv[1:]),
         "device": f"CPU, {platform.machine()}",
@@ -94,8 +116,7 @@ def main() -> None:
         "date": date.today().isoformat(),
         "seed": "the number of the trial",
     }
-    columns = {key: [row[key] for row in rows] for key in rows[0]}
-    print(json.dumps({"provenance": provenance, "columns": columns}))
+    print(json.dumps({"provenance": provenance, "columns": columns(rows)}))
 
 
 if __name__ == "__main__":
