@@ -1,6 +1,7 @@
 """Part I, words: how much one changed word moves a feature map (bombari2024)."""
 
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.constructive import aligned_count, aligned_direction, least_dimension, two_directions
 from attention_theory.sensitivity.deferred import DeferredGaussian
 from attention_theory.sensitivity.infinite_width import arc_cosine, infinite_width_change, infinite_width_sensitivity
 from attention_theory.sensitivity.new_label import (
@@ -38,6 +39,8 @@ __all__ = [
     "RandomFeatures",
     "Solutions",
     "WordSensitivity",
+    "aligned_count",
+    "aligned_direction",
     "arc_cosine",
     "best_moves",
     "climb",
@@ -49,6 +52,7 @@ __all__ = [
     "he_variance",
     "infinite_width_change",
     "infinite_width_sensitivity",
+    "least_dimension",
     "one_token_in_law",
     "retrained",
     "retrained_error",
@@ -56,5 +60,6 @@ __all__ = [
     "smallest_gamma",
     "solutions",
     "trained",
+    "two_directions",
     "word_sensitivity",
 ]
