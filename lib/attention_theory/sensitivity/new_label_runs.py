@@ -27,9 +27,9 @@ from attention_theory.sensitivity.attention_features import RandomAttentionFeatu
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
 
-COLUMNS = (
-    "map kind n N trial solution loss penalty gamma error alignment residual ceiling sensitivity smallest condition"
-).split()
+COLUMNS = tuple(
+    "map kind n N trial solution loss penalty gamma error alignment residual ceiling sensitivity smallest condition".split()
+)
 #: Figures 4 and 7: the paper's losses without a penalty, and ours. Figures 5 and 6: all penalties.
 PLAIN = [(loss, 0.0) for loss in LOSSES[:4]] + [(loss, 1.0) for loss in LOSSES[4:]]
 PENALISED = PLAIN + [(loss, p) for loss in LOSSES[:4] for p in (1.0, 0.1, 0.01)]
