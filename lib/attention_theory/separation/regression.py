@@ -125,7 +125,7 @@ def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: 
     ok = np.minimum.reduce(bounds[1:])
     share = stats.binom.pmf(np.arange(high + 1), high, 0.5)
     no_alarm, silent = (
-        float(share @ stats.binom.cdf(bound, n - 1 - high, 0.5).mean(axis=0)) for bound in (ok, np.minimum(ok, bounds[0]))
+        min(1.0, float(share @ stats.binom.cdf(bound, n - 1 - high, 0.5).mean(axis=0))) for bound in (ok, np.minimum(ok, bounds[0]))
     )
     return no_alarm**m - silent**m
 
