@@ -20,7 +20,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from . import data
 from .data import Real
@@ -197,7 +197,12 @@ def _tail(plus: int, signs: int) -> float:
     """P[at least ``plus`` of ``signs`` fair signs are +1]."""
     if signs <= INTEGER_SIGNS:
         return _upper(signs)[plus] / 2**signs
-    return float(stats.binom.sf(plus - 1, signs, 0.5))
+    if plus == 0 or plus > signs:
+        return float(plus == 0)
+    if signs < 2**52:
+        return float(special.betainc(plus, signs - plus + 1, 0.5))
+    # beyond the integers of a float; the normal tail is then exact to about 1e-8 of itself
+    return float(special.erfc((2 * plus - 1 - signs) / math.sqrt(2 * signs)) / 2)
 
 
 def success_probability(
