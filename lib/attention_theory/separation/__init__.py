@@ -17,3 +17,4 @@ from .network import (
     readout,
     success_rate,
 )
+from .panels import Panel, exact_curve, misses, panel, plot_panel, sampled_rates

@@ -20,7 +20,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from . import data
 from .data import Real
@@ -92,23 +92,27 @@ def row_classes(
 
 def _firing(rows: list[tuple[int, ...]], signs: int, pattern: tuple[int, int, int], tau: int) -> tuple[int, int]:
     """The fewest plus signs among ``signs`` with which one of the rows exceeds tau (``signs`` + 1: never), and the margin."""
-    fewest, margin = signs + 1, None
+    fewest, margins = signs + 1, []
     for first, star, last, other, best in rows:
-        base = pattern[0] * first + pattern[1] * star + pattern[2] * last - tau
-        none = base - other * signs - best  # the excess over tau without any plus sign
+        base = pattern[0] * first + pattern[1] * star + pattern[2] * last - tau - other * signs
+        # the excess over tau is none without a plus sign, and some + 2 other plus with plus > 0 of them
+        none, some = base - best, base + best
         if none > 0 or signs == 0:
             needed, near = (0 if none > 0 else 1), abs(none)
         elif other == 0:
-            needed, near = (1 if base + best > 0 else signs + 1), abs(base + best)
+            needed, near = (1 if some > 0 else signs + 1), abs(some)
         else:
-            # with plus > 0 signs the excess is base + best + other (2 plus - signs)
-            needed = (other * signs - base - best) // (2 * other) + 1
-            needed = min(max(needed, 1), signs + 1)
-            around = [base + best + other * (2 * plus - signs) for plus in (needed - 1, needed) if 1 <= plus <= signs]
-            near = min(map(abs, around + [none] * (needed == 1)))
+            needed = -some // (2 * other) + 1
+            if needed <= 1:
+                needed, near = 1, min(some + 2 * other, -none)
+            elif needed > signs:
+                needed, near = signs + 1, -(some + 2 * other * signs)
+            else:
+                over = some + 2 * other * needed
+                near = min(over, 2 * other - over)
         fewest = min(fewest, needed)
-        margin = near if margin is None else min(margin, near)
-    return fewest, margin
+        margins.append(near)
+    return fewest, min(margins)
 
 
 def _check(model: str, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None) -> None:
@@ -125,10 +129,11 @@ def _patterns(
     a0, a1, b, c = (None if x is None else Decimal(repr(float(x))) for x in (a0, a1, b, c))
     a = max(a0, a1)
     rough = math.log(n) if log_n is None else float(log_n)
-    # 40 digits beyond the smallest terms, which are about n^-(gap of the scores), and beyond sums of n terms
-    digits = 40 + math.ceil((2 + a + (a + (b or 0) + (c or 0)) ** 2) * Decimal(rough) / Decimal(math.log(10)))
+    # the smallest weights are about n^-top, and up to n of them are added: 20 digits beyond both
+    top = 1 + a if model == "cross" else (a + b + c) ** 2
+    digits = 20 + math.ceil((1 + top) * Decimal(rough) / Decimal(math.log(10)))
     with localcontext() as context:
-        context.prec = digits + 10
+        context.prec = digits + 5
         size = Decimal(repr(rough)).exp() if n is None else Decimal(n)
         log_n = Decimal(repr(rough)) if n is None else size.ln()
         signs = d - 2 if model == "cross" else d - 3
@@ -137,7 +142,7 @@ def _patterns(
             return int(x.scaleb(digits))
 
         # a value that equals tau to all digits carried does not exceed it
-        tau = whole(data.threshold(model, log_n.sqrt(), c)) + 10**10 * (signs + 1)
+        tau = whole(data.threshold(model, log_n.sqrt(), c)) + 100 * (signs + 1)
         networks = []
         for weights, which in NETWORKS:
             classes = row_classes(model, weights, d, log_n, size, (a0, a1)[which], b, c)
@@ -192,7 +197,12 @@ def _tail(plus: int, signs: int) -> float:
     """P[at least ``plus`` of ``signs`` fair signs are +1]."""
     if signs <= INTEGER_SIGNS:
         return _upper(signs)[plus] / 2**signs
-    return float(stats.binom.sf(plus - 1, signs, 0.5))
+    if plus == 0 or plus > signs:
+        return float(plus == 0)
+    if signs < 2**52:
+        return float(special.betainc(plus, signs - plus + 1, 0.5))
+    # beyond the integers of a float; the normal tail is then exact to about 1e-8 of itself
+    return float(special.erfc((2 * plus - 1 - signs) / math.sqrt(2 * signs)) / 2)
 
 
 def success_probability(
