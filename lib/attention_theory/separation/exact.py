@@ -115,12 +115,6 @@ def _firing(rows: list[tuple[int, ...]], signs: int, pattern: tuple[int, int, in
     return fewest, min(margins)
 
 
-def _check(model: str, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None) -> None:
-    data.check_model(model)
-    data.check_parameters(a0=a0, a1=a1)
-    data.check_scales(model, b, c)
-
-
 def _patterns(
     model: str, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None, n: int | None, log_n: Real | None
 ) -> tuple[int, list[list[int]], float]:
@@ -182,8 +176,9 @@ def success_counts(
     Raises:
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
     """
-    _check(model, d, a0, a1, b, c)
     data.check_sizes(model, n, d)
+    data.check_parameters(a0=a0, a1=a1)
+    data.check_scales(model, b, c)
     signs, patterns, margin = _patterns(model, int(d), a0, a1, b, c, int(n), None)
     upper = _upper(signs)
     total = len(patterns) << signs
@@ -231,15 +226,17 @@ def success_probability(
     Raises:
         ValueError: both or neither of n and log_n; sizes that do not fit; bad parameters; m < 1.
     """
-    _check(model, d, a0, a1, b, c)
+    columns = data.check_columns(model, d)
+    data.check_parameters(a0=a0, a1=a1)
+    data.check_scales(model, b, c)
     check_counts(m=m)
     if (n is None) == (log_n is None):
         raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
     if n is not None:
         data.check_sizes(model, n, d)
         n = int(n)
-    else:
-        _check_log_n(model, d, log_n)
+    elif not math.isfinite(log_n) or log_n <= 0 or log_n < math.log(columns) * (1 - 1e-12):
+        raise ValueError(f"log_n = {log_n} is not allowed: n must be > 1 and hold one identity block of size {columns}")
     signs, patterns, _ = _patterns(model, int(d), a0, a1, b, c, n, log_n)
 
     def mean(counted: Iterable[float]) -> float:
@@ -257,11 +254,3 @@ def success_probability(
     with np.errstate(divide="ignore"):
         logs = m * np.log1p(-np.array(fires))
     return float(-np.expm1(logs[0]) * np.exp(logs[1:].sum()))
-
-
-def _check_log_n(model: str, d: int, log_n: Real) -> None:
-    smallest, taken = (2, 1) if model == "cross" else (3, 2)
-    if d != int(d) or d < smallest:
-        raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {smallest}, for one block column")
-    if not math.isfinite(log_n) or log_n <= 0 or log_n < math.log(d - taken) * (1 - 1e-12):
-        raise ValueError(f"log_n = {log_n} is not allowed: n must be > 1 and hold one identity block, n >= d - {taken} = {d - taken}")
