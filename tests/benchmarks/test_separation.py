@@ -1,6 +1,6 @@
 """Cost of the routes to the probability of success, in one run: ratios with a wide margin, and the times for the record.
 
-    pytest tests/benchmarks/test_separation.py --benchmark-only --benchmark-columns=min,mean,rounds
+    pytest tests/benchmarks/test_separation.py --benchmark-only
 """
 
 import time
@@ -8,7 +8,13 @@ import time
 import pytest
 from attention_theory import separation
 
-pytestmark = pytest.mark.benchmark
+pytestmark = pytest.mark.benchmark(group="separation")
+
+
+@pytest.fixture(autouse=True)
+def timed(benchmark):
+    if benchmark.disabled:
+        pytest.skip("measures time")
 
 
 def best_of(function, repeats):
