@@ -43,7 +43,7 @@ def rows(entries: Iterable[Entry]) -> HTML:
     head = "".join(f"<th>{title}</th>" for title in ("Statement", "Outcome", "Method", "Chapter", "Uses"))
     body = []
     for entry in entries:
-        uses = ", ".join(f'<a href="#{row_anchor(use)}">{use.split("/")[1]}</a>' for use in entry.depends)
+        uses = ", ".join(f'<a href="ledger.html#{row_anchor(use)}">{use.split("/")[1]}</a>' for use in entry.depends)
         note = f'<div class="ledger-note">{html.escape(entry.note)}</div>' if entry.note else ""
         body.append(
             f'<tr id="{row_anchor(entry.id)}"><td><strong>{html.escape(entry.printed)}</strong> '
