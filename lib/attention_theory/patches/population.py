@@ -158,7 +158,7 @@ def population_descent(
         p, nu: activation z^p + nu z.
         steps: number of steps.
         eta_v, eta_A: learning rates of v and of the scores.
-        beta: fixed diagonal score. beta = 0 is a stationary point in the scores if alpha has settled; see the chapter.
+        beta: fixed diagonal score. With beta = 0 all scores start equal, and they never move: by symmetry their gradient is 0.
         alpha: initial length of v; default nu^(1 / (p - 1)).
         temperature: divisor of the scores in the softmax.
 
