@@ -22,7 +22,7 @@ def reduced_gap(D, C, q, alpha=0.2, gamma=0.4, rho=-0.3, beta=0.7, p=3, temperat
     dA, dv = patches.PositionalViT(A, v, p, 1e-3, temperature).gradients(X, y, chance)
     d_alpha, d_gamma, d_rho, _ = patches.Population(D, C, q).gradients(alpha, gamma, rho, beta, p, 1e-3, temperature)
     pairs = [(d_alpha, float(dv[0]))]
-    pairs += [(d_gamma, float(dA[0, C > 1]))] * (C > 1) + [(d_rho, float(dA[0, -1]))] * (D > C)
+    pairs += [(d_gamma, float(dA[0, 1]))] * (C > 1) + [(d_rho, float(dA[0, -1]))] * (D > C)
     return max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
 
 
