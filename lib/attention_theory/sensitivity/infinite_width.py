@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 
-def arc_cosine(c: np.ndarray | float) -> np.ndarray:
+def arc_cosine(c: np.ndarray | float) -> np.ndarray | np.floating:
     """Cosine between ReLU features of infinite width, from the cosine between their inputs.
 
     2 E relu(a) relu(b) for standard Gaussians a, b of correlation c: (sqrt(1 - c^2) + (pi - arccos c) c) / pi.
@@ -20,7 +20,9 @@ def arc_cosine(c: np.ndarray | float) -> np.ndarray:
     return (np.sqrt(1 - c**2) + (np.pi - np.arccos(c)) * c) / np.pi
 
 
-def infinite_width_change(n: float, cosine: np.ndarray | float, length: np.ndarray | float = 1.0, depth: int = 1) -> np.ndarray:
+def infinite_width_change(
+    n: float, cosine: np.ndarray | float, length: np.ndarray | float = 1.0, depth: int = 1
+) -> np.ndarray | np.floating:
     """|phi(X^i(delta)) - phi(X)| / |phi(X)| for ReLU features of infinite width.
 
     With |delta| = length sqrt(d) and the given cosine between delta and the token it moves,

@@ -28,7 +28,7 @@ def sensitivity_bound(moved: OneTokenAttention) -> float:
     """
     d = len(moved.x)
     radius = math.sqrt(d)
-    budget = float(torch.linalg.matrix_norm(moved.K, ord=2)) ** 2 * d
+    budget = float(torch.linalg.matrix_norm(moved.K, ord=2)) ** 2 * d if len(moved.K) else 0.0
     edges = torch.linspace(-LAST_SCORE, LAST_SCORE, CELLS + 1, dtype=moved.x.dtype, device=moved.x.device)
     p = moved.weight_at(moved.K @ moved.x + edges[:, None])
     p = torch.cat([torch.zeros_like(p[:1]), p, torch.ones_like(p[:1])])  # scores of minus and plus infinity
@@ -45,5 +45,6 @@ def sensitivity_bound(moved: OneTokenAttention) -> float:
     scale = math.log(d)
     best = minimize_scalar(bound, bounds=(scale - 12, scale + 6), method="bounded")
     own = moved.unmoved_own
-    farthest = max(float((moved.others - own).norm(dim=1).max()), float((moved.x - own).norm()) + radius, float(own.norm()))
+    distances = [(moved.others - own).norm(dim=1), (moved.x - own).norm()[None] + radius, own.norm()[None]]
+    farthest = float(torch.cat(distances).max())
     return math.sqrt(best.fun + farthest**2) / float(moved.norm)

@@ -2,25 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import normal
+from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
+from attention_theory.sensitivity.random_features import OneTokenFeatures
 
-
-class OneToken(Protocol):
-    """A feature map as a function of the move of one token."""
-
-    x: Tensor
-    norm: Tensor
-
-    def change(self, deltas: Tensor) -> Tensor: ...
-
-    def starts(self) -> Tensor: ...
+#: A feature map as a function of the move of one token.
+OneToken = OneTokenAttention | OneTokenFeatures
 
 
 @dataclass(frozen=True)
