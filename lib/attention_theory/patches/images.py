@@ -176,18 +176,35 @@ def patches_of(pixels: Float[Tensor, "n channels side side"], patch: int) -> Flo
     return torch.nn.functional.unfold(pixels, patch, stride=patch).transpose(1, 2)
 
 
-def locality(similarity: Float[Tensor, "D D"]) -> float:
-    """How much similar positions are near ones: the rank correlation of similarity with nearness over all pairs.
-
-    D positions form a square grid in reading order; nearness is minus the Euclidean distance.
-    """
-    from scipy.stats import spearmanr
-
-    D = len(similarity)
+def _places(D: int) -> Float[Tensor, "D 2"]:
+    """Row and column of D positions on a square grid in reading order."""
     side = round(D**0.5)
     if side * side != D:
         raise ValueError(f"D = {D} positions do not form a square grid")
-    place = torch.stack((torch.arange(D) // side, torch.arange(D) % side), 1).double()
-    above = torch.triu_indices(D, D, 1)
-    distance = torch.cdist(place, place)[above[0], above[1]]
-    return float(spearmanr(-distance.numpy(), similarity[above[0], above[1]].numpy())[0])
+    return torch.stack((torch.arange(D) // side, torch.arange(D) % side), 1).double()
+
+
+def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
+    """Inner products of centred positional encodings, divided by their norms."""
+    D = len(similarity)
+    centre = torch.eye(D, dtype=similarity.dtype) - 1 / D
+    gram = centre @ similarity @ centre
+    norms = gram.diagonal().sqrt()
+    return gram / torch.outer(norms, norms)
+
+
+def locality(similarity: Float[Tensor, "D D"]) -> float:
+    """Mean cosine of encodings of adjacent positions (an edge in common) minus the mean of all other pairs.
+
+    The D positions form a square grid in reading order. Zero on average for encodings that ignore the grid.
+    """
+    distance, c = torch.cdist(_places(len(similarity)), _places(len(similarity))), cosines(similarity)
+    adjacent, apart = (distance > 0.5) & (distance < 1.2), distance > 1.2
+    return float(c[adjacent].mean() - c[apart].mean())
+
+
+def nearest_is_adjacent(similarity: Float[Tensor, "D D"]) -> float:
+    """Fraction of the positions whose most similar other position touches them (an edge or a corner in common)."""
+    distance, c = torch.cdist(_places(len(similarity)), _places(len(similarity))), cosines(similarity)
+    nearest = c.fill_diagonal_(-torch.inf).argmax(1)
+    return float((distance[torch.arange(len(c)), nearest] < 1.5).double().mean())

@@ -126,7 +126,8 @@ def train_images(
     rank: int = 0,
     world: int = 1,
     stop_after: int | None = None,
-) -> tuple[VisionTransformer, list[dict]]:
+    network: nn.Module | None = None,
+) -> tuple[nn.Module, list[dict]]:
     """Train, and return the network and a row for each epoch: its loss and the test accuracy.
 
     Args:
@@ -136,13 +137,14 @@ def train_images(
         device: of this process.
         rank, world: this process among those that ``torchrun`` started (their process group is set up by the caller).
         stop_after: leave after so many epochs, as an interruption would.
+        network: another network than the recipe's, for example a convolutional one.
 
     Raises:
         ValueError: the checkpoint in ``out`` belongs to another recipe.
     """
     if recipe.batch % world:
         raise ValueError(f"a batch of {recipe.batch} does not split over {world} processes")
-    network = recipe.model(images).to(device)
+    network = (recipe.model(images) if network is None else network).to(device)
     model = nn.parallel.DistributedDataParallel(network) if world > 1 else network
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.999), weight_decay=recipe.weight_decay)
     history: list[dict] = []
