@@ -23,6 +23,7 @@ import numpy as np
 import yaml
 from IPython.core.getipython import get_ipython
 from IPython.display import display
+from numpy.typing import ArrayLike
 from scipy import stats
 
 MIME = "application/vnd.attention-theory.verdict+json"
@@ -153,14 +154,14 @@ def interval(what: str, estimate: tuple[float, float], relation: str, predicted:
     return Check("interval", bool(holds), f"{what}: {CONFIDENCE:.1%} interval {ci} {shown} {number(predicted, digits)}")
 
 
-def mean_interval(samples: Sequence[float], confidence: float = CONFIDENCE, seed: int = 0) -> tuple[float, float]:
+def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE, seed: int = 0) -> tuple[float, float]:
     """Bootstrap (BCa) interval of a mean."""
     values = _flat(samples).astype(float)
     ci = stats.bootstrap((values,), np.mean, confidence_level=confidence, rng=np.random.default_rng(seed)).confidence_interval
     return float(ci.low), float(ci.high)
 
 
-def power_law(x: Sequence[float], y: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+def power_law(x: ArrayLike, y: ArrayLike, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
     """Exponent of ``y ~ x^exponent`` by least squares on logarithms: (exponent, low, high), Student's t interval."""
     x, y = np.log(_flat(x).astype(float)), np.log(_flat(y).astype(float))
     if x.size < 3:
@@ -170,7 +171,7 @@ def power_law(x: Sequence[float], y: Sequence[float], confidence: float = CONFID
     return float(fit.slope), float(fit.slope - half), float(fit.slope + half)
 
 
-def exponent(what: str, x: Sequence[float], y: Sequence[float], relation: str, predicted: float, digits: int = 2) -> Check:
+def exponent(what: str, x: ArrayLike, y: ArrayLike, relation: str, predicted: float, digits: int = 2) -> Check:
     """Compare a fitted power law with a predicted exponent, through the interval of :func:`power_law`."""
     slope, low, high = power_law(x, y)
     check = interval(what, (low, high), relation, predicted, digits)

@@ -57,7 +57,7 @@ class PatchDistribution:
         X = feature[..., None] * self.w
         if self.sigma:
             noise = self.sigma * normal(N, self.D, self.d, generator=source)
-            X = X + noise - (noise @ self.w)[..., None] * self.w
+            X = X + (noise - (noise @ self.w)[..., None] * self.w)  # so that rounding cannot move <w, X_j>
         return X, y
 
     def _draw(self, N, source):
