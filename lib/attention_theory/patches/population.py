@@ -66,35 +66,52 @@ class Population:
         np.add.at(counts, (np.repeat(np.arange(size), n), drawn), 1)
         counts = torch.from_numpy(counts)
         orders = math.lgamma(n + 1) - torch.lgamma(counts + 1).sum(1)
-        self.probability = torch.exp(orders + torch.xlogy(counts, chance).sum(1))
+        probability = torch.exp(orders + torch.xlogy(counts, chance).sum(1))
         sums = self.kinds[:, 0] - self.kinds[:, 1]
-        self.total = C + (counts @ sums.to(torch.float64)).long()  # sum of <w*, X_j> over all patches
-        self.counts = counts.clone()
-        signal = self.kinds.tolist().index([C, 0])
-        self.counts[:, signal] += 1
+        total = C + (counts @ sums.to(torch.float64)).long()  # sum of <w*, X_j> over all patches
+        self.signal = self.kinds.tolist().index([C, 0])
+        counts[:, self.signal] += 1
+        # sorted by total: multisets of one total share a column of the tables below
+        order = torch.argsort(total, stable=True)
+        self.counts, self.probability = counts[order], probability[order]
+        self.totals, self.column, self.sizes = total[order].unique_consecutive(return_inverse=True, return_counts=True)
 
-    def _table(self, alpha, gamma, rho, beta, p, nu, temperature):
-        """Contribution of a group of each kind to F, for each total: (kinds, totals). Differentiable."""
-        weights = torch.stack([beta / temperature, gamma / temperature, rho / temperature]).exp()
-        own, inside, outside = weights / (weights[0] + (self.C - 1) * weights[1] + (self.D - self.C) * weights[2])
-        totals = torch.arange(2 * self.C - self.D, self.D + 1)
+    def weights(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+        """Attention of a row on itself, on another patch of its group, on a patch elsewhere: Lambda, Gamma, Xi.
+
+        They satisfy Lambda + (C - 1) Gamma + (D - C) Xi = 1.
+        """
+        numbers = [torch.as_tensor(x, dtype=torch.float64) for x in (beta, gamma, rho)]
+        raised = (torch.stack(numbers) / temperature).exp()
+        return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
+
+    def _table(self, function, alpha, gamma, rho, beta, temperature):
+        """Sum of function(z_i) over the rows of a group of each kind, for each total: (kinds, totals). Differentiable."""
+        own, inside, outside = self.weights(gamma, rho, beta, temperature)
         plus, minus = self.kinds.T[..., None]
         table = 0
         for value, number in ((1, plus), (-1, minus), (0, self.C - plus - minus)):
-            seen = (own - inside) * value + (inside - outside) * (plus - minus) + outside * totals
-            z = self.D * alpha * seen
-            table = table + number * (z**p + nu * z)
+            seen = (own - inside) * value + (inside - outside) * (plus - minus) + outside * self.totals
+            table = table + number * function(self.D * alpha * seen)
         return table
 
     def _margins(self, table):
-        return (self.counts * table.T[self.total - (2 * self.C - self.D)]).sum(1)
+        return torch.einsum("mk,mk->m", self.counts, table.T[self.column])
 
     def margins(
         self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
     ) -> Float[Tensor, "M"]:
         """y F(X) of each multiset."""
-        numbers = [torch.tensor(float(x), dtype=torch.float64) for x in (alpha, gamma, rho, beta)]
-        return self._margins(self._table(*numbers, p, nu, temperature))
+        return self._margins(self._table(lambda z: z**p + nu * z, alpha, gamma, rho, beta, temperature))
+
+    def feature_pull(
+        self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
+    ) -> tuple[float, float]:
+        """What one unit of learning rate adds to alpha, by rows: of the signal group, and of all others (update GD-a)."""
+        sigmoid = self.probability * torch.sigmoid(-self.margins(alpha, gamma, rho, beta, p, nu, temperature))
+        table = self._table(lambda z: (p * z**p + nu * z) / alpha, alpha, gamma, rho, beta, temperature)
+        signal = table[self.signal, self.column]
+        return float(sigmoid @ signal), float(sigmoid @ (self._margins(table) - signal))
 
     def error(self, margins: Float[Tensor, "M"]) -> float:
         """Probability of the wrong sign; a tie counts half. Below 1e-12 of the largest margin counts as a tie."""
@@ -112,14 +129,13 @@ class Population:
 
         These are <w*, dv>, dA_ij for i != j of one group, and dA_ij for different groups (Lemmas H.1 and H.2).
         """
-        numbers = [torch.tensor(float(x), dtype=torch.float64) for x in (alpha, gamma, rho, beta)]
         with torch.enable_grad():
-            leaves = [x.requires_grad_() for x in numbers[:3]]
-            table = self._table(*leaves, numbers[3], p, nu, temperature)
+            leaves = [torch.tensor(float(x), dtype=torch.float64, requires_grad=True) for x in (alpha, gamma, rho)]
+            table = self._table(lambda z: z**p + nu * z, *leaves, beta, temperature)
             margins = self._margins(table.detach())
-            slope = -(self.probability * torch.sigmoid(-margins))[:, None] * self.counts
-            pull = torch.zeros_like(table).T.index_add(0, self.total - (2 * self.C - self.D), slope)
-            d_alpha, d_gamma, d_rho = torch.autograd.grad((pull.T * table).sum(), leaves)
+            slope = -self.probability * torch.sigmoid(-margins)
+            pull = torch.segment_reduce(slope[:, None] * self.counts, "sum", lengths=self.sizes, axis=0).T
+            d_alpha, d_gamma, d_rho = torch.autograd.grad((pull * table).sum(), leaves)
         inside, outside = self.D * (self.C - 1), self.D * (self.D - self.C)
         return float(d_alpha), float(d_gamma) / max(inside, 1), float(d_rho) / max(outside, 1), margins
 

@@ -71,10 +71,13 @@ class PositionalViT:
         """Mean logistic loss log(1 + exp(-y F(X))), natural logarithm."""
         return torch.nn.functional.softplus(-y * self(X)).mean()
 
-    def gradients(self, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> tuple[Float[Tensor, "D D"], Float[Tensor, "d"]]:
+    def gradients(
+        self, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"], weight: Float[Tensor, "N"] | None = None
+    ) -> tuple[Float[Tensor, "D D"], Float[Tensor, "d"]]:
         """Gradients (dA, dv) of :meth:`loss` (jelassi2022, Lemmas H.1 and H.2, corrected).
 
-        With m_ni = y_n S(-y_n F(X_n)) sigma'(z_ni), S the sigmoid and u_nj = <v, X_nj>, the mean over n of
+        With m_ni = y_n S(-y_n F(X_n)) sigma'(z_ni), S the sigmoid and u_nj = <v, X_nj>, the mean over n (or the sum
+        with these weights, such as the probabilities of all points of a population) of
 
             dv    = - D sum_i m_ni sum_r S_ir X_nr
             dA_ij = - (D / temperature) m_ni S_ij (u_nj - sum_r S_ir u_nr).
@@ -87,7 +90,8 @@ class PositionalViT:
             raise ValueError(f"y must be ({N},), one label for each data point, got {tuple(y.shape)}")
         S, z, u = self.weights, self.preactivations(X), X @ self.v
         margin = y * self.activation(z).sum(1)
-        m = (y * torch.sigmoid(-margin))[:, None] * self.activation_slope(z) / N
+        weight = torch.full_like(y, 1 / N) if weight is None else weight
+        m = (weight * y * torch.sigmoid(-margin))[:, None] * self.activation_slope(z)
         dv = -D * torch.einsum("nr,nrd->d", m @ S, X)
         dA = -D / self.temperature * S * (m.T @ u - ((z / D) * m).sum(0)[:, None])
         return dA, dv
