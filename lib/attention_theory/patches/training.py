@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_theory.device import generator, normal
 from attention_theory.patches.distribution import PatchDistribution
+from attention_theory.patches.population import Population
 from attention_theory.patches.vit import PositionalViT, association
 
 #: Test points are drawn with this offset to the seed, so that they are none of the training points.
@@ -15,7 +16,7 @@ TEST_SEED = 1_000_003
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class SampleTrajectory:
     """What gradient descent passed through: a row for each recorded step, the start included."""
 
     distribution: PatchDistribution
@@ -71,7 +72,7 @@ def train_vit(
     every: int = 20,
     tests: int = 2000,
     device: torch.device | str = "cpu",
-) -> Trajectory:
+) -> SampleTrajectory:
     """Full-batch gradient descent on N samples (jelassi2022, problem (E) with Parametrization 3.1, realistic case).
 
     The diagonal of A keeps its value. The paper has one rate for A and v and divides the scores by sqrt(d)
@@ -118,4 +119,27 @@ def train_vit(
             A, v = A - rate_A * dA, v - rate_v * dv
     at, As, vs, losses, errors = zip(*recorded)
     columns = (torch.stack(column).cpu() for column in (As, vs, losses, errors))
-    return Trajectory(distribution, list(at), *columns, PositionalViT(A.cpu(), v.cpu(), p, nu, temperature))
+    return SampleTrajectory(distribution, list(at), *columns, PositionalViT(A.cpu(), v.cpu(), p, nu, temperature))
+
+
+def semi_idealised(
+    population: Population,
+    alpha: Float[Tensor, "T"],
+    rate_A: float,
+    beta: float = 1.0,
+    p: int = 3,
+    nu: float = 1e-3,
+    temperature: float = 1.0,
+) -> tuple[Float[Tensor, "T"], Float[Tensor, "T"]]:
+    """Scores (gamma, rho) of the semi-idealised process (jelassi2022, Appendix E.2.1), exactly.
+
+    Its value vector is alpha_t w with the lengths alpha of a realistic run; only its scores are trained, on the
+    population risk, from 0.
+    """
+    gamma = rho = 0.0
+    rows = []
+    for length in alpha.tolist():
+        rows.append((gamma, rho))
+        _, d_gamma, d_rho, _ = population.gradients(length, gamma, rho, beta, p, nu, temperature)
+        gamma, rho = gamma - rate_A * d_gamma, rho - rate_A * d_rho
+    return tuple(torch.tensor(rows, dtype=torch.float64).T)
