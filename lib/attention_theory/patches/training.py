@@ -48,7 +48,7 @@ class SampleTrajectory:
         return self.alpha / self.v.norm(dim=1)
 
 
-def test_error(model: PositionalViT, distribution: PatchDistribution, N: int, seed: int) -> float:
+def error_rate(model: PositionalViT, distribution: PatchDistribution, N: int, seed: int) -> float:
     """Fraction of N fresh points with y F(X) <= 0."""
     X, y = distribution.sample(N, seed + TEST_SEED)
     return float((y.to(model.v) * model(X.to(model.v)) <= 0).double().mean())
