@@ -1,0 +1,46 @@
+import pytest
+import torch
+
+from attention_theory.tangent import SoftmaxNetwork
+
+NET = SoftmaxNetwork.paired(3, 8, seed=0, outputs=2)
+X = torch.ones(4, 3, dtype=torch.float64)
+
+
+def test_odd_width_for_pairs():
+    with pytest.raises(ValueError, match="m = 7"):
+        SoftmaxNetwork.paired(3, 7, seed=0)
+
+
+@pytest.mark.parametrize("arguments", [{"d": 0}, {"m": 0}, {"outputs": 0}, {"sigma": 0.0}, {"sigma": float("nan")}])
+def test_sizes_and_sigma(arguments):
+    with pytest.raises(ValueError, match="positive"):
+        SoftmaxNetwork.unpaired(**{"d": 3, "m": 4, "seed": 0} | arguments)
+
+
+def test_layers_of_different_width():
+    with pytest.raises(ValueError, match=r"\(3, 8\) and \(2, 6\)"):
+        SoftmaxNetwork(NET.W, NET.a[:, :6])
+
+
+@pytest.mark.parametrize("x", [X[:, :2], X[0]])
+def test_wrong_input_shape(x):
+    with pytest.raises(ValueError, match=r"\(n, 3\)"):
+        NET(x)
+
+
+def test_wrong_label_shape():
+    with pytest.raises(ValueError, match=r"\(4, 2\)"):
+        NET.gradient(X, torch.zeros(4, 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite(value):
+    bad = X.clone()
+    bad[1, 1] = value
+    with pytest.raises(ValueError, match="finite"):
+        NET(bad)
+    with pytest.raises(ValueError, match="finite"):
+        NET.gradient(X, torch.full((4, 2), value, dtype=torch.float64))
+    with pytest.raises(ValueError, match="finite"):
+        SoftmaxNetwork(NET.W * value, NET.a)
