@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from attention_theory.tangent import SoftmaxNetwork
+from attention_theory.tangent import SoftmaxNetwork, limit_kernel, smallest_eigenvalue, tangent_kernel
 
 NET = SoftmaxNetwork.paired(3, 8, seed=0, outputs=2)
 X = torch.ones(4, 3, dtype=torch.float64)
@@ -44,3 +44,27 @@ def test_numbers_that_are_not_finite(value):
         NET.gradient(X, torch.full((4, 2), value, dtype=torch.float64))
     with pytest.raises(ValueError, match="finite"):
         SoftmaxNetwork(NET.W * value, NET.a)
+
+
+def test_kernel_inputs():
+    with pytest.raises(ValueError, match=r"x2 must be \(n, 3\)"):
+        tangent_kernel(NET, X, X[:, :2])
+    with pytest.raises(ValueError, match="finite"):
+        tangent_kernel(NET, X * float("inf"))
+    with pytest.raises(ValueError, match="memory = 100 bytes"):
+        tangent_kernel(NET, X, memory=100)
+
+
+def test_limit_kernel_inputs():
+    with pytest.raises(ValueError, match=r"\(4, 3\) and \(4, 2\)"):
+        limit_kernel(X, X[:, :2])
+    with pytest.raises(ValueError, match="sigma must be positive, got -1"):
+        limit_kernel(X, sigma=-1.0)
+    with pytest.raises(ValueError, match="finite"):
+        limit_kernel(X * float("nan"))
+
+
+@pytest.mark.parametrize("matrix", [X, torch.tensor([[1.0, 2.0], [0.0, 1.0]]), torch.full((2, 2), float("nan"))])
+def test_smallest_eigenvalue_of_what_is_no_kernel(matrix):
+    with pytest.raises(ValueError, match="kernel matrix"):
+        smallest_eigenvalue(matrix)
