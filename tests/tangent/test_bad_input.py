@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from attention_theory.tangent import SoftmaxNetwork, limit_kernel, smallest_eigenvalue, tangent_kernel
+from attention_theory.tangent import SoftmaxNetwork, fit_guarantee, kernel_change_bound, limit_kernel, smallest_eigenvalue, tangent_kernel
 
 NET = SoftmaxNetwork.paired(3, 8, seed=0, outputs=2)
 X = torch.ones(4, 3, dtype=torch.float64)
@@ -68,3 +68,15 @@ def test_limit_kernel_inputs():
 def test_smallest_eigenvalue_of_what_is_no_kernel(matrix):
     with pytest.raises(ValueError, match="kernel matrix"):
         smallest_eigenvalue(matrix)
+
+
+def test_bounds_inputs():
+    with pytest.raises(ValueError, match="negative, got -0.1"):
+        kernel_change_bound(NET, X, -0.1)
+    y = torch.zeros(4, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match="norm at most 1"):
+        fit_guarantee(NET, X, y)
+    with pytest.raises(ValueError, match=r"y must be \(4, 2\)"):
+        fit_guarantee(NET, X / 2, y[:, :1])
+    with pytest.raises(ValueError, match="paired"):
+        fit_guarantee(SoftmaxNetwork.unpaired(3, 8, seed=0, outputs=2), X / 2, y)
