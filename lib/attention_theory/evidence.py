@@ -56,6 +56,9 @@ class Check:
     holds: bool
     text: str
 
+    def __str__(self) -> str:
+        return f"{self.method}: {self.text}"
+
 
 def number(value: Any, digits: int = 3) -> str:
     """Stable short text of a number: integers and fractions in full, others to ``digits`` significant digits."""

@@ -26,21 +26,32 @@ def check_model(model: str) -> None:
         raise ValueError(f"model {model!r} is unknown; choose one of {', '.join(MODELS)}")
 
 
-def check_sizes(model: str, n: int, d: int) -> int:
-    """The number t of copies of the identity block, n = (d-2) t for self-attention and n = (d-1) t for cross-attention.
+def check_columns(model: str, d: int) -> int:
+    """The number of block columns, d - 2 for self-attention and d - 1 for cross-attention.
 
     Raises:
-        ValueError: unknown model, d too small for a block column, n < 2 (then ln n = 0), or n not divisible.
+        ValueError: unknown model, or no room for a block column.
     """
     check_model(model)
-    smallest, taken = (2, 1) if model == "cross" else (3, 2)
-    if d != int(d) or d < smallest:
-        raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {smallest}, for one block column")
-    if n != int(n) or n < 2:
+    taken = 1 if model == "cross" else 2
+    if d % 1 != 0 or d <= taken:
+        raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {taken + 1}, for one block column")
+    return int(d) - taken
+
+
+def check_sizes(model: str, n: int, d: int) -> int:
+    """The number t of identity blocks in n = (d-2) t for self-attention and n = (d-1) t for cross-attention.
+
+    Raises:
+        ValueError: unknown model, no room for a block column, n < 2 (then ln n = 0), or n not divisible.
+    """
+    columns = check_columns(model, d)
+    if n % 1 != 0 or n < 2:
         raise ValueError(f"n = {n} is not allowed: the data need an integer n >= 2, since every entry scales with ln n")
-    if n % (d - taken):
-        raise ValueError(f"n = {n} is not divisible by d - {taken} = {d - taken}: the data stack identity blocks, n = (d-{taken}) t")
-    return int(n) // (int(d) - taken)
+    if n % columns:
+        taken = int(d) - columns
+        raise ValueError(f"n = {n} is not divisible by d - {taken} = {columns}: the data stack identity blocks, n = (d-{taken}) t")
+    return int(n) // columns
 
 
 def check_parameters(**parameters: Real | None) -> None:
@@ -126,7 +137,7 @@ def inputs(
     model: str, n: int, d: int, a: Real, b: Real | None = None, c: Real | None = None, device: torch.device | str = "cpu"
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
     """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
-    check_model(model)
+    check_sizes(model, n, d)
     check_scales(model, b, c)
     eye = torch.eye(d, dtype=torch.float64, device=device)
     if model == "cross":

@@ -14,7 +14,7 @@ Coefficients are Decimals with as many digits as n needs, then integers, so that
 
 import math
 from collections.abc import Iterable
-from decimal import Decimal, localcontext
+from decimal import Decimal, getcontext, localcontext
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -28,6 +28,34 @@ from .network import NETWORKS, SuccessCounts, check_counts
 
 #: Binomial tails with at most this many signs are summed in integers.
 INTEGER_SIGNS = 2000
+
+
+@lru_cache(maxsize=64)
+def _ln10(digits: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = digits
+        return Decimal(10).ln()
+
+
+def exponential(x: Decimal) -> Decimal:
+    """exp(x) to the digits of the context, by a Taylor sum in integers: Decimal.exp takes 50 times as long at 600 digits."""
+    digits = getcontext().prec
+    power = int(x / _ln10(digits + 10))
+    with localcontext() as context:
+        context.prec = digits + len(str(abs(power))) + 10
+        rest = x - power * _ln10(context.prec)  # |rest| < 2.4, and exp(x) = 10^power exp(rest)
+        halvings = math.isqrt(digits) + 4
+        bits = int(3.33 * digits) + 2 * halvings + 20
+        step = int(rest * 2**bits) >> halvings
+        total = term = 1 << bits
+        for k in range(1, digits):
+            term = (term * step >> bits) // k
+            if term in (0, -1):
+                break
+            total += term
+        for _ in range(halvings):
+            total = total * total >> bits
+        return +(Decimal(total) / 2**bits).scaleb(power)
 
 
 class RowClass(NamedTuple):
@@ -62,7 +90,8 @@ def row_classes(
         scores = [((1 + a) * log_n, log_n, log_n, log_n), (log_n,) * 4]
         size, block, last = Decimal(1), Decimal(1), Decimal(0)
     else:
-        size, block, last = (x * log_n.sqrt() for x in (a, b, c))
+        scale = log_n.sqrt()
+        size, block, last = a * scale, b * scale, c * scale
         if model == "self-ones":
             # the product of the row sums
             sums = (size + block + last, block + last, block + last, block + last)
@@ -73,7 +102,7 @@ def row_classes(
             scores = [(itself, near, far, far)]
             scores += [(near, near, far, far)] if t > 1 else []
             scores += [(far, far, near, far)] if columns > 1 else []
-    raw = {score: score.exp() if weights == "softmax" else score for score in set().union(*scores)}
+    raw = {score: exponential(score) if weights == "softmax" else score for score in set().union(*scores)}
     classes = []
     for row in scores:
         total = sum(count * raw[score] for count, score in zip(counts, row))
@@ -115,12 +144,6 @@ def _firing(rows: list[tuple[int, ...]], signs: int, pattern: tuple[int, int, in
     return fewest, min(margins)
 
 
-def _check(model: str, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None) -> None:
-    data.check_model(model)
-    data.check_parameters(a0=a0, a1=a1)
-    data.check_scales(model, b, c)
-
-
 def _patterns(
     model: str, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None, n: int | None, log_n: Real | None
 ) -> tuple[int, list[list[int]], float]:
@@ -134,7 +157,7 @@ def _patterns(
     digits = 20 + math.ceil((1 + top) * Decimal(rough) / Decimal(math.log(10)))
     with localcontext() as context:
         context.prec = digits + 5
-        size = Decimal(repr(rough)).exp() if n is None else Decimal(n)
+        size = exponential(Decimal(repr(rough))) if n is None else Decimal(n)
         log_n = Decimal(repr(rough)) if n is None else size.ln()
         signs = d - 2 if model == "cross" else d - 3
 
@@ -182,8 +205,9 @@ def success_counts(
     Raises:
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
     """
-    _check(model, d, a0, a1, b, c)
     data.check_sizes(model, n, d)
+    data.check_parameters(a0=a0, a1=a1)
+    data.check_scales(model, b, c)
     signs, patterns, margin = _patterns(model, int(d), a0, a1, b, c, int(n), None)
     upper = _upper(signs)
     total = len(patterns) << signs
@@ -231,15 +255,17 @@ def success_probability(
     Raises:
         ValueError: both or neither of n and log_n; sizes that do not fit; bad parameters; m < 1.
     """
-    _check(model, d, a0, a1, b, c)
+    columns = data.check_columns(model, d)
+    data.check_parameters(a0=a0, a1=a1)
+    data.check_scales(model, b, c)
     check_counts(m=m)
     if (n is None) == (log_n is None):
         raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
     if n is not None:
         data.check_sizes(model, n, d)
         n = int(n)
-    else:
-        _check_log_n(model, d, log_n)
+    elif not math.isfinite(log_n) or log_n <= 0 or log_n < math.log(columns) * (1 - 1e-12):
+        raise ValueError(f"log_n = {log_n} is not allowed: n must be > 1 and hold one identity block of size {columns}")
     signs, patterns, _ = _patterns(model, int(d), a0, a1, b, c, n, log_n)
 
     def mean(counted: Iterable[float]) -> float:
@@ -257,11 +283,3 @@ def success_probability(
     with np.errstate(divide="ignore"):
         logs = m * np.log1p(-np.array(fires))
     return float(-np.expm1(logs[0]) * np.exp(logs[1:].sum()))
-
-
-def _check_log_n(model: str, d: int, log_n: Real) -> None:
-    smallest, taken = (2, 1) if model == "cross" else (3, 2)
-    if d != int(d) or d < smallest:
-        raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {smallest}, for one block column")
-    if not math.isfinite(log_n) or log_n <= 0 or log_n < math.log(d - taken) * (1 - 1e-12):
-        raise ValueError(f"log_n = {log_n} is not allowed: n must be > 1 and hold one identity block, n >= d - {taken} = {d - taken}")

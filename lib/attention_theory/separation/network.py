@@ -23,6 +23,8 @@ WEIGHTS = ("softmax", "linear")
 NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
 #: Numbers held at once by the batched routes: 64 MiB of float64.
 BATCH = 2**23
+#: A value this close to tau equals it: some settings have exact ties, which rounding (about 1e-15) would decide.
+ROUNDING = 1e-12
 
 
 def _check_weights(weights: str) -> None:
@@ -86,6 +88,7 @@ def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: float)
 
 def _four(model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None, device: torch.device | str):
     """Features of the four networks in the order of NETWORKS, each with n rows, and tau."""
+    data.check_parameters(a0=a0, a1=a1)
     sizes = {1: data.inputs(model, n, d, a1, b, c, device), 0: data.inputs(model, n, d, a0, b, c, device)}
     features = []
     for weights, which in NETWORKS:
@@ -97,7 +100,7 @@ def _four(model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None, c: Rea
 def check_counts(**counts: int) -> None:
     """Raise ValueError unless every number is an integer >= 1."""
     for name, value in counts.items():
-        if value != int(value) or value < 1:
+        if value % 1 != 0 or value < 1:
             raise ValueError(f"{name} = {value} is not allowed: it must be an integer >= 1")
 
 
@@ -157,7 +160,7 @@ def success_rate(
     for start in range(0, trials, chunk):
         count = min(chunk, trials - start)
         draws = [signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)] * (4 if shared_signs else 1)
-        fires = [((rows @ y).amax(0) > tau).view(count, m).any(1) for rows, y in zip(features, draws)]
+        fires = [((rows @ y).amax(0) > tau + ROUNDING).view(count, m).any(1) for rows, y in zip(features, draws)]
         successes += int((fires[0] & ~fires[1] & ~fires[2] & ~fires[3]).sum())
     return Rate(successes, trials, rate_interval(successes, trials))
 
@@ -220,7 +223,7 @@ def enumerated_counts(
         codes = torch.arange(start, min(start + chunk, 2**d), device=device)
         y = ((codes >> bits[:, None]) & 1).to(torch.float64) * 2 - 1
         values = [rows @ y for rows in features]
-        still = [(value <= tau).all(0) for value in values]
+        still = [(value <= tau + ROUNDING).all(0) for value in values]
         margin = min(margin, *(float((value - tau).abs().min()) for value in values))
         calm = still[1] & still[2] & still[3]
         ok += int(calm.sum())

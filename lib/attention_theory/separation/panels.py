@@ -32,7 +32,7 @@ class Panel:
     trials: int
 
 
-def _grid(start: float, stop: float, step: float) -> list[float]:
+def _grid(start: Real, stop: Real, step: Real) -> list[float]:
     """start, start + step, ..., up to stop, as the decimal numbers that are written."""
     return [round(start + i * step, 6) for i in range(math.floor((stop - start) / step + 1e-9) + 1)]
 
