@@ -18,7 +18,7 @@ html: $(READY)
 
 test: $(READY)
 	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/pages --benchmark-disable -n $(JOBS) \
-		--jaxtyping-packages=attention_theory,beartype.beartype
+		--jaxtyping-packages=attention_theory,typecheck.check
 	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py') lib --doctest-modules
 	$(PYTEST) --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
 	$(MAKE) html

@@ -34,7 +34,12 @@ def execute(source: Path) -> str:
     for index, cell in enumerate(notebook.cells):
         cell.id = f"cell-{index:03d}"  # jupytext draws random ids
     client = NotebookClient(
-        notebook, timeout=900, kernel_name="python3", record_timing=False, resources={"metadata": {"path": source.parent}}
+        notebook,
+        timeout=900,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": source.parent}},
+        extra_arguments=["--log-level=ERROR"],
     )
     try:
         client.execute()

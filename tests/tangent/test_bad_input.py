@@ -6,6 +6,8 @@ from attention_theory.tangent import (
     SoftmaxNetwork,
     draw_problems,
     fit,
+    fit_guarantee,
+    kernel_change_bound,
     limit_kernel,
     ntk_regression,
     reverse_sde,
@@ -150,3 +152,13 @@ def test_times_of_the_reverse_process():
         reverse_times(1.0, 2.0, 10)
     with pytest.raises(ValueError, match="decrease"):
         reverse_sde(MIXTURE.score, torch.zeros(3, 2, dtype=torch.float64), torch.tensor([1.0, 1.0]), seed=0)
+def test_bounds_inputs():
+    with pytest.raises(ValueError, match="negative, got -0.1"):
+        kernel_change_bound(NET, X, -0.1)
+    y = torch.zeros(4, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match="norm at most 1"):
+        fit_guarantee(NET, X, y)
+    with pytest.raises(ValueError, match=r"y must be \(4, 2\)"):
+        fit_guarantee(NET, X / 2, y[:, :1])
+    with pytest.raises(ValueError, match="paired"):
+        fit_guarantee(SoftmaxNetwork.unpaired(3, 8, seed=0, outputs=2), X / 2, y)

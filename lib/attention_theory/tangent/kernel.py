@@ -85,7 +85,7 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, 
     n, n2 = len(x), len(sides[-1])
     height = min(outputs * n, max(128, min(1024, outputs * n // 8)))
     inputs = sum(map(len, sides))
-    fixed = max((outputs + 4) * inputs, 3 * height**2 if x2 is None else 0, ROWS * n2)
+    fixed = (outputs + 4) * inputs + (3 * height**2 if x2 is None else 0) + ROWS * n2
     size = _block_size(BLOCK, fixed, (outputs + 3) * inputs + len(W) + outputs, memory, W.element_size())
 
     def weights(side, normaliser, W):
@@ -127,7 +127,7 @@ def _pairwise(W: Tensor, a: Tensor, x: Tensor, memory: int | None) -> Tensor:
     (outputs, m), n = a.shape, len(x)
     first, second = torch.triu_indices(outputs, outputs, 1, device=x.device)
     pairs = len(first) + 1
-    size = _block_size(m, max(4 * pairs, ROWS) * n, 2 * pairs + 3 * n + len(W) + outputs, memory, W.element_size())
+    size = _block_size(m, (4 * pairs + ROWS) * n, 2 * pairs + 3 * n + len(W) + outputs, memory, W.element_size())
     normaliser = _normaliser(W, x, size)
     out = torch.zeros(outputs, n, outputs, n, dtype=W.dtype, device=W.device)
     for block, values in zip(W.split(size, dim=1), a.split(size, dim=1)):

@@ -1,0 +1,88 @@
+"""The ledger tells the truth: each computed outcome is backed by a stored verdict, each verdict names an entry."""
+
+from graphlib import TopologicalSorter
+
+import pytest
+
+from attention_theory import ledger
+from attention_theory.evidence import COMPUTED, load_ledger, stored_verdicts
+
+PAPERS = ("bombari2024", "deng2023", "cao2024", "jelassi2022")
+
+
+@pytest.fixture(scope="module")
+def entries(book):
+    return {id: entry for paper in PAPERS for id, entry in load_ledger(book / "ledger" / f"{paper}.yml").items()}
+
+
+@pytest.fixture(scope="module")
+def verdicts(book):
+    """claim -> [(chapter, verdict), ...] over all notebooks."""
+    found = {}
+    for path in sorted(book.rglob("*.ipynb")):
+        if ".ipynb_checkpoints" not in path.parts:
+            for verdict in stored_verdicts(path):
+                chapter = path.relative_to(book).with_suffix("").as_posix()
+                found.setdefault(verdict["claim"], []).append((chapter, verdict))
+    return found
+
+
+def test_there_is_no_other_ledger(book):
+    assert {path.stem for path in (book / "ledger").glob("*.yml")} == set(PAPERS)
+
+
+def test_dependencies_exist_and_have_no_cycle(entries):
+    for entry in entries.values():
+        assert set(entry.depends) <= set(entries), entry.id
+    TopologicalSorter({id: entry.depends for id, entry in entries.items()}).prepare()
+    # nor between numbered statements, which the graph draws
+    TopologicalSorter(
+        {
+            statement: {ledger.statement_of(d) for e in entries.values() if ledger.statement_of(e.id) == statement for d in e.depends}
+            - {statement}
+            for statement in map(ledger.statement_of, entries)
+        }
+    ).prepare()
+
+
+def test_every_computed_outcome_has_its_verdict(entries, verdicts):
+    missing = []
+    for entry in entries.values():
+        if entry.outcome in COMPUTED:
+            backing = [v for chapter, v in verdicts.get(entry.id, []) if chapter == entry.chapter]
+            if not backing or any(v["outcome"] != entry.outcome for v in backing):
+                missing.append(entry.id)
+            elif not any(entry.method == check["method"] for v in backing for check in v["checks"]):
+                missing.append(f"{entry.id} (method {entry.method})")
+    assert not missing
+
+
+def test_every_verdict_names_an_entry_with_its_outcome(entries, verdicts):
+    for claim, found in verdicts.items():
+        assert claim in entries
+        for chapter, verdict in found:
+            assert verdict["outcome"] == entries[claim].outcome, (claim, chapter)
+
+
+def test_few_statements_go_without_a_verdict(entries):
+    waved = [entry.id for entry in entries.values() if entry.outcome in ("imported", "asymptotic")]
+    assert len(waved) <= 0.1 * len(entries), waved
+
+
+def test_chapters_of_computed_entries_exist(entries, book):
+    for entry in entries.values():
+        if entry.outcome in COMPUTED:
+            assert (book / f"{entry.chapter}.ipynb").is_file(), entry.id
+
+
+def test_the_graph_shows_every_dependency(entries):
+    paper = [entry for entry in entries.values() if entry.id.startswith("deng2023/")]
+    svg = ledger.dependency_graph(paper).data
+    pairs = {(ledger.statement_of(e.id), ledger.statement_of(d)) for e in paper for d in e.depends}
+    assert svg.count("<path") == len({(a, b) for a, b in pairs if a != b})
+
+
+def test_totals_count_every_statement(entries, book):
+    papers = {paper: load_ledger(book / "ledger" / f"{paper}.yml") for paper in PAPERS}
+    rows = {row[0]: row for row in ledger.totals(papers).rows}
+    assert rows["total"][-1] == str(len(entries))

@@ -1,0 +1,62 @@
+"""Attention, sweeps, tables, random numbers."""
+
+import joblib
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_theory import device, figures
+from attention_theory.attention import attention, attention_weights
+from attention_theory.sweep import sweep
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["softmax", "linear", "relu"]))
+def test_weights_are_literally_the_definition(seed, kind):
+    scores = torch.rand(3, 4, 5, dtype=torch.float64, generator=device.generator(seed)) + 0.1
+    function = {"softmax": torch.exp, "linear": lambda s: s, "relu": lambda s: s.clamp(min=0)}[kind]
+    literal = torch.stack([torch.stack([function(row) / function(row).sum() for row in matrix]) for matrix in scores])
+    torch.testing.assert_close(attention_weights(scores, kind), literal, rtol=1e-13, atol=0)
+
+
+def test_relu_row_without_a_positive_score_attends_to_nothing():
+    weights = attention_weights(torch.tensor([[-1.0, -2.0], [1.0, -1.0]], requires_grad=True), "relu")
+    assert weights.tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    weights.sum().backward()  # and has a finite gradient
+
+
+def test_softmax_survives_large_scores():
+    assert attention_weights(torch.tensor([[1e4, 0.0]])).tolist() == [[1.0, 0.0]]
+
+
+def test_attention_averages_values():
+    values = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    assert attention(torch.tensor([[3.0, 1.0]]), values, "linear").tolist() == [[0.75, 0.25]]
+
+
+def test_random_numbers_are_seeded_and_float64():
+    first, second = (device.normal(2, 3, generator=device.generator(7)) for _ in range(2))
+    assert torch.equal(first, second) and first.dtype == torch.float64
+    signs = device.signs(1000, generator=device.generator(1))
+    assert set(signs.tolist()) == {-1.0, 1.0} and abs(signs.mean()) < 0.2
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_sweep_keeps_order_on_any_backend(backend):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert sweep(pow, [{"base": b, "exp": 2} for b in range(5)]) == [0, 1, 4, 9, 16]
+
+
+def test_sweep_raises_what_a_point_raises():
+    with pytest.raises(ZeroDivisionError):
+        sweep(divmod_by, [{"x": 1}, {"x": 0}])
+
+
+def divmod_by(x):
+    return 1 / x
+
+
+def test_table_rounds_numbers_and_keeps_integers_and_text():
+    table = figures.table({"n": [100, 7], "rate": [0.12345, 2.0], "name": ["a", "b"]}, {"rate": ".2f"})
+    assert table.rows == [["100", "0.12", "a"], ["7", "2.00", "b"]]
+    assert "0.12" in repr(table) and "<table>" in table._repr_html_()
