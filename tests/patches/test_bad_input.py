@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from attention_theory import patches
+from attention_theory.patches import gaussian, train_images, transformer
+from attention_theory.patches import images as pictures
 
 f64 = torch.float64
 square, vector = torch.zeros(4, 4, dtype=f64), torch.ones(3, dtype=f64)
@@ -57,3 +59,45 @@ images = torch.zeros(2, 4, 3, dtype=f64)
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, seed=0, rate_A=-1.0), "rate_A = -1.0"),
+        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, seed=0, rate_v=float("nan")), "rate_v = nan"),
+        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, steps=0, seed=0), "steps = 0"),
+        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 0, seed=0), "N = 0"),
+        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, seed=0, p=2), "p = 2"),
+        (lambda: gaussian.train_gaussian("B", 0), "'B' is unknown"),
+        (lambda: gaussian.convolution_label(images, 3), "D = 4 .* C = 3"),
+        (lambda: pictures.grid_permutation(8, 3, 0), "s = 3"),
+        (lambda: pictures.patch_permutation(8, 2, 4, 0), "torn apart"),
+        (lambda: pictures.load_images("mnist"), "'mnist' .* digits, cifar10"),
+        (lambda: pictures.load_cifar("nowhere", 20), "not 20"),
+        (lambda: pictures.load_digits(test=0), "test = 0"),
+        (lambda: pictures.locality(torch.eye(5, dtype=f64)), "D = 5"),
+        (lambda: transformer.VisionTransformer(8, 1, 10, patch=3), "patches of 3"),
+        (lambda: transformer.VisionTransformer(8, 1, 10, patch=2, dim=10, heads=4), "10 does not split into 4"),
+        (lambda: transformer.VisionTransformer(8, 1, 10, patch=2, attention="linear"), "'linear'"),
+        (lambda: train_images.Recipe(augment="mixup"), "'mixup'"),
+        (lambda: train_images.Recipe(epochs=0), "at least 1"),
+        (lambda: train_images.Recipe(rate=1e-6), "rate_min"),
+    ],
+)
+def test_bad_input_of_training_and_images(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar100", "svhn"])
+def test_missing_files_say_where_to_get_them(tmp_path, name):
+    with pytest.raises(FileNotFoundError, match="is missing; get http"):
+        pictures.load_images(name, tmp_path)
+
+
+def test_the_command_line_refuses_in_one_sentence(tmp_path, capsys):
+    for wrong in (["--data", "svhn", "--root", str(tmp_path)], ["--data", "digits", "--patch", "3"], ["--augment", "x"]):
+        with pytest.raises(SystemExit):
+            train_images.main([*wrong, "--out", str(tmp_path)])
+        assert len(capsys.readouterr().err.strip().splitlines()[-1]) > 20
