@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from attention_theory import evidence
 from attention_theory.attention import attention_weights
@@ -63,10 +64,14 @@ def test_interval_contains_the_truth_and_excludes_a_wrong_one():
     assert not interval("rate", estimate, "<=", 0.5).holds
 
 
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10), (997, 1000)])
+def test_rate_interval_is_scipys_exact_one(successes, trials):
+    ci = stats.binomtest(successes, trials).proportion_ci(evidence.CONFIDENCE, method="exact")
+    assert evidence.rate_interval(successes, trials) == pytest.approx((ci.low, ci.high), rel=1e-12)
+
+
 def test_rate_interval_covers_at_its_level():
     # exact coverage at one p: the binomial mass of the counts whose interval contains it
-    from scipy import stats
-
     trials, p = 30, 0.37
     covered = [k for k in range(trials + 1) if evidence.rate_interval(k, trials)[0] <= p <= evidence.rate_interval(k, trials)[1]]
     assert stats.binom.pmf(covered, trials, p).sum() >= evidence.CONFIDENCE

@@ -8,7 +8,7 @@ from cycler import cycler
 from tabulate import tabulate
 
 GREY = "#808080"
-#: Okabe and Ito's colours without black and yellow: told apart by colour-blind readers, on white and on black.
+#: Colours by Okabe and Ito, without black and yellow, told apart by colour-blind readers, on white and on black.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 
 

@@ -14,11 +14,14 @@ OUTCOMES = COMPUTED + UNCOMPUTED
 
 
 def totals(ledgers: dict[str, dict[str, Entry]]) -> Table:
-    """Statements by outcome, a row for each paper and one for all of them."""
+    """Statements by outcome: a row for each outcome, a column for each paper, and the share that are the book's own."""
     counts = {paper: Counter(entry.outcome for entry in entries.values()) for paper, entries in ledgers.items()}
     counts["all"] = sum(counts.values(), Counter())
-    rows = [[paper, *(str(count[o]) for o in OUTCOMES), str(count.total())] for paper, count in counts.items()]
-    return Table(rows, ["paper", *OUTCOMES, "total"])
+    rows = [[outcome, *(str(count[outcome]) for count in counts.values())] for outcome in OUTCOMES]
+    rows.append(["total", *(str(count.total()) for count in counts.values())])
+    own = [sum(entry.printed == "ours" for entry in entries.values()) for entries in ledgers.values()]
+    rows.append(["of these ours", *map(str, own), str(sum(own))])
+    return Table(rows, ["outcome", *counts])
 
 
 def row_anchor(claim: str) -> str:
@@ -40,7 +43,7 @@ def rows(entries: Iterable[Entry]) -> HTML:
     head = "".join(f"<th>{title}</th>" for title in ("Statement", "Outcome", "Method", "Chapter", "Uses"))
     body = []
     for entry in entries:
-        uses = ", ".join(f'<a href="#{row_anchor(use)}">{use.split("/")[1]}</a>' for use in entry.depends)
+        uses = ", ".join(f'<a href="ledger.html#{row_anchor(use)}">{use.split("/")[1]}</a>' for use in entry.depends)
         note = f'<div class="ledger-note">{html.escape(entry.note)}</div>' if entry.note else ""
         body.append(
             f'<tr id="{row_anchor(entry.id)}"><td><strong>{html.escape(entry.printed)}</strong> '

@@ -10,6 +10,8 @@ from conftest import ROOT
 from playwright.sync_api import sync_playwright
 
 BUILT = ROOT / "_build" / "html"
+#: The theme declares its Thebe address twice; Thebe itself is off.
+NOT_OURS = ("THEBE_JS_URL",)
 PAGES = sorted(path.relative_to(BUILT).as_posix() for path in (BUILT / "book").rglob("*.html"))
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -57,7 +59,7 @@ def visit(request, browser, address):
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{address}/{name}", wait_until="load")
-        page.wait_for_function("window.MathJax === undefined || !MathJax.startup || MathJax.startup.document.state() >= 10")
+        page.evaluate("window.MathJax && MathJax.startup.promise")
         return page, left, errors
 
     yield go
@@ -79,7 +81,7 @@ def test_page(visit, name):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
     assert page.evaluate("[...document.querySelectorAll('main img')].every(image => image.naturalWidth > 0)")
     assert not left
-    assert not errors
+    assert not [error for error in errors if not any(known in error for known in NOT_OURS)]
 
 
 def test_launch_and_download_buttons(visit, request):

@@ -1,8 +1,11 @@
 """Both solutions on a new label, against gradient descent and literal pseudo-inverses; and what breaks them."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
+from conftest import BOOK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -172,7 +175,7 @@ def test_recorded_run_evaluates_the_parameters_it_trained():
     for map in ("RF", "RAF", "ReLU-RAF"):
         losses = {6: new_label_runs.PLAIN, 8: new_label_runs.PENALISED}
         rows = new_label_runs.run(map, "iid", 4, 10, losses, 0, starts=2, steps=5)
-        assert {tuple(row) for row in rows} == {tuple(new_label_runs.COLUMNS)}
+        assert {tuple(row) for row in rows} == {new_label_runs.COLUMNS}
         assert len(rows) == 2 * (len(new_label_runs.PLAIN) + len(new_label_runs.PENALISED))
         for row in rows:
             slack = abs(row["alignment"] - 1) * row["residual"]
@@ -180,6 +183,23 @@ def test_recorded_run_evaluates_the_parameters_it_trained():
             assert abs(row["alignment"] - 1) <= row["ceiling"] + 1e-9
             if map == "RF" and row["solution"] == "fine":
                 assert row["ceiling"] <= row["sensitivity"]
+
+
+def test_a_part_of_a_recorded_run_can_be_repeated():
+    losses = new_label_runs.PLAIN[:2]
+    whole = new_label_runs.run("RAF", "iid", 4, 10, {6: losses, 8: losses}, 0, starts=2, steps=5)
+    part = new_label_runs.run("RAF", "iid", 4, 10, {6: losses}, 0, pool=8, starts=2, steps=5)
+    assert [row["error"] for row in part] == pytest.approx([row["error"] for row in whole if row["N"] == 6])
+
+
+def test_records_say_how_they_were_made():
+    files = sorted((BOOK / "data").glob("bombari2024-figures-4-7*.json"))
+    assert files
+    for file in files:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        assert record["provenance"].keys() == {"command", "device", "versions", "date", "seed"}
+        assert tuple(record["columns"]) == new_label_runs.COLUMNS
+        assert len({len(values) for values in record["columns"].values()}) == 1
 
 
 # Bad input

@@ -276,7 +276,8 @@ def best_moves(
             1)^2; ``error-fine`` and ``error-again`` are (6.7). ``target-fine`` and ``target-again`` are ours: the
             error that the alignment leaves when the shift is 0, so that they aim at the alignment 1 - 2 y / residual
             instead of -1. p times the squared shift is added, as in (F.3) to (F.5).
-        starts: the map's constructive starts first, then random directions; the best end is taken.
+        starts: first the even move of attention features, or the token itself and its opposite for random features;
+            then random directions. The best end is taken.
         steps: of the descent.
         seed: of the random starts.
 
@@ -298,7 +299,8 @@ def best_moves(
         return torch.stack(columns).gather(0, chosen[None])[0] + penalty * found["shift"].square()
 
     d = len(one.x)
-    first = torch.cat([one.starts(), normal(starts, d, generator=starts_generator(seed)).to(one.x)])[:starts]
+    lead = one.even_move()[None] if isinstance(one, OneTokenAttention) else torch.stack([one.x, -one.x])
+    first = torch.cat([lead, normal(starts, d, generator=starts_generator(seed)).to(one.x)])[:starts]
     first = first * (d**0.5 / first.norm(dim=1, keepdim=True))
     delta, value = descend(objective, first.repeat(len(losses), 1), steps)
     best = value.unflatten(0, (-1, starts)).argmin(dim=1)

@@ -1,11 +1,13 @@
 """The full grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens.
 
     python -m attention_theory.sensitivity.new_label_runs --out book/data/bombari2024-figures-4-7.json
+    python -m attention_theory.sensitivity.new_label_runs --trials 2 3 --most 400 --out (the same with -more.json)
 
-About an hour and 4 GB on one core; ``--kinds bert`` is the paper's own data (transformers, datasets and the network).
-Each run draws contexts, labels (fair signs) and a map, trains, and looks for the worst moves of the first token.
-The errors are evaluated from the parameters theta_f and theta_r on the literal features of the moved context, apart
-from the search. Runs with different N share their draw: the first N contexts train, the last one is X.
+The first takes about an hour and 4 GB on one busy core. ``--kinds bert`` is the paper's own data (it needs
+transformers, datasets and the network). Each run draws contexts, labels (fair signs) and a map, trains, and looks for
+the worst moves of the first token. The errors are evaluated from the parameters theta_f and theta_r on the literal
+features of the moved context, apart from the search. Runs with different N share their draw: the first N contexts
+train, the last one is X.
 """
 
 import argparse
@@ -25,9 +27,10 @@ from attention_theory.sensitivity.attention_features import RandomAttentionFeatu
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
 
-COLUMNS = (
-    "map kind n N trial solution loss penalty gamma error alignment residual ceiling sensitivity smallest condition"
-).split()
+COLUMNS = tuple(
+    "map kind n N trial solution loss penalty "
+    "gamma error alignment residual ceiling sensitivity smallest condition".split()
+)
 #: Figures 4 and 7: the paper's losses without a penalty, and ours. Figures 5 and 6: all penalties.
 PLAIN = [(loss, 0.0) for loss in LOSSES[:4]] + [(loss, 1.0) for loss in LOSSES[4:]]
 PENALISED = PLAIN + [(loss, p) for loss in LOSSES[:4] for p in (1.0, 0.1, 0.01)]
@@ -44,7 +47,7 @@ SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} 
 
 
 def run(
-    map: str, kind: str, n: int, d: int, losses: dict[int, list], trial: int, k: int | None = None, **search: int
+    map: str, kind: str, n: int, d: int, losses: dict[int, list], trial: int, pool: int | None = None, **search: int
 ) -> list[dict]:
     """One draw of contexts, labels and map, and the worst moves for each number of training samples.
 
@@ -55,7 +58,8 @@ def run(
         d: token dimension.
         losses: number of training samples -> the losses of :func:`best_moves`.
         trial: seed of all draws.
-        k: number of random features; n d if not given.
+        pool: number of contexts drawn apart from X, of which the first ones are used; the largest N if not given. A
+            recorded run with a smaller N is repeated with the pool of the record.
         search: ``starts`` and ``steps`` of :func:`best_moves`.
 
     Returns:
@@ -63,12 +67,13 @@ def run(
         right-hand side of (6.10) or (6.15) at the move found, ``sensitivity`` an upper bound on S_RF (none for
         attention), ``smallest`` (over |phi(X)|^2) and ``condition`` belong to the Gram matrix of all samples.
     """
-    most = max(losses)
-    contexts = tokens.contexts(kind, most + 1, n, d, seed=trial)
-    labels = signs(most + 1, generator=generator(10_000 + trial))
+    most, pool = max(losses), pool or max(losses)
+    used = torch.tensor([*range(most), pool])
+    contexts = tokens.contexts(kind, pool + 1, n, d, seed=trial)[used]
+    labels = signs(pool + 1, generator=generator(10_000 + trial))[used]
     sensitivity = None
     if map == "RF":
-        ones = one_token_in_law(contexts, 0, k or n * d, seed=trial)
+        ones = one_token_in_law(contexts, 0, n * d, seed=trial)
         one = ones[-1]
         Phi = one.activation(torch.stack([o.rest for o in ones]) + contexts[:, 0] @ one.block.T)
         sensitivity = float(torch.linalg.eigvalsh(one.block.T @ one.block)[-1].sqrt() * d**0.5 / one.norm)
@@ -112,7 +117,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write, complete after every trial")
     parser.add_argument("--kinds", nargs="+", default=list(tokens.KINDS), help="tokens: also bert")
-    parser.add_argument("--trials", type=int, default=4)
+    parser.add_argument("--trials", type=int, nargs=2, default=[0, 2], metavar=("FIRST", "END"))
+    parser.add_argument("--most", type=int, default=1300, help="leave out larger N")
     arguments = parser.parse_args()
     provenance = {
         "command": "python -m attention_theory.sensitivity.new_label_runs " + " ".join(sys.argv[1:]),
@@ -122,8 +128,9 @@ def main() -> None:
         "seed": "the number of the trial; 10000 + trial for the labels",
     }
     rows = []
-    for trial in range(arguments.trials):
+    for trial in range(*arguments.trials):
         for map, n, losses in GRID:
+            losses = {N: wanted for N, wanted in losses.items() if N <= arguments.most}
             for kind in arguments.kinds:
                 rows += run(map, kind, n, 768, losses, trial, **SEARCH[map])
                 print(f"trial {trial}: {map}, n = {n}, {kind} tokens", flush=True)

@@ -1,0 +1,26 @@
+"""Part IV, spatial structure (jelassi2022): images of hidden patch groups, and what positional attention learns of them."""
+
+from attention_theory.patches.distribution import PatchDistribution
+from attention_theory.patches.errors import block_error, label_noise_floor, linear_error
+from attention_theory.patches.population import Population, Trajectory, every_point, population_descent, three_values
+from attention_theory.patches.training import SampleTrajectory, error_rate, semi_idealised, train_vit
+from attention_theory.patches.vit import PositionalViT, association, top_c
+
+__all__ = [
+    "PatchDistribution",
+    "Population",
+    "PositionalViT",
+    "SampleTrajectory",
+    "Trajectory",
+    "association",
+    "block_error",
+    "error_rate",
+    "every_point",
+    "label_noise_floor",
+    "linear_error",
+    "population_descent",
+    "semi_idealised",
+    "three_values",
+    "top_c",
+    "train_vit",
+]

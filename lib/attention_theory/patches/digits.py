@@ -1,0 +1,117 @@
+"""The digits experiments behind the chapter on real images: both attentions and a convolutional network, permuted pixels.
+
+    python -m attention_theory.patches.digits --out book/data --jobs 2
+
+writes ``digits_attention.json``, a row for each run, and ``digits_positions.npz``, the positional similarities of two of
+them. Minutes on two cores.
+"""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from attention_theory.patches.images import (
+    grid_permutation,
+    load_digits,
+    locality,
+    nearest_is_adjacent,
+    patch_permutation,
+    permute_images,
+)
+from attention_theory.patches.train_images import SHUFFLE_SEED, Recipe, provenance, train_images
+from attention_theory.sweep import sweep
+
+SEEDS = range(5)
+EPOCHS = 25
+#: Side of the permuted squares; those of side 8 are the plain images.
+SHUFFLES = (1, 2, 4, 8)
+
+
+def digits_recipe(attention: str, patch: int, seed: int, epochs: int = EPOCHS) -> Recipe:
+    """A small network for 8 x 8 digits: the same for both attentions."""
+    return Recipe(
+        data="digits",
+        patch=patch,
+        attention=attention,
+        layers=2,
+        heads=4,
+        dim=32,
+        hidden=32,
+        position_scale=0.02,
+        epochs=epochs,
+        warmup=2,
+        batch=64,
+        rate=2e-3,
+        augment="none",
+        seed=seed,
+    )
+
+
+def convolutional(seed: int, channels: int = 32) -> nn.Sequential:
+    """Three 3 x 3 convolutions, two of them followed by pooling: as local as a network on 8 x 8 pixels gets."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(
+            *(nn.Conv2d(1, channels, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1)),
+            *(nn.Flatten(), nn.Linear(channels, 10)),
+        )
+
+
+def run(network: str, patch: int, shuffle: int, seed: int, epochs: int = EPOCHS) -> tuple[dict, np.ndarray | None]:
+    """One training: its row, and the positional similarities of a transformer.
+
+    ``locality`` and ``adjacent`` are measured after the permutation of the patches has been inverted, ``locality_seen``
+    and ``adjacent_seen`` on the grid that the network saw.
+    """
+    torch.set_num_threads(1)
+    images = permute_images(load_digits(seed), shuffle, SHUFFLE_SEED)
+    recipe = digits_recipe("vanilla" if network == "convolution" else network, patch, seed, epochs)
+    start = convolutional(seed) if network == "convolution" else None
+    trained, history = train_images(recipe, images, network=start)
+    row = {"network": network, "patch": patch, "shuffle": shuffle, "seed": seed, "accuracy": history[-1]["accuracy"]}
+    if network == "convolution":
+        return row, None
+    seen = trained.similarity()
+    row |= {"locality_seen": locality(seen), "adjacent_seen": nearest_is_adjacent(seen)}
+    if shuffle % patch == 0:
+        undone = torch.argsort(patch_permutation(8, shuffle, patch, SHUFFLE_SEED))
+        row |= {"locality": locality(seen[undone][:, undone]), "adjacent": nearest_is_adjacent(seen[undone][:, undone])}
+    return row, seen.numpy().astype(np.float16)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Command line; see the top of the module."""
+    parser = argparse.ArgumentParser(prog="digits", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder for the two files")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    given = parser.parse_args(arguments)
+    seeds = range(given.seeds)
+    kinds = [(network, 1, (1, 8)) for network in ("vanilla", "positional")]
+    kinds += [(network, 2, SHUFFLES[1:]) for network in ("vanilla", "positional")] + [("convolution", 1, SHUFFLES)]
+    points = [(network, patch, s, seed) for network, patch, shuffles in kinds for s in shuffles for seed in seeds]
+    named = [dict(zip(("network", "patch", "shuffle", "seed"), point), epochs=given.epochs) for point in points]
+    rows, similarities = zip(*sweep(run, named, jobs=given.jobs, title="digits"))
+    rounded = [{key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()} for row in rows]
+    command = f"python -m attention_theory.patches.digits --epochs {given.epochs} --seeds {given.seeds}"
+    recipe = {k: v for k, v in asdict(digits_recipe("vanilla", 1, 0, given.epochs)).items() if k not in ("attention", "patch", "seed")}
+    record = {"command": command, **provenance("cpu"), "shuffle_seed": SHUFFLE_SEED, "recipe": recipe, "runs": rounded}
+    text = json.dumps(record, indent=1).replace("\n   ", " ").replace("\n  }", "}")
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "digits_attention.json").write_text(text + "\n", encoding="utf-8")
+    kept = {
+        f"{network}_{s}": similarities[points.index((network, 1, s, 0))] for network in ("vanilla", "positional") for s in (1, 8)
+    }
+    np.savez_compressed(given.out / "digits_positions.npz", order=grid_permutation(8, 1, SHUFFLE_SEED).numpy(), **kept)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Images made of patches that carry one feature in hidden groups (jelassi2022, Definition 2.1 and Assumption 1)."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_theory.device import generator, normal
+
+
+class PatchDistribution:
+    """D patches of dimension d in L = D / C hidden groups (jelassi2022, Assumption 1).
+
+    A label y = +-1 puts y w into every patch of one random group. Every patch of the other groups carries delta w,
+    delta = +1 or -1 with probability q / 2 each, else 0. All patches get Gaussian noise orthogonal to w.
+
+    Args:
+        D: number of patches.
+        C: size of a group, a divisor of D.
+        d: dimension of a patch, at least 2 so that there is room for noise (1 if sigma is 0).
+        q: probability that a patch outside the signal group carries the feature.
+        sigma: standard deviation of the noise in each direction orthogonal to w.
+        groups: (D,) integer labels, each used exactly C times; default 0 ... 0 1 ... 1 and so on.
+        w: (d,) feature of norm 1; default the first unit vector, which makes <w, X_j> exact in floating point.
+
+    Raises:
+        ValueError: sizes that do not fit, q outside [0, 1], a negative sigma, labels or a feature of the wrong form.
+    """
+
+    def __init__(self, D: int, C: int, d: int, q: float, sigma: float, groups=None, w=None):
+        if C < 1 or D < 1 or D % C:
+            raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
+        if not 0 <= q <= 1:
+            raise ValueError(f"q = {q} is no probability; choose 0 <= q <= 1")
+        if not (math.isfinite(sigma) and sigma >= 0):
+            raise ValueError(f"sigma = {sigma} is no standard deviation; choose a finite number >= 0")
+        if d < 1 or (d == 1 and sigma > 0):
+            raise ValueError(f"d = {d} leaves no direction orthogonal to the feature for noise; choose d >= 2, or sigma = 0")
+        self.D, self.C, self.d, self.q, self.sigma, self.L = D, C, d, q, sigma, D // C
+        self.groups = torch.arange(D) // C if groups is None else check_groups(groups, D, C)
+        self.w = torch.eye(1, d, dtype=torch.float64)[0] if w is None else torch.as_tensor(w, dtype=torch.float64)
+        if self.w.shape != (d,) or not abs(float(self.w.norm()) - 1) < 1e-9:
+            raise ValueError(f"w needs shape ({d},) and norm 1, got shape {tuple(self.w.shape)}, norm {float(self.w.norm())}")
+
+    def coefficients(self, N: int, seed: int) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N"]]:
+        """What each patch carries of the feature, <w, X_j>, and the labels: (N, D) in {-1, 0, 1} and (N,).
+
+        The same draw as in :meth:`sample` with this seed, without its noise.
+        """
+        return self._draw(N, generator(seed))
+
+    def sample(self, N: int, seed: int) -> tuple[Float[Tensor, "N D d"], Float[Tensor, "N"]]:
+        """N independent data points: patches (N, D, d) and labels (N,) in {-1, 1}, float64 on the CPU."""
+        source = generator(seed)
+        feature, y = self._draw(N, source)
+        X = feature[..., None] * self.w
+        if self.sigma:
+            noise = self.sigma * normal(N, self.D, self.d, generator=source)
+            X = X + (noise - (noise @ self.w)[..., None] * self.w)  # so that rounding cannot move <w, X_j>
+        return X, y
+
+    def _draw(self, N, source):
+        if N < 1:
+            raise ValueError(f"N = {N} data points; choose N >= 1")
+        y = torch.randint(0, 2, (N,), generator=source).to(torch.float64) * 2 - 1
+        signal = self.groups.unique()[torch.randint(0, self.L, (N,), generator=source)]
+        uniform = torch.rand(N, self.D, generator=source, dtype=torch.float64)
+        delta = (uniform < self.q / 2).to(torch.float64) - (uniform > 1 - self.q / 2).to(torch.float64)
+        return torch.where(self.groups == signal[:, None], y[:, None], delta), y
+
+    def group_sums(self, X: Float[Tensor, "N D d"]) -> Float[Tensor, "N L"]:
+        """Sum of <w, X_j> over each group: (N, L), groups in increasing order of their labels."""
+        labels = self.groups.unique()
+        member = (self.groups[:, None] == labels).to(X)
+        return X @ self.w.to(X) @ member
+
+    def label(self, X: Float[Tensor, "N D d"], threshold: float = 0.9) -> Float[Tensor, "N"]:
+        """Sign of the labelling function f*(X): the sum over groups of Threshold(group sum): (N,) in {-1, 0, 1}.
+
+        Threshold(z) = z if abs(z) > threshold * C and 0 otherwise. The paper prints threshold = 1 with a strict
+        inequality, which gives 0 on a pure signal group, whose sum is exactly C; 0.9 keeps it and, for C <= 10,
+        nothing else. The label is 0 when no group passes, or when groups of both signs cancel.
+        """
+        sums = self.group_sums(X)
+        return torch.where(sums.abs() > threshold * self.C, sums, 0).sum(1).round().sign()
+
+
+def check_groups(groups, D: int | None = None, C: int | None = None) -> Int[Tensor, "D"]:
+    """Group labels as an integer tensor; every label must be used equally often (C times, where C is given)."""
+    groups = torch.as_tensor(groups)
+    if groups.ndim != 1 or groups.is_floating_point() or groups.is_complex():
+        raise ValueError(f"groups are integer labels, one for each patch; got shape {tuple(groups.shape)}, {groups.dtype}")
+    if D is not None and len(groups) != D:
+        raise ValueError(f"groups has {len(groups)} labels for D = {D} patches")
+    sizes = groups.unique(return_counts=True)[1]
+    if len(sizes) == 0 or (sizes != (sizes[0] if C is None else C)).any():
+        raise ValueError(f"groups of sizes {sizes.tolist()}; all must have {'one size' if C is None else f'C = {C} patches'}")
+    return groups

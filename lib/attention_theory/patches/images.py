@@ -1,0 +1,210 @@
+"""Real images: scikit-learn's digits, CIFAR-10, CIFAR-100 and SVHN from their published files, and permutations of them."""
+
+import io
+import pickle
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, UInt8
+from scipy.io import loadmat
+from torch import Tensor
+
+from attention_theory.device import generator
+
+#: Where the published files are; the loaders read the unpacked ones and download nothing.
+SOURCES = {
+    "cifar10": "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+    "cifar100": "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
+    "svhn": "http://ufldl.stanford.edu/housenumbers/train_32x32.mat and test_32x32.mat",
+}
+
+
+@dataclass(frozen=True)
+class Images:
+    """A classification task: square images with values 0 to 255 and their labels."""
+
+    train: UInt8[Tensor, "train channels side side"]
+    train_labels: Int[Tensor, "train"]
+    test: UInt8[Tensor, "test channels side side"]
+    test_labels: Int[Tensor, "test"]
+    classes: int
+
+    @property
+    def side(self) -> int:
+        """Pixels along an edge."""
+        return self.train.shape[-1]
+
+    @property
+    def channels(self) -> int:
+        """Colour channels."""
+        return self.train.shape[1]
+
+
+class _Arrays(pickle.Unpickler):
+    """Unpickles lists, dictionaries and NumPy arrays, and nothing that runs code."""
+
+    allowed = {("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")} | {
+        (module, "_reconstruct") for module in ("numpy.core.multiarray", "numpy._core.multiarray")
+    }
+
+    def find_class(self, module, name):
+        if (module, name) not in self.allowed:
+            raise ValueError(f"the file asks for {module}.{name}: this is no CIFAR batch")
+        return super().find_class(module, name)
+
+
+def load_digits(seed: int = 0, test: int = 360) -> Images:
+    """scikit-learn's 1797 digits, 8 x 8 grey values, split at random into training and test images."""
+    try:
+        from sklearn.datasets import load_digits as load
+    except ImportError:
+        raise ImportError("the digits come with scikit-learn: pip install scikit-learn") from None
+    bunch = load()
+    if not 0 < test < len(bunch.target):
+        raise ValueError(f"test = {test} of {len(bunch.target)} digits; choose between 1 and {len(bunch.target) - 1}")
+    order = torch.randperm(len(bunch.target), generator=generator(seed))
+    pixels = torch.as_tensor(np.minimum(bunch.images * 16, 255).astype(np.uint8))[order, None]
+    labels = torch.as_tensor(bunch.target)[order].long()
+    return Images(pixels[test:], labels[test:], pixels[:test], labels[:test], 10)
+
+
+def load_cifar(root: str | Path, classes: int = 10) -> Images:
+    """CIFAR-10 or CIFAR-100 (fine labels) from the unpacked Python version of its archive.
+
+    Args:
+        root: folder that holds ``cifar-10-batches-py`` or ``cifar-100-python``.
+        classes: 10 or 100.
+
+    Raises:
+        ValueError: another number of classes, or a file that is no CIFAR batch.
+        FileNotFoundError: the files are not there; the message says where to get them.
+    """
+    if classes not in (10, 100):
+        raise ValueError(f"CIFAR has 10 or 100 classes, not {classes}")
+    name, key = (f"cifar{classes}", b"labels" if classes == 10 else b"fine_labels")
+    folder = Path(root) / ("cifar-10-batches-py" if classes == 10 else "cifar-100-python")
+    parts = [f"data_batch_{i}" for i in range(1, 6)] if classes == 10 else ["train"]
+
+    def read(file):
+        batch = _Arrays(io.BytesIO(_bytes(folder / file, name)), encoding="bytes").load()
+        if not isinstance(batch, dict) or b"data" not in batch or key not in batch:
+            raise ValueError(f"{folder / file} has no data and {key.decode()}: this is no CIFAR batch")
+        return np.asarray(batch[b"data"], np.uint8).reshape(-1, 3, 32, 32), np.asarray(batch[key], np.int64)
+
+    pixels, labels = (np.concatenate(columns) for columns in zip(*map(read, parts)))
+    test, test_labels = read("test_batch" if classes == 10 else "test")
+    return Images(*map(torch.as_tensor, (pixels, labels, test, test_labels)), classes)
+
+
+def load_svhn(root: str | Path) -> Images:
+    """Street view house numbers, cropped digits, from ``train_32x32.mat`` and ``test_32x32.mat`` in ``root``.
+
+    Raises:
+        FileNotFoundError: the files are not there; the message says where to get them.
+    """
+
+    def read(file):
+        content = loadmat(io.BytesIO(_bytes(Path(root) / file, "svhn")))
+        # (side, side, channels, images); the digit 0 carries the label 10
+        pixels = np.ascontiguousarray(content["X"].transpose(3, 2, 0, 1))
+        return torch.as_tensor(pixels), torch.as_tensor(content["y"].ravel().astype(np.int64) % 10)
+
+    return Images(*read("train_32x32.mat"), *read("test_32x32.mat"), 10)
+
+
+def _bytes(path: Path, name: str) -> bytes:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing; get {SOURCES[name]} and unpack it there")
+    return path.read_bytes()
+
+
+def load_images(name: str, root: str | Path = "data", seed: int = 0) -> Images:
+    """``digits``, ``cifar10``, ``cifar100`` or ``svhn``; ``root`` holds the files of the last three."""
+    loaders = {
+        "digits": lambda: load_digits(seed),
+        "cifar10": lambda: load_cifar(root, 10),
+        "cifar100": lambda: load_cifar(root, 100),
+        "svhn": lambda: load_svhn(root),
+    }
+    if name not in loaders:
+        raise ValueError(f"data {name!r} are unknown; choose one of {', '.join(loaders)}")
+    return loaders[name]()
+
+
+def grid_permutation(side: int, s: int, seed: int) -> Int[Tensor, "pixels"]:
+    """A permutation of the pixels that moves whole s x s squares of a side x side image (jelassi2022, Section 6).
+
+    Entry i names the pixel of the original that stands at place i of the permuted image, both in reading order.
+
+    Raises:
+        ValueError: s does not divide side.
+    """
+    if s < 1 or side % s:
+        raise ValueError(f"squares of s = {s} do not tile an image of side {side}: s must divide it")
+    squares = side // s
+    order = torch.randperm(squares**2, generator=generator(seed))
+    places = torch.arange(side**2).reshape(squares, s, squares, s).transpose(1, 2).reshape(squares**2, s, s)
+    return places[order].reshape(squares, squares, s, s).transpose(1, 2).reshape(-1)
+
+
+def permute(pixels: UInt8[Tensor, "n channels side side"], order: Int[Tensor, "pixels"]) -> UInt8[Tensor, "n channels side side"]:
+    """Each image with its pixels rearranged by :func:`grid_permutation`."""
+    return pixels.flatten(2)[..., order].reshape(pixels.shape)
+
+
+def permute_images(images: Images, s: int, seed: int) -> Images:
+    """The permuted data set: one permutation of s x s squares for all images."""
+    order = grid_permutation(images.side, s, seed)
+    return replace(images, train=permute(images.train, order), test=permute(images.test, order))
+
+
+def patch_permutation(side: int, s: int, patch: int, seed: int) -> Int[Tensor, "patches"]:
+    """How :func:`grid_permutation` moves patches: entry i names the patch of the original that stands at place i.
+
+    Raises:
+        ValueError: the patch size does not divide s, so that patches are torn apart.
+    """
+    if s % patch:
+        raise ValueError(f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must divide s")
+    return grid_permutation(side // patch, s // patch, seed)
+
+
+def patches_of(pixels: Float[Tensor, "n channels side side"], patch: int) -> Float[Tensor, "n D features"]:
+    """Square patches in reading order, each flattened."""
+    return torch.nn.functional.unfold(pixels, patch, stride=patch).transpose(1, 2)
+
+
+def _places(D: int) -> Float[Tensor, "D 2"]:
+    """Row and column of D positions on a square grid in reading order."""
+    side = round(D**0.5)
+    if side * side != D:
+        raise ValueError(f"D = {D} positions do not form a square grid")
+    return torch.stack((torch.arange(D) // side, torch.arange(D) % side), 1).double()
+
+
+def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
+    """Inner products of centred positional encodings, divided by their norms."""
+    D = len(similarity)
+    centre = torch.eye(D, dtype=similarity.dtype) - 1 / D
+    gram = centre @ similarity @ centre
+    norms = gram.diagonal().sqrt()
+    return gram / torch.outer(norms, norms)
+
+
+def locality(similarity: Float[Tensor, "D D"]) -> float:
+    """Mean cosine of encodings of adjacent positions (an edge in common) minus the mean of all other pairs.
+
+    The D positions form a square grid in reading order. Zero on average for encodings that ignore the grid.
+    """
+    distance, c = torch.cdist(_places(len(similarity)), _places(len(similarity))), cosines(similarity)
+    adjacent, apart = (distance > 0.5) & (distance < 1.2), distance > 1.2
+    return float(c[adjacent].mean() - c[apart].mean())
+
+
+def nearest_is_adjacent(similarity: Float[Tensor, "D D"]) -> float:
+    """Fraction of the positions whose most similar other position touches them (an edge or a corner in common)."""
+    distance, c = torch.cdist(_places(len(similarity)), _places(len(similarity))), cosines(similarity)
+    nearest = c.fill_diagonal_(-torch.inf).argmax(1)
+    return float((distance[torch.arange(len(c)), nearest] < 1.5).double().mean())

@@ -1,0 +1,207 @@
+"""Descent on the population risk of Assumption 1, exactly: a finite sum over what the groups carry (jelassi2022, Section 4.1).
+
+With v = alpha w* and scores A of three values (beta on the diagonal, gamma inside a group, rho elsewhere; Lemmas 4.1 and
+4.2) the margin y F(X) depends only on how many groups carry which numbers of +1 and -1. The population is the list of
+these multisets with their probabilities: 680 of them for D = 16, C = 4, and 116 280 for D = 32.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+def group_kinds(C: int, q: float) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"]]:
+    """What a random group can carry, (number of +1, number of -1), and the probability of each."""
+    kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
+    chance = [math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds]
+    return torch.tensor(kinds), torch.tensor(chance, dtype=torch.float64)
+
+
+def every_point(D: int, C: int, q: float) -> tuple[Float[Tensor, "N D 1"], Float[Tensor, "N"], Float[Tensor, "N"]]:
+    """The whole population without noise: patches (N, D, 1), labels and probabilities of all N = 2 L 3^(D - C) points."""
+    check_population(D, C, q)
+    rest = torch.tensor(list(product((0.0, 1.0, -1.0), repeat=D - C)), dtype=torch.float64)
+    moved = rest.abs()
+    chance = (moved * q / 2 + (1 - moved) * (1 - q)).prod(1) / (2 * (D // C))
+    points, labels = [], []
+    for y in (1.0, -1.0):
+        for start in range(0, D, C):
+            signal = torch.full((len(rest), C), y, dtype=torch.float64)
+            points.append(torch.cat([rest[:, :start], signal, rest[:, start:]], 1))
+            labels.append(torch.full((len(rest),), y, dtype=torch.float64))
+    return torch.cat(points)[..., None], torch.cat(labels), chance.repeat(len(points))
+
+
+def three_values(D: int, C: int, beta: float, gamma: float, rho: float) -> Float[Tensor, "D D"]:
+    """Scores A: beta on the diagonal, gamma inside a group of C consecutive patches, rho elsewhere (Lemma 4.1)."""
+    group = torch.arange(D) // C
+    same = (group[:, None] == group).to(torch.float64)
+    return (gamma * same + rho * (1 - same)).fill_diagonal_(beta)
+
+
+class Population:
+    """All multisets of group contents for label +1, with their probabilities; label -1 is the mirror image.
+
+    Args:
+        D: number of patches.
+        C: size of a group, a divisor of D.
+        q: probability that a patch outside the signal group carries the feature.
+    """
+
+    def __init__(self, D: int, C: int, q: float):
+        check_population(D, C, q)
+        self.D, self.C, self.q, self.L = D, C, q, D // C
+        self.kinds, chance = group_kinds(C, q)
+        K, n = len(self.kinds), self.L - 1
+        size = math.comb(n + K - 1, n)
+        if size > 2_000_000:
+            raise ValueError(f"D = {D}, C = {C} gives {size} multisets; choose sizes with at most 2 000 000")
+        drawn = np.fromiter((k for m in combinations_with_replacement(range(K), n) for k in m), np.int64, size * n)
+        counts = np.zeros((size, K))
+        np.add.at(counts, (np.repeat(np.arange(size), n), drawn), 1)
+        counts = torch.from_numpy(counts)
+        orders = math.lgamma(n + 1) - torch.lgamma(counts + 1).sum(1)
+        probability = torch.exp(orders + torch.xlogy(counts, chance).sum(1))
+        sums = self.kinds[:, 0] - self.kinds[:, 1]
+        total = C + (counts @ sums.to(torch.float64)).long()  # sum of <w*, X_j> over all patches
+        self.signal = self.kinds.tolist().index([C, 0])
+        counts[:, self.signal] += 1
+        # sorted by total: multisets of one total share a column of the tables below
+        order = torch.argsort(total, stable=True)
+        self.counts, self.probability = counts[order], probability[order]
+        self.totals, self.column, self.sizes = total[order].unique_consecutive(return_inverse=True, return_counts=True)
+
+    def weights(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+        """Attention of a row on itself, on another patch of its group, on a patch elsewhere: Lambda, Gamma, Xi.
+
+        They satisfy Lambda + (C - 1) Gamma + (D - C) Xi = 1.
+        """
+        numbers = [torch.as_tensor(x, dtype=torch.float64) for x in (beta, gamma, rho)]
+        raised = (torch.stack(numbers) / temperature).exp()
+        return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
+
+    def _table(self, function, alpha, gamma, rho, beta, temperature):
+        """Sum of function(z_i) over the rows of a group of each kind, for each total: (kinds, totals). Differentiable."""
+        own, inside, outside = self.weights(gamma, rho, beta, temperature)
+        plus, minus = self.kinds.T[..., None]
+        table = 0
+        for value, number in ((1, plus), (-1, minus), (0, self.C - plus - minus)):
+            seen = (own - inside) * value + (inside - outside) * (plus - minus) + outside * self.totals
+            table = table + number * function(self.D * alpha * seen)
+        return table
+
+    def _margins(self, table):
+        return torch.einsum("mk,mk->m", self.counts, table.T[self.column])
+
+    def margins(
+        self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
+    ) -> Float[Tensor, "M"]:
+        """y F(X) of each multiset."""
+        return self._margins(self._table(lambda z: z**p + nu * z, alpha, gamma, rho, beta, temperature))
+
+    def feature_pull(
+        self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
+    ) -> tuple[float, float]:
+        """What one unit of learning rate adds to alpha, by rows: of the signal group, and of all others (update GD-a)."""
+        sigmoid = self.probability * torch.sigmoid(-self.margins(alpha, gamma, rho, beta, p, nu, temperature))
+        table = self._table(lambda z: (p * z**p + nu * z) / alpha, alpha, gamma, rho, beta, temperature)
+        signal = table[self.signal, self.column]
+        return float(sigmoid @ signal), float(sigmoid @ (self._margins(table) - signal))
+
+    def error(self, margins: Float[Tensor, "M"]) -> float:
+        """Probability of the wrong sign; a tie counts half. Below 1e-12 of the largest margin counts as a tie."""
+        tie = margins.abs() <= 1e-12 * margins.abs().max()
+        return float((self.probability * torch.where(tie, 0.5, (margins < 0).double())).sum())
+
+    def loss(self, margins: Float[Tensor, "M"]) -> float:
+        """Population risk, E log(1 + exp(-y F))."""
+        return float((self.probability * torch.nn.functional.softplus(-margins)).sum())
+
+    def gradients(
+        self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
+    ) -> tuple[float, float, float, Float[Tensor, "M"]]:
+        """Derivatives of the risk along w*, and with respect to one score inside and one outside a group; and the margins.
+
+        These are <w*, dv>, dA_ij for i != j of one group, and dA_ij for different groups (Lemmas H.1 and H.2).
+        """
+        with torch.enable_grad():
+            leaves = [torch.tensor(float(x), dtype=torch.float64, requires_grad=True) for x in (alpha, gamma, rho)]
+            table = self._table(lambda z: z**p + nu * z, *leaves, beta, temperature)
+            margins = self._margins(table.detach())
+            slope = -self.probability * torch.sigmoid(-margins)
+            pull = torch.segment_reduce(slope[:, None] * self.counts, "sum", lengths=self.sizes, axis=0).T
+            d_alpha, d_gamma, d_rho = torch.autograd.grad((pull * table).sum(), leaves)
+        inside, outside = self.D * (self.C - 1), self.D * (self.D - self.C)
+        return float(d_alpha), float(d_gamma) / max(inside, 1), float(d_rho) / max(outside, 1), margins
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Population descent: one entry for each step, the initial point first."""
+
+    alpha: Float[Tensor, "T"]
+    gamma: Float[Tensor, "T"]
+    rho: Float[Tensor, "T"]
+    loss: Float[Tensor, "T"]
+    error: Float[Tensor, "T"]
+
+
+def population_descent(
+    D: int,
+    C: int,
+    q: float,
+    p: int = 3,
+    nu: float = 1e-3,
+    steps: int = 600,
+    eta_v: float = 1e-3,
+    eta_A: float = 10.0,
+    beta: float = 1.0,
+    alpha: float | None = None,
+    temperature: float = 1.0,
+) -> Trajectory:
+    """Gradient descent on the population risk from gamma = rho = 0 (jelassi2022, Parametrization 3.1, idealised case).
+
+    The paper has one rate for both and temperature sqrt(d); see the chapter on learning in expectation for the number
+    of steps that takes. The defaults work in hundreds of steps at D = 16 and D = 32.
+
+    Args:
+        D, C, q: sizes and probability, as in :class:`Population`.
+        p, nu: activation z^p + nu z.
+        steps: number of steps.
+        eta_v, eta_A: learning rates of v and of the scores.
+        beta: fixed diagonal score. With beta = 0 all scores start equal, and they never move: by symmetry their gradient is 0.
+        alpha: initial length of v; default nu^(1 / (p - 1)).
+        temperature: divisor of the scores in the softmax.
+
+    Raises:
+        ValueError: C does not divide D, q outside [0, 1], p even or below 3, numbers that are not finite.
+    """
+    if p < 3 or p % 2 == 0:
+        raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
+    if steps < 0:
+        raise ValueError(f"steps = {steps}; choose a number >= 0")
+    alpha = nu ** (1 / (p - 1)) if alpha is None else alpha
+    for name, value in dict(nu=nu, eta_v=eta_v, eta_A=eta_A, beta=beta, alpha=alpha, temperature=temperature).items():
+        if not math.isfinite(value):
+            raise ValueError(f"{name} = {value} is not finite")
+    population = Population(D, C, q)
+    gamma = rho = 0.0
+    rows = []
+    for step in range(steps + 1):
+        d_alpha, d_gamma, d_rho, margins = population.gradients(alpha, gamma, rho, beta, p, nu, temperature)
+        rows.append((alpha, gamma, rho, population.loss(margins), population.error(margins)))
+        alpha, gamma, rho = alpha - eta_v * d_alpha, gamma - eta_A * d_gamma, rho - eta_A * d_rho
+    return Trajectory(*torch.tensor(rows, dtype=torch.float64).T)
+
+
+def check_population(D: int, C: int, q: float) -> None:
+    """Raise ValueError where C does not divide D or q is no probability."""
+    if C < 1 or D < 1 or D % C:
+        raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
+    if not 0 <= q <= 1:
+        raise ValueError(f"q = {q} is no probability; choose 0 <= q <= 1")

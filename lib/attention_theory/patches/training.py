@@ -1,0 +1,145 @@
+"""Gradient descent on samples: the realistic problem (E) of jelassi2022, and transfer to another feature."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import generator, normal
+from attention_theory.patches.distribution import PatchDistribution
+from attention_theory.patches.population import Population
+from attention_theory.patches.vit import PositionalViT, association
+
+#: Test points are drawn with this offset to the seed, so that they are none of the training points.
+TEST_SEED = 1_000_003
+
+
+@dataclass(frozen=True)
+class SampleTrajectory:
+    """What gradient descent passed through: a row for each recorded step, the start included."""
+
+    distribution: PatchDistribution
+    steps: list[int]
+    A: Float[Tensor, "records D D"]
+    v: Float[Tensor, "records d"]
+    loss: Float[Tensor, "records"]
+    error: Float[Tensor, "records"]
+    model: PositionalViT
+
+    @property
+    def association(self) -> Float[Tensor, "records"]:
+        """Fraction of the positions whose Top_C is their group (jelassi2022, Definition 2.2)."""
+        return torch.tensor([association(A, self.distribution.groups) for A in self.A], dtype=torch.float64)
+
+    @property
+    def alpha(self) -> Float[Tensor, "records"]:
+        """Component <v, w> of the value vector along the feature."""
+        return self.v @ self.distribution.w.to(self.v)
+
+    @property
+    def orthogonal(self) -> Float[Tensor, "records"]:
+        """Norm of the component of v orthogonal to the feature (epsilon_v in jelassi2022, Appendix E)."""
+        return (self.v - self.alpha[:, None] * self.distribution.w.to(self.v)).norm(dim=1)
+
+    @property
+    def alignment(self) -> Float[Tensor, "records"]:
+        """Cosine of the angle between v and the feature w."""
+        return self.alpha / self.v.norm(dim=1)
+
+
+def error_rate(model: PositionalViT, distribution: PatchDistribution, N: int, seed: int) -> float:
+    """Fraction of N fresh points with y F(X) <= 0."""
+    X, y = distribution.sample(N, seed + TEST_SEED)
+    return float((y.to(model.v) * model(X.to(model.v)) <= 0).double().mean())
+
+
+def train_vit(
+    distribution: PatchDistribution,
+    N: int,
+    steps: int = 600,
+    *,
+    seed: int,
+    rate_A: float = 10.0,
+    rate_v: float = 1e-3,
+    p: int = 3,
+    nu: float = 1e-3,
+    beta: float = 1.0,
+    omega: float = 1e-3,
+    temperature: float | None = 1.0,
+    A: Float[Tensor, "D D"] | None = None,
+    v: Float[Tensor, "d"] | None = None,
+    every: int = 20,
+    tests: int = 2000,
+    device: torch.device | str = "cpu",
+) -> SampleTrajectory:
+    """Full-batch gradient descent on N samples (jelassi2022, problem (E) with Parametrization 3.1, realistic case).
+
+    The diagonal of A keeps its value. The paper has one rate for A and v and divides the scores by sqrt(d)
+    (``temperature=None``); the defaults let A move within hundreds of steps.
+
+    Args:
+        distribution: where training and test points come from.
+        N: number of training points.
+        steps: number of gradient steps.
+        seed: of the training points; the start uses seed + 1, the test points seed + TEST_SEED.
+        rate_A, rate_v: learning rates; ``rate_A=0`` keeps the attention as it is (fine-tuning).
+        p, nu, temperature: as in :class:`PositionalViT`.
+        beta: diagonal of A at the start; its other entries and v have standard deviation ``omega``.
+        A, v: another start, for example the attention that was learned before.
+        every: record each so many steps, and the last one.
+        tests: number of fresh points behind each test error.
+        device: where to compute.
+
+    Raises:
+        ValueError: negative or non-finite rates, no steps, or what the distribution and the model refuse.
+    """
+    if not (0 <= rate_A < float("inf") and 0 <= rate_v < float("inf")):
+        raise ValueError(f"rate_A = {rate_A} and rate_v = {rate_v}; learning rates are finite and not negative")
+    if steps < 1 or every < 1 or tests < 1:
+        raise ValueError(f"steps = {steps}, every = {every}, tests = {tests}; each must be at least 1")
+    D, d = distribution.D, distribution.d
+    source = generator(seed + 1)
+    start = omega * normal(D, D, generator=source)
+    start.fill_diagonal_(beta)
+    value = omega * normal(d, generator=source)
+    A = (start if A is None else A.clone()).to(device)
+    v = (value if v is None else v.clone()).to(device)
+    X, y = (tensor.to(device) for tensor in distribution.sample(N, seed))
+    X_test, y_test = (tensor.to(device) for tensor in distribution.sample(tests, seed + TEST_SEED))
+    recorded = []
+    for step in range(steps + 1):
+        model = PositionalViT(A, v, p, nu, temperature)
+        if step % every == 0 or step == steps:
+            error = (y_test * model(X_test) <= 0).double().mean()
+            recorded.append((step, A.clone(), v.clone(), model.loss(X, y), error))
+        if step < steps:
+            dA, dv = model.gradients(X, y)
+            dA.fill_diagonal_(0)
+            A, v = A - rate_A * dA, v - rate_v * dv
+    at, As, vs, losses, errors = zip(*recorded)
+    columns = (torch.stack(column).cpu() for column in (As, vs, losses, errors))
+    return SampleTrajectory(distribution, list(at), *columns, PositionalViT(A.cpu(), v.cpu(), p, nu, temperature))
+
+
+def semi_idealised(
+    population: Population,
+    alpha: Float[Tensor, "T"],
+    rate_A: float,
+    beta: float = 1.0,
+    p: int = 3,
+    nu: float = 1e-3,
+    temperature: float = 1.0,
+) -> tuple[Float[Tensor, "T"], Float[Tensor, "T"]]:
+    """Scores (gamma, rho) of the semi-idealised process (jelassi2022, Appendix E.2.1), exactly.
+
+    Its value vector is alpha_t w with the lengths alpha of a realistic run; only its scores are trained, on the
+    population risk, from 0.
+    """
+    gamma = rho = 0.0
+    rows = []
+    for length in alpha.tolist():
+        rows.append((gamma, rho))
+        _, d_gamma, d_rho, _ = population.gradients(length, gamma, rho, beta, p, nu, temperature)
+        gamma, rho = gamma - rate_A * d_gamma, rho - rate_A * d_rho
+    return tuple(torch.tensor(rows, dtype=torch.float64).T)

@@ -1,0 +1,124 @@
+"""A vision transformer in full, whose scores come from the tokens or from the positions only."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_theory.attention import attention_weights
+from attention_theory.device import generator
+from attention_theory.patches.images import patches_of
+
+ATTENTION = ("vanilla", "positional")
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention; queries and keys are read off the tokens, or off the positional encodings."""
+
+    def __init__(self, dim: int, heads: int):
+        super().__init__()
+        if heads < 1 or dim % heads:
+            raise ValueError(f"dimension {dim} does not split into {heads} heads")
+        self.heads = heads
+        self.query, self.key, self.value, self.out = (nn.Linear(dim, dim) for _ in range(4))
+
+    def forward(self, tokens, source):
+        """``source`` is what queries and keys see: the tokens, or (1, D, dim) positions."""
+
+        def split(x):
+            return x.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
+
+        q, k, v = split(self.query(source)), split(self.key(source)), split(self.value(tokens))
+        weights = attention_weights(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5)
+        return self.out((weights @ v).transpose(-3, -2).flatten(-2))
+
+
+class Block(nn.Module):
+    """Attention and a two-layer network, each behind a layer norm and beside a skip connection."""
+
+    def __init__(self, dim: int, heads: int, hidden: int):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.attention = SelfAttention(dim, heads)
+        self.mlp = nn.Sequential(nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, dim))
+
+    def forward(self, tokens, positions=None):
+        normed = self.norm1(tokens)
+        tokens = tokens + self.attention(normed, normed if positions is None else positions)
+        return tokens + self.mlp(self.norm2(tokens))
+
+
+class VisionTransformer(nn.Module):
+    """Patches, L blocks of attention, mean pooling, a linear classifier (jelassi2022, Section 6 and Appendix A.1).
+
+    ``vanilla`` adds the positional encodings to the tokens once (Definition 3.1); ``positional`` never does, and every
+    layer's scores are those of the encodings alone, (P W_Q)(P W_K)^T (Definition 3.2).
+
+    Args:
+        side: pixels along an edge of the image.
+        channels: colour channels.
+        classes: outputs.
+        patch: pixels along an edge of a patch, a divisor of ``side``.
+        layers, heads, dim, hidden: as named; the paper's are 7, 12, 384, 384.
+        attention: ``vanilla`` or ``positional``.
+        position_scale: standard deviation of the positional encodings at the start.
+        seed: of the initial parameters.
+
+    Raises:
+        ValueError: unknown attention, or sizes that do not divide.
+    """
+
+    def __init__(
+        self,
+        side: int,
+        channels: int,
+        classes: int,
+        *,
+        patch: int,
+        layers: int = 7,
+        heads: int = 12,
+        dim: int = 384,
+        hidden: int = 384,
+        attention: str = "vanilla",
+        position_scale: float = 1.0,
+        seed: int = 0,
+    ):
+        super().__init__()
+        if attention not in ATTENTION:
+            raise ValueError(f"attention {attention!r} is unknown; choose one of {', '.join(ATTENTION)}")
+        if patch < 1 or side % patch:
+            raise ValueError(f"patches of {patch} pixels do not tile an image of side {side}: the size must divide it")
+        self.patch, self.attention = patch, attention
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.embed = nn.Linear(channels * patch**2, dim)
+            self.blocks = nn.ModuleList(Block(dim, heads, hidden) for _ in range(layers))
+            self.norm, self.head = nn.LayerNorm(dim), nn.Linear(dim, classes)
+        start = torch.randn((side // patch) ** 2, dim, generator=generator(seed), dtype=torch.float64)
+        self.positions = nn.Parameter((position_scale * start).to(torch.get_default_dtype()))
+
+    def forward(self, pixels: Float[Tensor, "n channels side side"]) -> Float[Tensor, "n classes"]:
+        """Class scores."""
+        tokens = self.embed(patches_of(pixels, self.patch))
+        positions = self.positions[None] if self.attention == "positional" else None
+        if positions is None:
+            tokens = tokens + self.positions
+        for block in self.blocks:
+            tokens = block(tokens, positions)
+        return self.head(self.norm(tokens).mean(1))
+
+    def similarity(self) -> Float[Tensor, "D D"]:
+        """P^T P in the paper's notation: inner products of the positional encodings."""
+        P = self.positions.detach().double()
+        return P @ P.T
+
+
+def forward_flops(
+    side: int, channels: int, classes: int, patch: int, layers: int, heads: int, dim: int, hidden: int, attention: str = "vanilla"
+) -> int:
+    """Multiplications and additions of one image's forward pass (matrix products only)."""
+    D = (side // patch) ** 2
+    scores = 2 * D * dim * dim * 2 + 2 * D * D * dim  # queries, keys, their products
+    values = 2 * D * dim * dim * 2 + 2 * D * D * dim  # values, output, weighted sums
+    if attention == "positional":
+        scores = 0  # once for a whole batch
+    return 2 * D * channels * patch**2 * dim + layers * (scores + values + 4 * D * dim * hidden) + 2 * dim * classes

@@ -1,0 +1,130 @@
+"""One layer of positional attention with a polynomial head (jelassi2022, model (T)), its gradients and what it associates."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_theory.attention import attention_weights
+from attention_theory.patches.distribution import check_groups
+
+
+class PositionalViT:
+    """F(X) = sum_i sigma(D sum_j S_ij <v, X_j>), S = softmax(A / temperature), sigma(x) = x^p + nu x.
+
+    The scores A depend on positions only (jelassi2022, Definition 3.2 under Simplification 3.1). The paper divides them by
+    sqrt(d), the default here; ``temperature=1`` takes them as they are.
+
+    Args:
+        A: (D, D) scores between positions.
+        v: (d,) value vector.
+        p: odd degree of the activation, at least 3.
+        nu: weight of its linear part.
+        temperature: divisor of the scores; default sqrt(d).
+
+    Raises:
+        ValueError: p even or below 3, A not square, or values that are not finite.
+    """
+
+    def __init__(
+        self, A: Float[Tensor, "D D"], v: Float[Tensor, "d"], p: int = 3, nu: float = 1e-3, temperature: float | None = None
+    ):
+        if p < 3 or p % 2 == 0 or p != int(p):
+            raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
+        if A.ndim != 2 or A.shape[0] != A.shape[1] or v.ndim != 1:
+            raise ValueError(f"A must be (D, D) and v (d,), got {tuple(A.shape)} and {tuple(v.shape)}")
+        if not (torch.isfinite(A).all() and torch.isfinite(v).all() and math.isfinite(nu)):
+            raise ValueError("A, v and nu must be finite")
+        self.A, self.v, self.p, self.nu = A, v, p, nu
+        self.temperature = math.sqrt(len(v)) if temperature is None else temperature
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise ValueError(f"temperature = {self.temperature}; choose a finite number > 0")
+
+    @property
+    def weights(self) -> Float[Tensor, "D D"]:
+        """Attention weights S: every row sums to 1."""
+        return attention_weights(self.A / self.temperature)
+
+    def preactivations(self, X: Float[Tensor, "N D d"]) -> Float[Tensor, "N D"]:
+        """z_i = D sum_j S_ij <v, X_j>."""
+        D, d = len(self.A), len(self.v)
+        if X.ndim != 3 or X.shape[1:] != (D, d):
+            raise ValueError(f"X must be (N, D, d) = (N, {D}, {d}), got {tuple(X.shape)}")
+        if not torch.isfinite(X).all():
+            raise ValueError("X has values that are not finite")
+        return D * (X @ self.v) @ self.weights.T
+
+    def activation(self, z: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
+        """sigma(z) = z^p + nu z."""
+        return z**self.p + self.nu * z
+
+    def activation_slope(self, z: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
+        """sigma'(z) = p z^(p - 1) + nu."""
+        return self.p * z ** (self.p - 1) + self.nu
+
+    def __call__(self, X: Float[Tensor, "N D d"]) -> Float[Tensor, "N"]:
+        """F(X) for each data point."""
+        return self.activation(self.preactivations(X)).sum(1)
+
+    def loss(self, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> Float[Tensor, ""]:
+        """Mean logistic loss log(1 + exp(-y F(X))), natural logarithm."""
+        return torch.nn.functional.softplus(-y * self(X)).mean()
+
+    def gradients(
+        self, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"], weight: Float[Tensor, "N"] | None = None
+    ) -> tuple[Float[Tensor, "D D"], Float[Tensor, "d"]]:
+        """Gradients (dA, dv) of :meth:`loss` (jelassi2022, Lemmas H.1 and H.2, corrected).
+
+        With m_ni = y_n S(-y_n F(X_n)) sigma'(z_ni), S the sigmoid and u_nj = <v, X_nj>, the mean over n (or the sum
+        with these weights, such as the probabilities of all points of a population) of
+
+            dv    = - D sum_i m_ni sum_r S_ir X_nr
+            dA_ij = - (D / temperature) m_ni S_ij (u_nj - sum_r S_ir u_nr).
+
+        Both carry the minus sign of the loss, dA the factor 1 / temperature, and sigma' its linear part; the printed
+        lemmas lack them. The diagonal of dA is included; descent that keeps the diagonal fixed sets it to zero.
+        """
+        D, N = len(self.A), len(X)
+        if y.shape != (N,):
+            raise ValueError(f"y must be ({N},), one label for each data point, got {tuple(y.shape)}")
+        S, z, u = self.weights, self.preactivations(X), X @ self.v
+        margin = y * self.activation(z).sum(1)
+        weight = torch.full_like(y, 1 / N) if weight is None else weight
+        m = (weight * y * torch.sigmoid(-margin))[:, None] * self.activation_slope(z)
+        dv = -D * torch.einsum("nr,nrd->d", m @ S, X)
+        dA = -D / self.temperature * S * (m.T @ u - ((z / D) * m).sum(0)[:, None])
+        return dA, dv
+
+
+def top_c(A: Float[Tensor, "D D"], C: int) -> Int[Tensor, "D C"]:
+    """Indices of the C largest scores of each row, largest first; among equal scores the smaller index comes first."""
+    if A.ndim != 2 or not 1 <= C <= A.shape[1]:
+        raise ValueError(f"C = {C} of the scores of a row; A has shape {tuple(A.shape)}")
+    if not torch.isfinite(A).all():
+        raise ValueError("the scores A must be finite")
+    return torch.sort(A, dim=1, descending=True, stable=True).indices[:, :C]
+
+
+def association(A: Float[Tensor, "D D"], groups) -> float:
+    """Fraction of the rows i whose C largest scores are those of i's own group (jelassi2022, Definition 2.2).
+
+    A row counts only if each score inside its group exceeds each one outside, so that Top_C is unambiguous; with one
+    group every row counts.
+
+    Args:
+        A: (D, D) scores, or the Gram matrix of the positional encodings.
+        groups: (D,) integer labels, all used equally often.
+
+    Raises:
+        ValueError: labels of another length, groups of different sizes, scores that are not finite.
+    """
+    groups = check_groups(groups, len(A)).to(A.device)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"A must be (D, D), got {tuple(A.shape)}")
+    if not torch.isfinite(A).all():
+        raise ValueError("the scores A must be finite")
+    same = groups[:, None] == groups
+    inside = torch.where(same, A, torch.inf).amin(1)
+    outside = torch.where(same, -torch.inf, A).amax(1)
+    return float((inside > outside).double().mean())

@@ -1,0 +1,20 @@
+"""Part II of the book: softmax attention against linear attention (deng2023).
+
+:mod:`data` builds the data sets and knows the threshold, :mod:`network` runs the networks literally, :mod:`exact` gets the
+probability of success without sampling, :mod:`panels` holds the paper's experiments.
+"""
+
+from .data import MODELS, cross_attention_data, inputs, self_attention_data, threshold
+from .exact import row_classes, success_counts, success_probability
+from .network import (
+    NETWORKS,
+    Rate,
+    SuccessCounts,
+    attention_features,
+    enumerated_counts,
+    kronecker_features,
+    literal_success,
+    readout,
+    success_rate,
+)
+from .panels import Panel, exact_curve, misses, panel, plot_panel, sampled_rates

@@ -1,0 +1,161 @@
+"""The data sets of deng2023, their attention parameter X = QK^T, and the threshold tau of the readout.
+
+Three models, by the names used everywhere in this part:
+
+``self-ones``      self-attention with X all ones (appendix D, Figure 5)
+``self-identity``  self-attention with X = I (appendix E, Figure 4)
+``cross``          cross-attention with X = I (appendix F, Figure 7)
+"""
+
+import math
+from decimal import Decimal
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+MODELS = ("self-ones", "self-identity", "cross")
+Real = int | float
+Number = TypeVar("Number", float, Decimal)
+
+
+def check_model(model: str) -> None:
+    """Raise ValueError unless ``model`` is one of ``MODELS``."""
+    if model not in MODELS:
+        raise ValueError(f"model {model!r} is unknown; choose one of {', '.join(MODELS)}")
+
+
+def check_columns(model: str, d: int) -> int:
+    """The number of block columns, d - 2 for self-attention and d - 1 for cross-attention.
+
+    Raises:
+        ValueError: unknown model, or no room for a block column.
+    """
+    check_model(model)
+    taken = 1 if model == "cross" else 2
+    if d % 1 != 0 or d <= taken:
+        raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {taken + 1}, for one block column")
+    return int(d) - taken
+
+
+def check_sizes(model: str, n: int, d: int) -> int:
+    """The number t of identity blocks in n = (d-2) t for self-attention and n = (d-1) t for cross-attention.
+
+    Raises:
+        ValueError: unknown model, no room for a block column, n < 2 (then ln n = 0), or n not divisible.
+    """
+    columns = check_columns(model, d)
+    if n % 1 != 0 or n < 2:
+        raise ValueError(f"n = {n} is not allowed: the data need an integer n >= 2, since every entry scales with ln n")
+    if n % columns:
+        taken = int(d) - columns
+        raise ValueError(f"n = {n} is not divisible by d - {taken} = {columns}: the data stack identity blocks, n = (d-{taken}) t")
+    return int(n) // columns
+
+
+def check_parameters(**parameters: Real | None) -> None:
+    """Raise ValueError unless every given number is finite and not negative."""
+    for name, value in parameters.items():
+        if value is None or not math.isfinite(value) or value < 0:
+            raise ValueError(f"{name} = {value} is not allowed: it must be a finite number >= 0")
+
+
+def check_scales(model: str, b: Real | None, c: Real | None) -> None:
+    """Raise ValueError unless b and c fit the model: both given and not both zero for self-attention, none for cross."""
+    if model == "cross":
+        if b is not None or c is not None:
+            raise ValueError(f"b = {b}, c = {c} are not allowed: the cross-attention data have no such parameters")
+        return
+    check_parameters(b=b, c=c)
+    if b == 0 and c == 0:
+        raise ValueError("b = c = 0 is not allowed: linear attention would divide by row sums that are 0")
+
+
+def _check_index(name: str, index: int, n: int) -> None:
+    if not 0 <= index < n:
+        raise ValueError(f"{name} = {index} is not allowed: it is a row, counted from 0 to n - 1 = {n - 1}")
+
+
+def self_attention_data(
+    n: int, d: int, a: Real, b: Real, c: Real, special: int = 0, device: torch.device | str = "cpu"
+) -> Float[Tensor, "n d"]:
+    """The self-attention input A = A1 = A2 = A3 of size ``a`` (deng2023, Definitions 6.1 and D.1).
+
+    First column: ``a`` at the special row, else 0. Columns 2 to d-1: identity blocks times ``b``, stacked. Last column:
+    ``c``. Everything times sqrt(ln n).  The data set D0 has a = a0, D1 has a = a1 > a0.
+
+    Args:
+        n, d: rows and columns, n = (d-2) t with an integer t.
+        a, b, c: sizes >= 0.
+        special: the row j3, counted from 0.
+
+    Raises:
+        ValueError: sizes that do not fit, or parameters that are negative or not finite.
+    """
+    t = check_sizes("self-ones", n, d)
+    check_parameters(a=a)
+    check_scales("self-ones", b, c)
+    _check_index("special", special, n)
+    A = torch.zeros(n, d, dtype=torch.float64, device=device)
+    A[special, 0] = a
+    A[:, 1:-1] = b * torch.eye(d - 2, dtype=torch.float64, device=device).repeat(t, 1)
+    A[:, -1] = c
+    return A * math.sqrt(math.log(n))
+
+
+def cross_attention_data(
+    n: int, d: int, a: Real, query: int = 0, key: int = 0, device: torch.device | str = "cpu"
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
+    """The cross-attention inputs (A1, A2 = A3) of size ``a`` (deng2023, Definition F.1).
+
+    A1 has ln n everywhere but in the first column, which is ``a`` ln n at the row ``query`` and else 0. A2 has a 1 at row
+    ``key`` of the first column and identity blocks, stacked, in columns 2 to d (the printed "2 to d-1" cannot hold them).
+
+    Args:
+        n, d: rows and columns, n = (d-1) t with an integer t.
+        a: size >= 0.
+        query, key: the rows j2 and j3, counted from 0.
+
+    Raises:
+        ValueError: sizes that do not fit, or parameters that are negative or not finite.
+    """
+    t = check_sizes("cross", n, d)
+    check_parameters(a=a)
+    _check_index("query", query, n)
+    _check_index("key", key, n)
+    A1 = torch.ones(n, d, dtype=torch.float64, device=device)
+    A1[:, 0] = 0
+    A1[query, 0] = a
+    A2 = torch.zeros(n, d, dtype=torch.float64, device=device)
+    A2[key, 0] = 1
+    A2[:, 1:] = torch.eye(d - 1, dtype=torch.float64, device=device).repeat(t, 1)
+    return A1 * math.log(n), A2
+
+
+def inputs(
+    model: str, n: int, d: int, a: Real, b: Real | None = None, c: Real | None = None, device: torch.device | str = "cpu"
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
+    """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
+    check_sizes(model, n, d)
+    check_scales(model, b, c)
+    eye = torch.eye(d, dtype=torch.float64, device=device)
+    if model == "cross":
+        return *cross_attention_data(n, d, a, device=device), eye
+    A = self_attention_data(n, d, a, b, c, device=device)
+    return A, A, torch.ones_like(eye) if model == "self-ones" else eye
+
+
+def threshold(model: str, scale: Number, c: Number | None = None) -> Number:
+    """tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
+
+    The one place that knows tau, for floats and for Decimals.
+
+    Args:
+        model: one of ``MODELS``.
+        scale: sqrt(ln n).
+        c: as in :func:`self_attention_data`; none for ``cross``.
+    """
+    check_model(model)
+    number = type(scale)
+    return number("0.9") if model == "cross" else (c + number("0.1")) * scale

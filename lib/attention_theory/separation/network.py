@@ -1,0 +1,232 @@
+"""The network literally: attention, readout, and what follows from running it: Monte Carlo and enumeration.
+
+``literal`` here means the n x n attention of the definitions. :mod:`exact` reaches the same numbers without it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..attention import attention, attention_weights
+from ..device import generator, signs
+from ..evidence import rate_interval
+from . import data
+from .data import Real
+
+WEIGHTS = ("softmax", "linear")
+#: The four outputs in the event E_success, as (weights, data set). The first must fire, the others must stay quiet.
+NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
+#: Numbers held at once by the batched routes: 64 MiB of float64.
+BATCH = 2**23
+#: A value this close to tau equals it: some settings have exact ties, which rounding (about 1e-15) would decide.
+ROUNDING = 1e-12
+
+
+def _check_weights(weights: str) -> None:
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
+
+
+def attention_features(
+    A1: Float[Tensor, "n d"], A2: Float[Tensor, "k d"], A3: Float[Tensor, "k d"], X: Float[Tensor, "d d"], weights: str
+) -> Float[Tensor, "n d"]:
+    """Rows c_{j0} of one attention layer with V = I: weights from the scores A1 X A2^T, applied to A3.
+
+    deng2023, Definitions C.1 and C.4 in the form of Claims C.3 and C.5. For self-attention pass A three times.
+
+    Args:
+        A1: (n, d) queries.
+        A2, A3: (k, d) keys and values.
+        X: (d, d), the product Q K^T.
+        weights: ``softmax`` (f_exp) or ``linear`` (f_lin).
+
+    Raises:
+        ValueError: unknown weights, shapes that do not fit, or a row of linear scores that sums to 0.
+    """
+    _check_weights(weights)
+    d = A1.shape[-1]
+    if X.shape != (d, d) or A2.shape[-1] != d or A3.shape[0] != A2.shape[0]:
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (A1, A2, A3, X))
+        raise ValueError(f"shapes {shapes} do not fit: A1 (n, d), A2 (k, d), A3 (k, d), X (d, d)")
+    return attention(A1 @ X @ A2.T, A3, weights)
+
+
+def kronecker_features(
+    A1: Float[Tensor, "n d"], A2: Float[Tensor, "k d"], A3: Float[Tensor, "k d"], X: Float[Tensor, "d d"], weights: str
+) -> Float[Tensor, "n d"]:
+    """The same through A1 kron A2, as deng2023 prints it (Definitions C.1 and C.4): n k d^2 numbers, for small sizes only.
+
+    The tensor trick (Fact A.1) needs the row-major vec, which is ``X.flatten()``.
+    """
+    _check_weights(weights)
+    blocks = torch.kron(A1, A2).reshape(A1.shape[0], A2.shape[0], -1)
+    return torch.stack([attention_weights((block @ X.flatten())[None], weights)[0] @ A3 for block in blocks])
+
+
+def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: float) -> float:
+    """F = phi(sum over rows j and signs l of phi_tau(<c_j, y_l>)) with phi_tau(z) = max(z - tau, 0) (deng2023, Definition C.6).
+
+    Args:
+        features: (n, d), rows c_j.
+        y: (d, m), columns y_l. (Definition C.6 prints n x m, which cannot be multiplied.)
+        tau: the threshold.
+
+    Raises:
+        ValueError: shapes that do not fit, m < 1, or a threshold that is not finite.
+    """
+    if y.ndim != 2 or y.shape[0] != features.shape[-1] or y.shape[1] < 1:
+        raise ValueError(f"y of shape {tuple(y.shape)} is not allowed: features have d = {features.shape[-1]}, so y is (d, m), m >= 1")
+    if not math.isfinite(tau):
+        raise ValueError(f"tau = {tau} is not allowed: it must be a finite number")
+    return torch.relu(torch.relu(features @ y - tau).sum()).item()
+
+
+def _four(model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None, device: torch.device | str):
+    """Features of the four networks in the order of NETWORKS, each with n rows, and tau."""
+    data.check_parameters(a0=a0, a1=a1)
+    sizes = {1: data.inputs(model, n, d, a1, b, c, device), 0: data.inputs(model, n, d, a0, b, c, device)}
+    features = []
+    for weights, which in NETWORKS:
+        A1, A2, X = sizes[which]
+        features.append(attention_features(A1, A2, A2, X, weights))
+    return features, data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c))
+
+
+def check_counts(**counts: int) -> None:
+    """Raise ValueError unless every number is an integer >= 1."""
+    for name, value in counts.items():
+        if value % 1 != 0 or value < 1:
+            raise ValueError(f"{name} = {value} is not allowed: it must be an integer >= 1")
+
+
+def _distinct(rows: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+    """The rows that differ, bit by bit. (torch.unique(rows, dim=0) is slower than the attention itself.)"""
+    keys = rows.cpu().contiguous().numpy().view(f"V{8 * rows.shape[1]}").ravel()
+    return rows[torch.from_numpy(np.unique(keys, return_index=True)[1]).to(rows.device)]
+
+
+# Monte Carlo ---------------------------------------------------------------------------------------------------------
+
+
+class Rate(NamedTuple):
+    """Successes among trials, with the 99.9% Clopper-Pearson interval of the success probability."""
+
+    successes: int
+    trials: int
+    interval: tuple[float, float]
+
+
+def success_rate(
+    model: str,
+    n: int,
+    d: int,
+    m: int,
+    a0: Real,
+    a1: Real,
+    b: Real | None = None,
+    c: Real | None = None,
+    *,
+    trials: int,
+    seed: int,
+    shared_signs: bool = True,
+    device: torch.device | str = "cpu",
+) -> Rate:
+    """Frequency of E_success over random signs: attention once for each network, all trials in one product.
+
+    E_success (deng2023, section 7): F_exp(D1) > 0, F_lin(D1) = 0, F_exp(D0) = 0, F_lin(D0) = 0.
+
+    Args:
+        model: one of ``MODELS``.
+        n, d: rows and columns of the data.
+        m: number of sign vectors y_l.
+        a0, a1, b, c: sizes of the data; no b and c for ``cross``.
+        trials, seed: independent draws of y, and their seed.
+        shared_signs: the four networks read out with the same y; else each has its own.
+
+    Raises:
+        ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or trials < 1.
+    """
+    check_counts(m=m, trials=trials)
+    features, tau = _four(model, n, d, a0, a1, b, c, device)
+    features = [_distinct(rows) for rows in features]
+    gen = generator(seed)
+    chunk = max(1, BATCH // (m * max(d, *(len(rows) for rows in features))))
+    successes = 0
+    for start in range(0, trials, chunk):
+        count = min(chunk, trials - start)
+        draws = [signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)] * (4 if shared_signs else 1)
+        fires = [((rows @ y).amax(0) > tau + ROUNDING).view(count, m).any(1) for rows, y in zip(features, draws)]
+        successes += int((fires[0] & ~fires[1] & ~fires[2] & ~fires[3]).sum())
+    return Rate(successes, trials, rate_interval(successes, trials))
+
+
+def literal_success(
+    model: str, n: int, d: int, m: int, a0: Real, a1: Real, b: Real | None = None, c: Real | None = None, *, seed: int, kronecker: bool = False
+) -> bool:
+    """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference.
+
+    With ``kronecker`` the attention goes through the n^2 x d^2 product of the definitions.
+    """
+    layer = kronecker_features if kronecker else attention_features
+    y = signs(d, m, generator=generator(seed))
+    tau = data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c))
+    outputs = []
+    for weights, which in NETWORKS:
+        A1, A2, X = data.inputs(model, n, d, a1 if which else a0, b, c)
+        outputs.append(readout(layer(A1, A2, A2, X, weights), y, tau))
+    return outputs[0] > 0 and outputs[1:] == [0, 0, 0]
+
+
+# Enumeration ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SuccessCounts:
+    """How many of the 2^d sign vectors do what.
+
+    Attributes:
+        ok: no false alarm: F_lin(D1), F_exp(D0) and F_lin(D0) stay at 0.
+        ok_and_quiet: no false alarm, and F_exp(D1) stays at 0 too.
+        total: 2^d.
+        quiet: for each network of ``NETWORKS`` alone, the vectors that leave it at 0.
+        margin: the smallest distance of a value <c_j, y> from tau among the cases that decide these integers.
+    """
+
+    ok: int
+    ok_and_quiet: int
+    total: int
+    quiet: tuple[int, int, int, int]
+    margin: float
+
+
+def enumerated_counts(
+    model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None = None, c: Real | None = None, device: torch.device | str = "cpu"
+) -> SuccessCounts:
+    """The counts by brute force: all 2^d sign vectors through literal attention. ``margin`` is over all rows and vectors.
+
+    Raises:
+        ValueError: sizes that do not fit, parameters that are negative or not finite, or d > 24.
+    """
+    if d > 24:
+        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
+    features, tau = _four(model, n, d, a0, a1, b, c, device)
+    bits = torch.arange(d, device=device)
+    chunk = max(1, BATCH // max(n, d))
+    ok = ok_and_quiet = 0
+    quiet, margin = [0, 0, 0, 0], math.inf
+    for start in range(0, 2**d, chunk):
+        codes = torch.arange(start, min(start + chunk, 2**d), device=device)
+        y = ((codes >> bits[:, None]) & 1).to(torch.float64) * 2 - 1
+        values = [rows @ y for rows in features]
+        still = [(value <= tau + ROUNDING).all(0) for value in values]
+        margin = min(margin, *(float((value - tau).abs().min()) for value in values))
+        calm = still[1] & still[2] & still[3]
+        ok += int(calm.sum())
+        ok_and_quiet += int((calm & still[0]).sum())
+        quiet = [count + int(s.sum()) for count, s in zip(quiet, still)]
+    return SuccessCounts(ok, ok_and_quiet, 2**d, tuple(quiet), margin)

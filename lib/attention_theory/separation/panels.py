@@ -1,0 +1,136 @@
+"""The paper's experiments: the grid of every panel of Figures 3, 4, 5 and 7, and what to do with one.
+
+The images are not needed: section 7 and appendix F.6 of deng2023 print the sweeps. Panels go by the letters of that text; the
+captions of Figures 4d/4f and 5d/5f have a1 and c exchanged. What the text leaves open is an argument here.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..figures import COLORS, GREY
+from .data import Real
+from .exact import success_probability
+from .network import Rate, success_rate
+
+NAMES = ("3a", "3b", *("4" + x for x in "abcdef"), *("5" + x for x in "abcdef"), *("7" + x for x in "abcde"))
+ROUNDINGS: dict[str, Callable[[float], int]] = {"floor": math.floor, "nearest": round, "ceil": math.ceil}
+DELTA = 0.01
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: ``points`` are keyword arguments of :func:`success_probability` and, with trials and a seed, of
+    :func:`success_rate` (for Figure 3: n and m of the regression model); ``values`` are those of the swept ``parameter``."""
+
+    name: str
+    model: str
+    parameter: str
+    values: tuple[Real, ...]
+    points: tuple[dict[str, Any], ...]
+    trials: int
+
+
+def _grid(start: Real, stop: Real, step: Real) -> list[float]:
+    """start, start + step, ..., up to stop, as the decimal numbers that are written."""
+    return [round(start + i * step, 6) for i in range(math.floor((stop - start) / step + 1e-9) + 1)]
+
+
+def panel(name: str, rounding: str = "floor", keep: str = "n") -> Panel:
+    """The grid of one panel of Figures 3 (a-b), 4 (a-f), 5 (a-f) or 7 (a-e).
+
+    Args:
+        name: for example ``4a``.
+        rounding: how m = ln n (Figure 3a) and m = ln(n/delta) (Figure 7) become integers: ``floor`` as Python's ``int``,
+            ``nearest`` or ``ceil``. In Figures 4 and 5 m = max(ln(n/delta), 15) is 15 throughout.
+        keep: Figures 7d and 7e print n = 200 with d = 12, which violates n = (d-1) t. ``n`` keeps 200 and takes d = 11
+            as in Figure 7a; ``d`` keeps 12 and takes n = 198.
+
+    Settings that the text omits: a0 = 0.01 in Figures 4f and 5f, a1 = 3 in Figure 7e (it prints a0 twice).
+
+    Raises:
+        ValueError: unknown panel, rounding or keep.
+    """
+    if name not in NAMES:
+        raise ValueError(f"panel {name!r} is unknown; choose one of {', '.join(NAMES)}")
+    if rounding not in ROUNDINGS:
+        raise ValueError(f"rounding {rounding!r} is unknown; choose one of {', '.join(ROUNDINGS)}")
+    if keep not in ("n", "d"):
+        raise ValueError(f"keep {keep!r} is unknown; choose n or d")
+    figure, letter = name
+    whole = ROUNDINGS[rounding]
+
+    if figure == "3":
+        if letter == "a":
+            parameter, values = "n", list(range(100, 2001, 10))
+            points = [{"n": n, "m": whole(math.log(n))} for n in values]
+        else:
+            parameter, values = "m", list(range(1, 101))
+            points = [{"n": 1000, "m": m} for m in values]
+        return Panel(name, "regression", parameter, tuple(values), tuple(points), trials=1000)
+
+    sizes = list(range(200, 1001, 10))
+    if figure == "7":
+        model = "cross"
+        fixed = {"n": 200, "d": 11, "a0": 0.01, "a1": 3}
+        if letter in "de" and keep == "d":
+            fixed |= {"n": 198, "d": 12}
+        sweeps = {
+            "a": ("n", sizes),
+            "b": ("d", [2, 3, 5, 6, 9, 11, 21, 26, 41, 51]),
+            "c": ("m", list(range(1, 81))),
+            "d": ("a1", _grid(0.1, 3, 0.036)),
+            "e": ("a0", _grid(0.01, 0.9, 0.01)),
+        }
+    else:
+        model = "self-identity" if figure == "4" else "self-ones"
+        fixed = {"n": 200, "d": 22, "a0": 0.01, "a1": 1.2, "b": 0.2, "c": 0.8}
+        fixed |= {"a": {"d": 12}, "b": {"n": 256}}.get(letter, {})
+        sweeps = {
+            "a": ("n", sizes),
+            "b": ("d", [4, 6, 10, 18, 34, 66]),
+            "c": ("m", list(range(1, 81))),
+            "d": ("a1", _grid(0.1, 3, 0.036)),
+            "e": ("a0", _grid(0.01, 0.8, 0.01)),
+            "f": ("c", _grid(0.5, 0.9, 0.005)),
+        }
+    parameter, values = sweeps[letter]
+    points = []
+    for value in values:
+        point = {"model": model} | fixed | {parameter: value}
+        width = math.log(point["n"] / DELTA)
+        points.append({"m": whole(width if figure == "7" else max(width, 15))} | point)
+    return Panel(name, model, parameter, tuple(values), tuple(points), trials=100)
+
+
+def exact_curve(grid: Panel, shared_signs: bool = True) -> list[float]:
+    """The exact probability of success at every point of a panel of Figures 4, 5 or 7."""
+    return [success_probability(**point, shared_signs=shared_signs) for point in grid.points]
+
+
+def sampled_rates(grid: Panel, seed: int = 0, shared_signs: bool = True) -> list[Rate]:
+    """Monte Carlo at every point of a panel of Figures 4, 5 or 7, with the paper's number of trials."""
+    return [
+        success_rate(**point, trials=grid.trials, seed=1000 * seed + i, shared_signs=shared_signs) for i, point in enumerate(grid.points)
+    ]
+
+
+def misses(exact: Sequence[float], rates: Sequence[Rate]) -> int:
+    """How many Monte Carlo intervals do not contain the exact value."""
+    return sum(not rate.interval[0] <= value <= rate.interval[1] for value, rate in zip(exact, rates, strict=True))
+
+
+def plot_panel(ax, grid: Panel, exact: Sequence[float] | None = None, rates: Sequence[Rate] | None = None) -> None:
+    """Monte Carlo points with their 99.9% intervals over the exact curve, on a matplotlib axis."""
+    if rates is not None:
+        share = [rate.successes / rate.trials for rate in rates]
+        below = [max(0.0, s - rate.interval[0]) for s, rate in zip(share, rates)]
+        above = [max(0.0, rate.interval[1] - s) for s, rate in zip(share, rates)]
+        ax.errorbar(grid.values, share, (below, above), fmt="o", ms=2, lw=0.5, color=GREY, label=f"{grid.trials} trials, 99.9%")
+    sparse = grid.parameter == "d"  # few values, growing geometrically
+    if exact is not None:
+        ax.plot(grid.values, exact, "o-" if sparse else "-", ms=4, color=COLORS[0], label="exact", zorder=3)
+    if sparse:
+        ax.set_xscale("log", base=2)
+    ax.set(xlabel=grid.parameter, ylim=(-0.04, 1.04), title=f"Figure {grid.name}")

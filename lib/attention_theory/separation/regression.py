@@ -1,0 +1,179 @@
+"""The softmax regression model (deng2023, sections 3 to 5): one attention row, random signs, a threshold tau.
+
+Only the scores s = Ax enter the model. Definition 3.8 allows every score vector in a box; the score vectors here have at
+most three values (one special entry, ``high`` entries at the top of the range, the others at its bottom). Among them are
+the worst ones (:func:`worst_high`), and their probabilities are sums of binomial terms, so nothing is sampled.
+"""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from scipy import stats
+from torch import Tensor
+
+from ..attention import attention_weights
+
+#: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.
+LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
+#: The four networks of E_success, (weights, data set): the first must be positive, the others zero.
+NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
+
+
+def _check(n: int, high: int, **positive: float) -> None:
+    if n != int(n) or n < 2:
+        raise ValueError(f"n = {n} is not allowed: scores scale with log n, so n must be an integer >= 2")
+    if high != int(high) or not 0 <= high < n:
+        raise ValueError(f"high = {high} is not allowed: one entry is special, so 0 to n - 1 = {n - 1} entries can be high")
+    for name, value in positive.items():
+        if not math.isfinite(value) or value <= 0:
+            raise ValueError(f"{name} = {value} is not allowed: it must be a finite number > 0")
+
+
+def regression_scores(n: int, dataset: int, high: int = 0) -> Float[Tensor, " n"]:
+    """Scores Ax of Definition 3.8: log n, on the last ``high`` entries 1.4 log n, and on D1 4 log n on the first entry.
+
+    Args:
+        n: number of scores, >= 2.
+        dataset: 0 or 1.
+        high: how many entries are at the top of the allowed range, 0 to n - 1.
+
+    Raises:
+        ValueError: ``dataset`` is not 0 or 1, or n or ``high`` is out of range.
+    """
+    _check(n, high)
+    if dataset not in (0, 1):
+        raise ValueError(f"dataset = {dataset!r} is not allowed: choose 0 (D0) or 1 (D1)")
+    scores = torch.full((n,), LOW, dtype=torch.float64)
+    scores[n - high :] = HIGH
+    if dataset == 1:
+        scores[0] = SPECIAL
+    return scores * math.log(n)
+
+
+def regression_weights(n: int, dataset: int, kind: str, high: int = 0) -> Float[Tensor, " n"]:
+    """f_exp (``kind`` softmax) or f_lin (linear) of :func:`regression_scores` (deng2023, Definitions 3.2 and 3.3)."""
+    return attention_weights(regression_scores(n, dataset, high)[None], kind)[0]
+
+
+def worst_high(n: int) -> int:
+    """The number of high entries that makes |f_exp| on D0 largest: the share 1 / (1 + n^0.4) of them."""
+    return round(n / (1 + n ** (HIGH - LOW)))
+
+
+def norm_bound(ratio: float, n: int) -> float:
+    """Largest Euclidean norm of n positive weights with sum 1 and largest/smallest <= ``ratio``.
+
+    (1 + r) / (2 sqrt(r n)), from Kantorovich's inequality; attained when a share 1 / (1 + r) of the weights is high.
+    """
+    return (1 + ratio) / (2 * math.sqrt(ratio * n))
+
+
+def sure_margin(n: int) -> float:
+    """Smallest |<f_exp, sigma>| over all sign vectors and all data of D1: 2 f_j - 1 with every other score at its top."""
+    return 2 * float(regression_weights(n, 1, "softmax", n - 1)[0]) - 1
+
+
+# Exact probabilities -------------------------------------------------------------------------------------------------
+
+
+def _levels(n: int, dataset: int, kind: str, high: int) -> tuple[float, float, float]:
+    """Weights of the first entry, of the low ones and of the high ones."""
+    weights = regression_weights(n, dataset, kind, high)
+    return float(weights[0]), float(weights[n - high - 1]), float(weights[-1])
+
+
+def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: int) -> np.ndarray:
+    """For both first signs and every sum of the high entries: how many plus signs of the low entries keep <f, s> <= tau."""
+    first, low, top = levels
+    sums = np.array([1.0, -1.0])[:, None] * first + (2 * np.arange(high + 1) - high) * top
+    others = n - 1 - high
+    # <f, s> <= tau with a tie counted as quiet; 1e-9 of a sign absorbs rounding
+    return np.floor(((tau - sums) / low + others) / 2 + 1e-9)
+
+
+def alarm_probability(n: int, dataset: int, kind: str, tau: float, high: int = 0) -> float:
+    """Pr[<f, sigma> > tau] for one random sign vector, exactly (binomial sums).
+
+    Args:
+        n, dataset, high: the scores, as in :func:`regression_scores`.
+        kind: ``softmax`` or ``linear``.
+        tau: threshold of the ReLU.
+    """
+    quiet = _plus_signs(_levels(n, dataset, kind, high), tau, n, high)
+    tail = stats.binom.sf(quiet, n - 1 - high, 0.5).mean(axis=0)
+    return float(stats.binom.pmf(np.arange(high + 1), high, 0.5) @ tail)
+
+
+def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: bool = True) -> float:
+    """P[E_success] with m sign vectors, exactly (deng2023, section 7.1).
+
+    With signs shared by the four networks: P[no false alarm]^m - P[no false alarm and F_exp(D1) quiet]^m per sign vector.
+
+    Args:
+        n, high: the data, as in :func:`regression_scores`; D0 and D1 have the same high entries.
+        m: number of sign vectors, >= 1.
+        tau: threshold, > 0.
+        shared_signs: whether the four networks read out with the same signs.
+    """
+    _check(n, high, m=m, tau=tau)
+    if not shared_signs:
+        quiet = [(1 - alarm_probability(n, dataset, kind, tau, high)) ** m for kind, dataset in NETWORKS]
+        return (1 - quiet[0]) * math.prod(quiet[1:])
+    bounds = [_plus_signs(_levels(n, dataset, kind, high), tau, n, high) for kind, dataset in NETWORKS]
+    ok = np.minimum.reduce(bounds[1:])
+    share = stats.binom.pmf(np.arange(high + 1), high, 0.5)
+    no_alarm, silent = (
+        min(1.0, float(share @ stats.binom.cdf(bound, n - 1 - high, 0.5).mean(axis=0))) for bound in (ok, np.minimum(ok, bounds[0]))
+    )
+    return no_alarm**m - silent**m
+
+
+def quiet_edge(n: int, m: int, risk: float, dataset: int, kind: str, high: int = 0) -> float:
+    """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 1e-12, for these data."""
+    _check(n, high, m=m, risk=risk)
+    inside, outside = 1.0, 0.0  # <f, sigma> never exceeds 1
+    while inside - outside > 1e-12:
+        tau = (inside + outside) / 2
+        alarm = -math.expm1(m * math.log1p(-alarm_probability(n, dataset, kind, tau, high)))
+        inside, outside = (tau, outside) if alarm <= risk else (inside, tau)
+    return inside
+
+
+def threshold_range(n: int, m: int, risk: float, high: int = 0) -> tuple[float, float]:
+    """The thresholds [low, high) at which Lemmas 5.1 to 5.4 hold: each false alarm <= ``risk``, detection 1 - 2^-m.
+
+    Empty when the first number is not below the second. Detection counts over all data of D1, alarms for these data.
+    """
+    edges = [quiet_edge(n, m, risk, dataset, kind, high) for kind, dataset in NETWORKS[1:]]
+    return max(edges), sure_margin(n)
+
+
+def certified_edge(n: int, m: int, risk: float) -> float:
+    """A threshold at which no data of Definition 3.8 raise a false alarm with probability above ``risk``.
+
+    Hoeffding's bound m exp(-tau^2 / 2|f|^2) with the largest norm that the definition allows, :func:`norm_bound`.
+    """
+    _check(n, 0, m=m, risk=risk)
+    norm = max(norm_bound(n ** (HIGH - LOW), n), norm_bound(SPECIAL / LOW, n))
+    return norm * math.sqrt(2 * math.log(m / risk))
+
+
+# Sampling ------------------------------------------------------------------------------------------------------------
+
+
+def regression_successes(signs: Float[Tensor, "trials m n"], tau: float, high: int = 0) -> list[int]:
+    """How often E_success happens when only the first 1, ..., m sign vectors of each trial are used.
+
+    Args:
+        signs: the readouts y of all trials, entries -1 and 1.
+        tau: threshold, > 0.
+        high: the data, as in :func:`regression_scores`.
+    """
+    n = signs.shape[-1]
+    _check(n, high, tau=tau)
+    weights = torch.stack([regression_weights(n, dataset, kind, high) for kind, dataset in NETWORKS], dim=-1)
+    fired: Bool[Tensor, "trials m 4"] = (signs @ weights.to(signs.device) > tau).cumsum(dim=1) > 0
+    success = fired[..., 0] & ~fired[..., 1:].any(dim=-1)
+    return success.sum(dim=0).tolist()

@@ -1,0 +1,202 @@
+"""Loaders on tiny files of the published formats, permutations, both attentions, training that survives interruption."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from scipy.io import savemat
+
+from attention_theory.evidence import identity
+from attention_theory.patches import digits, images, train_images, transformer
+from attention_theory.patches.images import cosines, grid_permutation, locality, nearest_is_adjacent, patch_permutation, permute
+
+TINY = ["--layers", "1", "--heads", "2", "--dim", "8", "--hidden", "8", "--patch", "8", "--batch", "8", "--warmup", "1"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    """16 training and 8 test images in each of the three formats."""
+    source = np.random.default_rng(0)
+
+    def batch(n, classes, key):
+        return {b"data": source.integers(0, 256, (n, 3072), np.uint8), key: source.integers(0, classes, n).tolist()}
+
+    ten, hundred = tmp_path / "cifar-10-batches-py", tmp_path / "cifar-100-python"
+    ten.mkdir()
+    hundred.mkdir()
+    for name, n in [*((f"data_batch_{i}", 4) for i in range(1, 6)), ("test_batch", 8)]:
+        (ten / name).write_bytes(pickle.dumps(batch(n, 10, b"labels"), protocol=2))
+    for name, n in (("train", 16), ("test", 8)):
+        (hundred / name).write_bytes(pickle.dumps(batch(n, 100, b"fine_labels"), protocol=2))
+    for name, n in (("train", 16), ("test", 8)):
+        pixels, labels = source.integers(0, 256, (32, 32, 3, n), np.uint8), source.integers(1, 11, (n, 1), np.uint8)
+        savemat(tmp_path / f"{name}_32x32.mat", {"X": pixels, "y": labels})
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "train", "classes"), [("cifar10", 20, 10), ("cifar100", 16, 100), ("svhn", 16, 10)])
+def test_loaders_read_the_published_formats(root, name, train, classes):
+    data = images.load_images(name, root)
+    assert data.train.shape == (train, 3, 32, 32) and data.test.shape == (8, 3, 32, 32) and data.train.dtype == torch.uint8
+    assert data.classes == classes and 0 <= data.train_labels.min() and data.train_labels.max() < classes
+    assert (data.side, data.channels) == (32, 3)
+
+
+def test_pixels_land_where_the_formats_say(root):
+    raw = pickle.loads((root / "cifar-100-python" / "train").read_bytes())
+    assert images.load_cifar(root, 100).train[3, 2, 5, 7] == raw[b"data"][3, 2 * 1024 + 5 * 32 + 7]
+    from scipy.io import loadmat
+
+    mat = loadmat(root / "train_32x32.mat")
+    data = images.load_svhn(root)
+    assert data.train[3, 2, 5, 7] == mat["X"][5, 7, 2, 3]
+    assert data.train_labels.tolist() == [int(label) % 10 for label in mat["y"].ravel()]
+
+
+def test_a_file_with_code_is_refused(root):
+    (root / "cifar-100-python" / "train").write_bytes(pickle.dumps(os.getcwd, protocol=2))
+    with pytest.raises(ValueError, match="no CIFAR batch"):
+        images.load_cifar(root, 100)
+
+
+def test_digits():
+    data = images.load_digits(seed=0)
+    assert data.train.shape == (1437, 1, 8, 8) and data.test.shape == (360, 1, 8, 8)
+    assert sorted(data.test_labels.unique().tolist()) == list(range(10))
+    assert not torch.equal(data.test, images.load_digits(seed=1).test)
+
+
+@pytest.mark.parametrize(("side", "s"), [(8, 1), (8, 2), (8, 8), (32, 4)])
+def test_squares_move_whole(side, s):
+    order = grid_permutation(side, s, 0)
+    assert sorted(order.tolist()) == list(range(side**2))
+    picture = torch.arange(side**2).reshape(side, side)
+    moved = picture.flatten()[order].reshape(side, side)
+    square = moved[:s, :s]
+    assert torch.equal(square - square[0, 0], picture[:s, :s]) and square[0, 0] % s == 0
+    pixels = torch.randint(0, 255, (2, 3, side, side), dtype=torch.uint8)
+    assert torch.equal(permute(permute(pixels, order), torch.argsort(order)), pixels)
+
+
+@pytest.mark.parametrize("attention", transformer.ATTENTION)
+def test_permuted_encodings_undo_permuted_images(attention):
+    network = transformer.VisionTransformer(8, 1, 10, patch=2, layers=2, heads=2, dim=8, hidden=8, attention=attention).double()
+    pixels = images.load_digits().test[:20]
+
+    def gap(order_of_patches):
+        other = transformer.VisionTransformer(8, 1, 10, patch=2, layers=2, heads=2, dim=8, hidden=8, attention=attention).double()
+        other.positions.data = network.positions.data[order_of_patches]
+        moved = permute(pixels, grid_permutation(8, 4, 3)).double()
+        return identity("outputs", other(moved).detach(), network(pixels.double()).detach()).holds
+
+    order = patch_permutation(8, 4, 2, 3)
+    assert gap(order)
+    assert not gap(torch.arange(16))
+    assert not gap(torch.argsort(order)) or torch.equal(order, torch.argsort(order))
+
+
+def test_positional_scores_do_not_see_the_image():
+    layer = transformer.SelfAttention(8, 2).double()
+    tokens, positions = torch.randn(2, 5, 8, dtype=torch.float64), torch.randn(1, 5, 8, dtype=torch.float64)
+    both = layer(tokens, positions)
+    assert torch.allclose(layer(2 * tokens, positions) - both, both - layer(0 * tokens, positions))  # affine in the tokens
+    assert not torch.allclose(layer(2 * tokens, 2 * tokens) - layer(tokens, tokens), layer(tokens, tokens) - layer(0 * tokens, 0 * tokens))
+
+
+def test_locality_sees_the_grid():
+    place = torch.stack((torch.arange(64) // 8, torch.arange(64) % 8), 1).double()
+    local = torch.exp(-torch.cdist(place, place) ** 2 / 4)
+    assert locality(local) > 0.5 and nearest_is_adjacent(local) == 1
+    shuffled = torch.randperm(64, generator=torch.Generator().manual_seed(0))
+    assert abs(locality(local[shuffled][:, shuffled])) < 0.2 and nearest_is_adjacent(local[shuffled][:, shuffled]) < 0.5
+    assert torch.allclose(cosines(local).diagonal(), torch.ones(64, dtype=torch.float64))
+
+
+def test_flops_count_the_products():
+    count = transformer.forward_flops(8, 1, 10, 4, 1, 1, 6, 12)
+    D, dim = 4, 6
+    assert count == 2 * D * 16 * dim + 8 * D * dim * dim + 4 * D * D * dim + 4 * D * dim * 12 + 2 * dim * 10
+    assert transformer.forward_flops(8, 1, 10, 4, 1, 1, 6, 12, "positional") == count - 4 * D * dim * dim - 2 * D * D * dim
+
+
+def test_the_rate_warms_up_and_falls():
+    recipe = train_images.Recipe(epochs=20, warmup=4)
+    rates = [recipe.rate_at(epoch) for epoch in range(20)]
+    assert rates[:4] == pytest.approx([2.5e-4, 5e-4, 7.5e-4, 1e-3]) and rates[4] == pytest.approx(1e-3)
+    assert all(a > b for a, b in zip(rates[4:], rates[5:])) and rates[-1] >= 1e-5
+
+
+def test_crops_and_flips_keep_pixels():
+    pixels = torch.arange(1, 65, dtype=torch.uint8).reshape(1, 1, 8, 8).repeat(50, 1, 1, 1)
+    out = train_images.augmented(pixels, "crop", torch.Generator().manual_seed(0))
+    assert out.shape == pixels.shape and len(out.unique(dim=0)) > 10
+    middle = out[:, 0, 3, 3:5].long()
+    assert set((middle[:, 1] - middle[:, 0]).tolist()) == {1, -1}  # some are flipped, some not
+
+
+def test_an_interrupted_run_ends_at_the_same_numbers(tmp_path, root):
+    data = images.load_images("svhn", root)
+    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, epochs=4, warmup=1)
+    network, whole = train_images.train_images(recipe, data)
+    train_images.train_images(recipe, data, tmp_path / "run", stop_after=2)
+    saved = (tmp_path / "run" / "checkpoint.pt").stat().st_size
+    again, resumed = train_images.train_images(recipe, data, tmp_path / "run")
+    assert saved and resumed == whole
+    assert all(torch.equal(a, b) for a, b in zip(network.state_dict().values(), again.state_dict().values()))
+    other = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, epochs=5, warmup=1)
+    with pytest.raises(ValueError, match="another recipe"):
+        train_images.train_images(other, data, tmp_path / "run")
+
+
+def test_a_failed_save_leaves_the_last_checkpoint(tmp_path, root, monkeypatch):
+    data = images.load_images("svhn", root)
+    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, epochs=2, warmup=1)
+    train_images.train_images(recipe, data, tmp_path, stop_after=1)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+
+    def broken(state, path):
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch, "save", broken)
+    with pytest.raises(KeyboardInterrupt):
+        train_images.train_images(recipe, data, tmp_path)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+
+
+@pytest.mark.parametrize("attention", transformer.ATTENTION)
+def test_the_command_trains_and_records(root, tmp_path, attention, capsys):
+    out = tmp_path / attention
+    arguments = ["--data", "cifar100", "--root", str(root), "--out", str(out), "--epochs", "2", "--device", "cpu"]
+    record = train_images.main([*arguments, "--attention", attention, "--shuffle", "16", *TINY])
+    assert json.loads((out / "record.json").read_text()) == record
+    assert len(record["history"]) == 2 and record["recipe"]["shuffle"] == 16 and record["device"] == "CPU"
+    assert "test accuracy after 2 epochs" in capsys.readouterr().out
+
+
+def test_two_processes_train_as_one(root, tmp_path):
+    """torchrun on the CPU: gradients are averaged, so the losses are those of one process."""
+    base = ["--data", "svhn", "--root", str(root), "--epochs", "2", "--device", "cpu", "--augment", "none", *TINY]
+    one = train_images.main([*base, "--out", str(tmp_path / "one")])
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "attention_theory.patches.train_images", *base, "--out", str(tmp_path / "two")]
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}, capture_output=True, timeout=240)
+    two = json.loads((tmp_path / "two" / "record.json").read_text())
+    assert two["processes"] == 2
+    for a, b in zip(one["history"], two["history"]):
+        assert a["loss"] == pytest.approx(b["loss"], rel=1e-4) and a["accuracy"] == pytest.approx(b["accuracy"])
+
+
+def test_the_digits_sweep_writes_its_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(digits, "SHUFFLES", (4, 8))
+    monkeypatch.setattr(digits, "load_digits", lambda seed: images.load_digits(seed, test=1700))
+    digits.main(["--out", str(tmp_path), "--jobs", "1", "--epochs", "1", "--seeds", "1"])
+    record = json.loads((tmp_path / "digits_attention.json").read_text())
+    assert {run["network"] for run in record["runs"]} == {"vanilla", "positional", "convolution"}
+    assert np.load(tmp_path / "digits_positions.npz")["vanilla_1"].shape == (64, 64)

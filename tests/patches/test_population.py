@@ -1,0 +1,140 @@
+"""Exact population descent and exact errors against every point of small populations; mutations."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_theory import patches
+from attention_theory.evidence import compare, judge
+from attention_theory.patches import errors, population
+
+SIZES = [(4, 2, 0.3), (6, 2, 0.5), (6, 3, 1.0), (3, 1, 0.4), (8, 4, 0.2), (4, 4, 0.3), (6, 2, 0.0)]
+
+
+def reduced_gap(D, C, q, alpha=0.2, gamma=0.4, rho=-0.3, beta=0.7, p=3, temperature=1.3):
+    """Relative difference between the reduced gradients and those in matrix form over all points."""
+    X, y, chance = patches.every_point(D, C, q)
+    A, v = patches.three_values(D, C, beta, gamma, rho), torch.tensor([alpha], dtype=torch.float64)
+    dA, dv = patches.PositionalViT(A, v, p, 1e-3, temperature).gradients(X, y, chance)
+    d_alpha, d_gamma, d_rho, _ = patches.Population(D, C, q).gradients(alpha, gamma, rho, beta, p, 1e-3, temperature)
+    pairs = [(d_alpha, float(dv[0]))]
+    pairs += [(d_gamma, float(dA[0, 1]))] * (C > 1) + [(d_rho, float(dA[0, -1]))] * (D > C)
+    return max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("p", [3, 5])
+def test_reduced_gradients_are_those_of_the_matrix(size, p):
+    assert reduced_gap(*size, p=p) < 1e-9
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_probabilities_and_errors(size):
+    world = patches.Population(*size)
+    assert float(world.probability.sum()) == pytest.approx(1, abs=1e-12)
+    X, y, chance = patches.every_point(*size)
+    assert float(chance.sum()) == pytest.approx(1, abs=1e-12)
+    A, v = patches.three_values(size[0], size[1], 1.0, 0.5, -0.2), torch.tensor([0.3], dtype=torch.float64)
+    margin = y * patches.PositionalViT(A, v, temperature=1.0)(X)
+    tie = margin.abs() < 1e-12
+    expected = float((chance * torch.where(tie, 0.5, (margin < 0).double())).sum())
+    margins = world.margins(0.3, 0.5, -0.2)
+    assert world.error(margins) == pytest.approx(expected, abs=1e-12)
+    assert world.loss(margins) == pytest.approx(float((chance * torch.nn.functional.softplus(-margin)).sum()), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [s for s in SIZES if s[0] > s[1]])
+def test_exact_errors_against_every_point(size):
+    D, C, q = size
+    X, y, chance = (part[patches.every_point(D, C, q)[2] > 0] for part in patches.every_point(D, C, q))
+    sums = X[..., 0].reshape(len(X), D // C, C).sum(2)
+    total = sums.sum(1).long() + D
+    mass = torch.zeros(2, 2 * D + 1, dtype=torch.float64).index_put(((y > 0).long(), total), chance, accumulate=True)
+    assert patches.linear_error(D, C, q) == pytest.approx(float(mass.amin(0).sum()), abs=1e-12)
+    for p in (1, 3):
+        margin = y * (sums**p).sum(1)
+        expected = float((chance * ((margin < 0).double() + 0.5 * (margin == 0))).sum())
+        assert patches.block_error(D, C, q, p) == pytest.approx(expected, abs=1e-12)
+    _, index = X[..., 0].unique(dim=0, return_inverse=True)
+    posterior = torch.zeros(int(index.max()) + 1, 2, dtype=torch.float64).index_put((index, (y > 0).long()), chance, accumulate=True)
+    share = posterior / posterior.sum(1, keepdim=True)
+    floor, loss = patches.label_noise_floor(D, C, q)
+    assert floor == pytest.approx(float(posterior.amin(1).sum()), abs=1e-12)
+    assert loss == pytest.approx(float(-torch.xlogy(posterior, share).sum()), abs=1e-12)
+
+
+def test_descent_in_matrix_form_takes_the_same_path():
+    D, C, q = 6, 2, 0.3
+    run = patches.population_descent(D, C, q, steps=15)
+    X, y, chance = patches.every_point(D, C, q)
+    A, v = patches.three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([math.sqrt(1e-3)], dtype=torch.float64)
+    for _ in range(15):
+        dA, dv = patches.PositionalViT(A, v, temperature=1.0).gradients(X, y, chance)
+        A, v = A - 10 * (dA - dA.diagonal().diag()), v - 1e-3 * dv
+    torch.testing.assert_close(A, patches.three_values(D, C, 1.0, float(run.gamma[-1]), float(run.rho[-1])), rtol=1e-9, atol=1e-12)
+    assert float(v[0]) == pytest.approx(float(run.alpha[-1]), rel=1e-12)
+
+
+def test_the_two_pulls_add_up():
+    world = patches.Population(8, 2, 0.3)
+    assert sum(world.feature_pull(0.2, 0.3, -0.1)) == pytest.approx(-world.gradients(0.2, 0.3, -0.1)[0], rel=1e-12)
+
+
+@given(st.sampled_from([(8, 2), (12, 4), (16, 4), (64, 4)]), st.floats(0, 1))
+def test_errors_are_ordered(size, q):
+    D, C = size
+    floor = patches.label_noise_floor(D, C, q)[0]
+    assert -1e-12 <= floor <= patches.linear_error(D, C, q) + 1e-12 <= 0.5 + 2e-12
+    assert floor <= patches.block_error(D, C, q) + 1e-12
+
+
+def test_degenerate_populations():
+    assert patches.linear_error(4, 4, 0.5) == 0  # one group: no stray patch
+    assert patches.label_noise_floor(8, 2, 0.0) == (0.0, 0.0)
+    assert patches.linear_error(8, 2, 0.0) == 0
+    assert patches.Population(4, 4, 0.5).margins(0.1, 0.0, 0.0).tolist() == pytest.approx([4 * (0.4**3 + 0.4e-3)])
+    assert len(patches.population_descent(4, 2, 0.5, steps=0).alpha) == 1
+    still = patches.population_descent(8, 2, 0.3, steps=30, beta=0.0)
+    assert float(still.gamma.abs().max()) < 1e-10 and float(still.rho.abs().max()) < 1e-10
+
+
+def test_convolution_power():
+    assert errors.convolution_power(np.array([0.5, 0.5]), 3).tolist() == [1 / 8, 3 / 8, 3 / 8, 1 / 8]
+    assert errors.convolution_power(np.array([0.5, 0.5]), 0).tolist() == [1.0]
+
+
+# Mutations -----------------------------------------------------------------------------------------------------------
+
+
+def test_linear_attention_is_noticed(monkeypatch):
+    monkeypatch.setattr(population.Population, "weights", lambda self, gamma, rho, beta=1.0, temperature=1.0: _linear(self, gamma, rho, beta))
+    assert reduced_gap(6, 2, 0.5) > 1e-2
+
+
+def _linear(world, gamma, rho, beta):
+    raw = torch.stack([torch.as_tensor(x, dtype=torch.float64) for x in (beta, gamma, rho)])
+    return raw / (raw[0] + (world.C - 1) * raw[1] + (world.D - world.C) * raw[2])
+
+
+def test_a_dropped_group_is_noticed(monkeypatch):
+    """The verdict on the label noise fails when the floor forgets half of the random groups."""
+    floor = patches.label_noise_floor(8, 2, 0.4)[0]
+    world = patches.Population(8, 2, 0.4)
+    error = world.error(world.margins(1.0, 40.0, 0.0, beta=40.0))
+    check = lambda value: judge("x/y", printed=compare("error over the floor", error / value, ">=", 1, slack=1e-9))
+    assert check(floor).outcome == "holds"
+    assert check(2 * floor).outcome == "false"
+
+
+def test_shuffled_rows_of_the_population_are_noticed():
+    """Points whose groups do not match the attention's blocks give other gradients."""
+    D, C, q = 6, 2, 0.5
+    X, y, chance = patches.every_point(D, C, q)
+    A, v = patches.three_values(D, C, 0.7, 0.4, -0.3), torch.tensor([0.2], dtype=torch.float64)
+    shuffled = patches.PositionalViT(A, v, temperature=1.3).gradients(X[:, torch.tensor([0, 2, 4, 1, 3, 5])], y, chance)[1]
+    right = patches.Population(D, C, q).gradients(0.2, 0.4, -0.3, 0.7, 3, 1e-3, 1.3)[0]
+    assert abs(float(shuffled[0]) / right - 1) > 1e-3

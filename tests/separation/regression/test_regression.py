@@ -1,0 +1,119 @@
+"""The regression model of chapter 1 against its literal definition."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_theory.device import generator, signs
+from attention_theory.separation import readout, regression
+
+KINDS = ("softmax", "linear")
+
+
+def literal_weights(scores, kind):
+    u = torch.exp(scores) if kind == "softmax" else scores
+    return u / u.sum()
+
+
+def all_signs(n):
+    return torch.tensor(list(itertools.product((-1.0, 1.0), repeat=n)), dtype=torch.float64)
+
+
+@st.composite
+def sizes(draw):
+    n = draw(st.integers(2, 9))
+    return n, draw(st.integers(0, n - 1))
+
+
+@given(sizes())
+def test_scores_satisfy_definition_3_8(size):
+    n, high = size
+    for dataset in (0, 1):
+        scaled = regression.regression_scores(n, dataset, high) / math.log(n)
+        ordinary = scaled[1:] if dataset else scaled
+        assert bool(((ordinary >= 1 - 1e-12) & (ordinary <= 1.4 + 1e-12)).all())
+        assert int((ordinary > 1.2).sum()) == high
+        if dataset:
+            assert scaled[0] == pytest.approx(4)
+
+
+@given(sizes(), st.floats(0.013, 0.987), st.sampled_from(KINDS), st.sampled_from((0, 1)))
+def test_alarm_probability_counts_sign_vectors(size, tau, kind, dataset):
+    n, high = size
+    weights = literal_weights(regression.regression_scores(n, dataset, high), kind)
+    values = all_signs(n) @ weights
+    if float((values - tau).abs().min()) < 1e-8:
+        return  # a tie, decided by rounding in the literal sum
+    expected = int((values > tau).sum())
+    assert round(2**n * regression.alarm_probability(n, dataset, kind, tau, high), 6) == expected
+
+
+def test_a_tie_is_quiet():
+    # two equal weights: <f, s> is 0 or +-1, never above 1, and 0 is not above 0
+    assert regression.alarm_probability(2, 0, "linear", 1.0) == 0
+    assert regression.alarm_probability(2, 0, "linear", 0.0) == 0.25
+
+
+@given(sizes(), st.integers(1, 3), st.floats(0.013, 0.987))
+def test_success_probability_of_shared_signs(size, m, tau):
+    n, high = size
+    counts = regression.regression_successes(all_signs(n)[:, None, :], tau, high)
+    quiet = [all_signs(n) @ regression.regression_weights(n, dataset, kind, high) <= tau for kind, dataset in regression.NETWORKS]
+    ok = quiet[1] & quiet[2] & quiet[3]
+    expected = (int(ok.sum()) / 2**n) ** m - (int((ok & quiet[0]).sum()) / 2**n) ** m
+    assert regression.regression_success(n, m, tau, high) == pytest.approx(expected, abs=1e-9)
+    assert counts == [int((ok & ~quiet[0]).sum())]
+
+
+def test_successes_follow_the_literal_network():
+    n, m, tau, high = 30, 4, 0.35, 5
+    y = signs(50, m, n, generator=generator(0))
+    expected = []
+    for used in range(1, m + 1):
+        count = 0
+        for trial in y:
+            outputs = [
+                readout(regression.regression_weights(n, dataset, kind, high)[None], trial[:used].T, tau)
+                for kind, dataset in regression.NETWORKS
+            ]
+            count += outputs[0] > 0 and outputs[1:] == [0, 0, 0]
+        expected.append(count)
+    assert regression.regression_successes(y, tau, high) == expected
+
+
+@given(st.integers(2, 400), st.floats(1, 1000))
+def test_norm_bound_is_never_exceeded(n, ratio):
+    for high in {1, n // 2, round(n / (1 + ratio)), n - 1}:
+        if 0 < high < n:
+            weights = torch.ones(n, dtype=torch.float64)
+            weights[:high] = ratio
+            assert float((weights / weights.sum()).norm()) <= regression.norm_bound(ratio, n) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 5, 40, 1000])
+def test_spike_margin(n):
+    assert regression.sure_margin(n) == pytest.approx(2 / (1 + (n - 1) * n**-2.6) - 1)
+
+
+@pytest.mark.parametrize("high", [0, 14])
+def test_threshold_range_is_sharp(high):
+    n, m, risk = 100, 14, 1e-4
+    low, top = regression.threshold_range(n, m, risk, high)
+
+    def worst(tau):
+        return max(1 - (1 - regression.alarm_probability(n, k, kind, tau, high)) ** m for kind, k in regression.NETWORKS[1:])
+
+    assert worst(low) <= risk < worst(low - 1e-6)
+    assert top == regression.sure_margin(n)
+    assert low <= regression.certified_edge(n, m, risk)
+
+
+def test_fresh_signs_multiply():
+    n, m, tau, high = 50, 5, 0.3, 9
+    quiet = [(1 - regression.alarm_probability(n, k, kind, tau, high)) ** m for kind, k in regression.NETWORKS]
+    expected = (1 - quiet[0]) * quiet[1] * quiet[2] * quiet[3]
+    assert regression.regression_success(n, m, tau, high, shared_signs=False) == pytest.approx(expected)

@@ -1,0 +1,210 @@
+"""The exact route against enumeration of all sign vectors, Monte Carlo, and itself at large sizes."""
+
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+from attention_theory import separation
+from attention_theory.separation import data, exact, network
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+
+def integers(counts):
+    return counts.ok, counts.ok_and_quiet, counts.total, counts.quiet
+
+
+@st.composite
+def settings_of_a_model(draw):
+    model = draw(st.sampled_from(separation.MODELS))
+    d = draw(st.integers(2 if model == "cross" else 3, 9))
+    block = d - 1 if model == "cross" else d - 2
+    n = block * draw(st.integers(1 if block > 1 else 2, 7))
+    size = st.floats(0, 3, allow_nan=False)
+    scales = (None, None) if model == "cross" else (draw(st.floats(0, 1)), draw(st.floats(0.01, 1)))
+    return model, n, d, draw(size), draw(size), *scales
+
+
+@given(settings_of_a_model())
+@settings(max_examples=150, deadline=None)
+def test_counts_equal_enumeration(arguments):
+    brute = separation.enumerated_counts(*arguments)
+    assume(not 1e-14 < brute.margin < 1e-11)  # neither a tie nor clear of one
+    counts = separation.success_counts(*arguments)
+    assert integers(counts) == integers(brute)
+    # the margin of the exact route leaves out values that decide nothing
+    assert counts.margin >= brute.margin * (1 - 1e-6) - 1e-15
+
+
+@pytest.mark.parametrize("model", separation.MODELS)
+@pytest.mark.parametrize("a1", [0.05, 0.7, 1.2, 3])
+@pytest.mark.parametrize("t", [1, 2, 10])
+@pytest.mark.parametrize("d", [3, 6, 10, 13])
+def test_counts_on_settings_like_the_papers(model, a1, t, d):
+    scales = (None, None) if model == "cross" else (0.2, 0.8)
+    n = t * (d - 1 if model == "cross" else d - 2)
+    if n < 2:
+        pytest.skip("n < 2")
+    brute = separation.enumerated_counts(model, n, d, 0.01, a1, *scales)
+    assert brute.margin > 1e-7 or brute.margin < 1e-14  # exact ties occur, near ones do not
+    assert integers(separation.success_counts(model, n, d, 0.01, a1, *scales)) == integers(brute)
+
+
+def test_a_value_equal_to_tau_does_not_fire():
+    # cross-attention with n = 10: a row of equal weights and signs (-, +, ..., +) gives 1 - 1/10 = tau exactly
+    counts = separation.success_counts("cross", 10, 6, 0.01, 0.01)
+    assert counts.quiet[1] == 2**6 - 1  # only all plus signs fire, 1 + 1/10
+    assert counts.margin < 1e-18
+
+
+def test_special_rows_elsewhere_in_the_residue_class_change_nothing():
+    n, d, (a0, a1, b, c) = 24, 8, (0.3, 0.9, 0.4, 0.6)
+    tau = separation.threshold("self-identity", math.sqrt(math.log(n)), c)
+    bits = torch.arange(2**d)
+    y = ((bits >> torch.arange(d)[:, None]) & 1).double() * 2 - 1
+    quiet = []
+    for weights, which in separation.NETWORKS:
+        A = separation.self_attention_data(n, d, a1 if which else a0, b, c, special=13 if which else 7)
+        quiet.append((separation.attention_features(A, A, A, torch.eye(d).double(), weights) @ y <= tau).all(0))
+    counts = separation.success_counts("self-identity", n, d, a0, a1, b, c)
+    # row 13 and row 7 are both in block 1, while the counts put them at row 0: the same up to the order of the signs
+    calm = quiet[1] & quiet[2] & quiet[3]
+    assert (int(calm.sum()), int((calm & quiet[0]).sum())) == (counts.ok, counts.ok_and_quiet)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(
+    "model, n, d, m, sizes",
+    [("self-identity", 200, 12, 15, (0.01, 1.2, 0.2, 0.8)), ("self-ones", 40, 6, 3, (0.1, 1.2, 0.3, 0.6)), ("cross", 60, 4, 2, (0.01, 1.1))],
+)
+def test_probability_is_the_formula_and_monte_carlo_agrees(model, n, d, m, sizes, shared):
+    counts = separation.success_counts(model, n, d, *sizes)
+    if shared:
+        formula = Fraction(counts.ok, counts.total) ** m - Fraction(counts.ok_and_quiet, counts.total) ** m
+    else:
+        quiet = [Fraction(k, counts.total) ** m for k in counts.quiet]
+        formula = (1 - quiet[0]) * quiet[1] * quiet[2] * quiet[3]
+    value = separation.success_probability(model, d, m, *sizes, n=n, shared_signs=shared)
+    assert value == pytest.approx(float(formula), rel=1e-12)
+    rate = separation.success_rate(model, n, d, m, *sizes, trials=2000, seed=4, shared_signs=shared)
+    assert rate.trials == 2000 and rate.interval[0] <= value <= rate.interval[1]
+
+
+def test_batched_trials_equal_literal_trials():
+    arguments = ("self-identity", 30, 5, 4, 0.01, 1.2, 0.3, 0.7)
+    batched = [separation.success_rate(*arguments, trials=1, seed=seed).successes for seed in range(40)]
+    literal = [separation.literal_success(*arguments, seed=seed) for seed in range(40)]
+    kronecker = [separation.literal_success(*arguments, seed=seed, kronecker=True) for seed in range(10)]
+    assert batched == [int(x) for x in literal] and kronecker == literal[:10]
+    assert 0 < sum(batched) < 40
+
+
+def test_chunks_do_not_change_the_batched_trials(monkeypatch):
+    arguments = dict(model="cross", n=60, d=4, m=2, a0=0.01, a1=1.1, trials=500, seed=1)
+    whole = separation.success_rate(**arguments)
+    monkeypatch.setattr(network, "BATCH", 60 * 2 * 7)
+    pieces = separation.success_rate(**arguments)
+    assert pieces.trials == 500 and abs(pieces.successes - whole.successes) < 60  # other draws, the same law
+    monkeypatch.setattr(network, "BATCH", 50)
+    assert integers(separation.enumerated_counts("cross", 12, 4, 0.1, 1.1)) == integers(separation.success_counts("cross", 12, 4, 0.1, 1.1))
+
+
+@pytest.mark.parametrize("model, sizes", [("self-identity", (0.01, 1.2, 0.2, 0.8)), ("self-ones", (0.01, 1.2, 0.2, 0.8)), ("cross", (0.01, 3))])
+def test_log_n_continues_n(model, sizes):
+    for n in (200, 1000, 10**6):
+        by_n = separation.success_probability(model, 12 if model != "cross" else 11, 15, *sizes, n=n)
+        by_log = separation.success_probability(model, 12 if model != "cross" else 11, 15, *sizes, log_n=math.log(n))
+        assert by_n == pytest.approx(by_log, abs=1e-12)
+
+
+def test_tails_agree_where_their_routes_meet(monkeypatch):
+    for plus in (0, 1, 900, 1000, 1100, 1500, 2000, 2001):
+        integer = exact._tail(plus, 2000)
+        monkeypatch.setattr(exact, "INTEGER_SIGNS", 0)
+        assert exact._tail(plus, 2000) == pytest.approx(integer, rel=1e-11)
+        monkeypatch.undo()
+    at, beyond = 2**52 - 2, 2**52 + 2
+    for z in (-2, 0, 1, 4):
+        steps = int(z * 2**25)
+        assert exact._tail(at // 2 + steps, at) == pytest.approx(exact._tail(beyond // 2 + steps, beyond), rel=1e-6)
+
+
+def test_sizes_beyond_floats():
+    point = dict(m=400, a0=0.01, a1=1.2, b=0.2, c=0.8)
+    assert separation.success_probability("self-ones", 10**50, **point, log_n=math.log(10) * 100) == pytest.approx(1, abs=1e-12)
+    # d = n^0.02 is far too small for X = I at any size: the weight of a row stays in its own block
+    assert separation.success_probability("self-identity", 100, **point, log_n=math.log(10) * 100) == 0
+
+
+def test_near_ties_are_decided_by_terms_below_the_precision_of_floats():
+    # b (K + y_*) / (d-2) = 0.1 exactly for 4 block signs with sum 2: the sign of a0 y_1 / n decides, at n = 10^60 too
+    fractions = []
+    for log_n in (math.log(10) * 3, math.log(10) * 60):
+        signs, patterns, margin = exact._patterns("self-ones", 6, 0.01, 0.01, 0.2, 0.8, None, log_n)
+        assert signs == 3
+        fractions.append(sum(exact._upper(3)[fewest[3]] for fewest in patterns) / 64)
+    assert fractions[0] == fractions[1]
+    assert 0 < margin < 1e-55
+
+
+# Wrong implementations fail -------------------------------------------------------------------------------------------
+
+CASE = ("self-identity", 20, 6, 0.01, 1.2, 0.2, 0.8)
+PAPER = ("self-ones", 40, 6, 0.01, 1.2, 0.2, 0.8)
+
+
+def by_hand(model, n, d, a0, a1, b, c):
+    """N_ok and N_ok_and_quiet from the formulas, with nothing of the library but the data."""
+    tau = (c + 0.1) * math.sqrt(math.log(n))
+    y = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64)] * d).T
+    quiet = []
+    for softmax, a in ((True, a1), (False, a1), (True, a0), (False, a0)):
+        A, _, X = separation.inputs(model, n, d, a, b, c)
+        raw = A @ X @ A.T
+        raw = raw.exp() if softmax else raw
+        quiet.append(((raw / raw.sum(1, keepdim=True)) @ A @ y <= tau).all(0))
+    calm = quiet[1] & quiet[2] & quiet[3]
+    return int(calm.sum()), int((calm & quiet[0]).sum())
+
+
+@pytest.mark.parametrize("case", [CASE, PAPER])
+def test_by_hand(case):
+    counts = separation.success_counts(*case)
+    assert (counts.ok, counts.ok_and_quiet) == by_hand(*case)
+
+
+@pytest.mark.parametrize("factor", [99, 101])
+def test_a_threshold_off_by_one_percent_is_noticed(monkeypatch, factor):
+    right = data.threshold
+    monkeypatch.setattr(data, "threshold", lambda *arguments: right(*arguments) * factor / 100)
+    wrong = [separation.success_counts(*case) for case in (CASE, PAPER)]
+    assert any((counts.ok, counts.ok_and_quiet) != by_hand(*case) for counts, case in zip(wrong, (CASE, PAPER)))
+    wrong = [separation.enumerated_counts(*case) for case in (CASE, PAPER)]
+    assert any((counts.ok, counts.ok_and_quiet) != by_hand(*case) for counts, case in zip(wrong, (CASE, PAPER)))
+
+
+def test_softmax_replaced_by_linear_is_noticed(monkeypatch):
+    right = network.attention
+    monkeypatch.setattr(network, "attention", lambda scores, values, kind: right(scores, values, "linear"))
+    brute = separation.enumerated_counts(*CASE)
+    assert (brute.ok, brute.ok_and_quiet) != by_hand(*CASE)
+    assert integers(brute) != integers(separation.success_counts(*CASE))
+
+
+@pytest.mark.parametrize("wrong", ["a class dropped", "a sign flipped", "a factor dropped"])
+def test_wrong_classes_of_rows_are_noticed(monkeypatch, wrong):
+    right = exact.row_classes
+
+    def changed(model, weights, *arguments):
+        rows = right(model, weights, *arguments)
+        if wrong == "a class dropped":
+            return rows[:1]
+        if wrong == "a factor dropped":
+            return [row._replace(best=0 * row.best) for row in rows]
+        # in one kind of network only: flipped in all four it would be a change of names of the signs
+        return [row._replace(first=-row.first if weights == "linear" else row.first) for row in rows]
+
+    monkeypatch.setattr(exact, "row_classes", changed)
+    counts = [separation.success_counts(*case) for case in (CASE, PAPER)]
+    assert [(c.ok, c.ok_and_quiet) for c in counts] != [by_hand(*case) for case in (CASE, PAPER)]
