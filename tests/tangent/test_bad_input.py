@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from attention_theory.tangent import (
+<<<<<<< HEAD
     GaussianMixture,
     SoftmaxNetwork,
     draw_problems,
@@ -15,6 +16,14 @@ from attention_theory.tangent import (
     smallest_eigenvalue,
     tangent_kernel,
     train,
+=======
+    SoftmaxNetwork,
+    fit_guarantee,
+    kernel_change_bound,
+    limit_kernel,
+    smallest_eigenvalue,
+    tangent_kernel,
+>>>>>>> p3a
 )
 
 NET = SoftmaxNetwork.paired(3, 8, seed=0, outputs=2)
@@ -41,6 +50,11 @@ def test_layers_of_different_width():
 def test_wrong_input_shape(x):
     with pytest.raises(ValueError, match=r"\(n, 3\)"):
         NET(x)
+
+
+def test_single_precision_inputs():
+    with pytest.raises(ValueError, match="x is torch.float32 on cpu, the network torch.float64"):
+        NET(X.float())
 
 
 def test_wrong_label_shape():
