@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from attention_theory.tangent import (
-<<<<<<< HEAD
     GaussianMixture,
     SoftmaxNetwork,
     draw_problems,
@@ -16,14 +15,6 @@ from attention_theory.tangent import (
     smallest_eigenvalue,
     tangent_kernel,
     train,
-=======
-    SoftmaxNetwork,
-    fit_guarantee,
-    kernel_change_bound,
-    limit_kernel,
-    smallest_eigenvalue,
-    tangent_kernel,
->>>>>>> p3a
 )
 
 NET = SoftmaxNetwork.paired(3, 8, seed=0, outputs=2)
