@@ -1,12 +1,11 @@
-"""Cost of the routes to the probability of success, in one run: ratios with a wide margin, and the times for the record.
+"""Cost of the routes to the probability of success, in one run: ratios with the margins of the issue, times for the record.
 
     pytest tests/benchmarks/test_separation.py --benchmark-only
 """
 
-import time
-
 import pytest
 from attention_theory import separation
+from attention_theory.separation import cost
 
 pytestmark = pytest.mark.benchmark(group="separation")
 
@@ -17,16 +16,6 @@ def timed(benchmark):
         pytest.skip("measures time")
 
 
-def best_of(function, repeats):
-    """Shortest time of a few runs: the one least disturbed by others on the machine."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def test_exact_curves_of_all_panels(benchmark):
     panels = [separation.panel(name) for name in separation.panels.NAMES[2:]]
     curves = benchmark.pedantic(lambda: [separation.exact_curve(grid) for grid in panels], rounds=3, warmup_rounds=1)
@@ -35,34 +24,18 @@ def test_exact_curves_of_all_panels(benchmark):
 
 
 def test_ratios_on_figure_4a(benchmark):
-    """Literal against batched against exact on every tenth n of the Fig 4a sweep, 100 trials each."""
-    points = separation.panel("4a").points[::10]
-
-    def exact():
-        return [separation.success_probability(**point) for point in points]
-
-    def batched():
-        return [separation.success_rate(**point, trials=100, seed=0) for point in points]
-
-    def literal(trials=2):
-        return [separation.literal_success(**point, seed=seed) for point in points for seed in range(trials)]
-
-    batched()  # warm up
-    one, many, single = best_of(exact, 7), best_of(batched, 5), best_of(literal, 3)
-    ratios = {"literal / batched, per trial": (single / 2) / (many / 100), "batched / exact": many / one}
-    benchmark.extra_info.update(ratios)
-    benchmark.pedantic(exact, rounds=5)
-    print(ratios)
-    assert ratios["literal / batched, per trial"] >= 50
-    assert ratios["batched / exact"] >= 10
+    """Literal against batched against exact on the Fig 4a sweep."""
+    seconds = cost.measure()["sweep"]
+    benchmark.extra_info.update(seconds)
+    points = separation.panel("4a").points
+    benchmark.pedantic(lambda: [separation.success_probability(**point) for point in points], rounds=3)
+    assert seconds["literal"] >= 50 * seconds["batched"]
+    assert seconds["batched"] >= 10 * seconds["exact"]
 
 
 def test_kronecker_form(benchmark):
     """One trial through the n^2 x d^2 product costs many times one trial through n x n attention."""
-    point = separation.panel("4a").points[0] | {"n": 100, "d": 12}
-    kronecker = best_of(lambda: separation.literal_success(**point, seed=0, kronecker=True), 3)
-    rows = best_of(lambda: separation.literal_success(**point, seed=0), 5)
-    benchmark.extra_info["kronecker / rows"] = kronecker / rows
-    benchmark.pedantic(lambda: separation.literal_success(**point, seed=0), rounds=3)
-    print("kronecker / rows", kronecker / rows)
-    assert kronecker >= 5 * rows
+    costs = cost.point_costs(separation.panel("4a").points[0] | {"n": 100}, kronecker=True)
+    benchmark.extra_info.update(costs)
+    benchmark.pedantic(lambda: separation.literal_success(**separation.panel("4a").points[0], seed=0), rounds=3)
+    assert costs["kronecker"] >= 5 * costs["literal"]

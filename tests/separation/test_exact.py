@@ -192,8 +192,19 @@ def test_softmax_replaced_by_linear_is_noticed(monkeypatch):
     assert integers(brute) != integers(separation.success_counts(*CASE))
 
 
-def test_a_dropped_row_class_is_noticed(monkeypatch):
+@pytest.mark.parametrize("wrong", ["a class dropped", "a sign flipped", "a factor dropped"])
+def test_wrong_classes_of_rows_are_noticed(monkeypatch, wrong):
     right = exact.row_classes
-    monkeypatch.setattr(exact, "row_classes", lambda *arguments: right(*arguments)[:1])
-    counts = separation.success_counts(*CASE)
-    assert (counts.ok, counts.ok_and_quiet) != by_hand(*CASE)
+
+    def changed(model, weights, *arguments):
+        rows = right(model, weights, *arguments)
+        if wrong == "a class dropped":
+            return rows[:1]
+        if wrong == "a factor dropped":
+            return [row._replace(best=0 * row.best) for row in rows]
+        # in one kind of network only: flipped in all four it would be a change of names of the signs
+        return [row._replace(first=-row.first if weights == "linear" else row.first) for row in rows]
+
+    monkeypatch.setattr(exact, "row_classes", changed)
+    counts = [separation.success_counts(*case) for case in (CASE, PAPER)]
+    assert [(c.ok, c.ok_and_quiet) for c in counts] != [by_hand(*case) for case in (CASE, PAPER)]

@@ -66,6 +66,8 @@ def tau_grows_by_one_percent(monkeypatch):
         ("01-threshold", {"definition-3.3", "definition-3.5", "lemma-4.2-2"}),
         ("02-self-attention-ones", {"definition-c.4", "lemma-d.2-3a", "lemma-d.3-1"}),
         ("03-self-attention-identity", {"lemma-e.1-3a", "lemma-e.2-1"}),
+        ("04-cross-attention", {"lemma-f.2-3a", "lemma-f.3-1"}),
+        ("05-exact-probability", {"own-exact-probability"}),
     ],
 )
 def test_linear_weights_in_place_of_softmax(chapter, expected, monkeypatch):
@@ -79,6 +81,7 @@ def test_linear_weights_in_place_of_softmax(chapter, expected, monkeypatch):
         ("01-threshold", {"definition-3.5"}),
         ("02-self-attention-ones", {"lemma-d.4-1"}),
         ("03-self-attention-identity", {"theorem-e.4"}),
+        ("05-exact-probability", {"own-exact-probability"}),
     ],
 )
 def test_a_threshold_that_is_off_by_one_percent(chapter, expected, monkeypatch):

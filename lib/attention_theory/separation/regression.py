@@ -84,7 +84,7 @@ def _levels(n: int, dataset: int, kind: str, high: int) -> tuple[float, float, f
     return float(weights[0]), float(weights[n - high - 1]), float(weights[-1])
 
 
-def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: int) -> np.ndarray:
     """For both first signs and every sum of the high entries: how many plus signs of the low entries keep <f, s> <= tau."""
     first, low, top = levels
     sums = np.array([1.0, -1.0])[:, None] * first + (2 * np.arange(high + 1) - high) * top

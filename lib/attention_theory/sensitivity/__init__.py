@@ -1,0 +1,65 @@
+"""Part I, words: how much one changed word moves a feature map (bombari2024)."""
+
+from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.constructive import aligned_count, aligned_direction, least_dimension, two_directions
+from attention_theory.sensitivity.deferred import DeferredGaussian
+from attention_theory.sensitivity.infinite_width import arc_cosine, infinite_width_change, infinite_width_sensitivity
+from attention_theory.sensitivity.new_label import (
+    Solutions,
+    best_moves,
+    descend,
+    feature_alignment,
+    fine_tuned,
+    fine_tuned_error,
+    retrained,
+    retrained_error,
+    smallest_gamma,
+    solutions,
+    trained,
+)
+from attention_theory.sensitivity.random_features import (
+    DeepRandomFeatures,
+    OneTokenDeep,
+    OneTokenFeatures,
+    RandomFeatures,
+    deep_one_token_in_law,
+    he_variance,
+    one_token_in_law,
+)
+from attention_theory.sensitivity.upper_bound import sensitivity_bound
+from attention_theory.sensitivity.word import WordSensitivity, climb, word_sensitivity
+
+__all__ = [
+    "DeepRandomFeatures",
+    "DeferredGaussian",
+    "OneTokenAttention",
+    "OneTokenDeep",
+    "OneTokenFeatures",
+    "RandomAttentionFeatures",
+    "RandomFeatures",
+    "Solutions",
+    "WordSensitivity",
+    "aligned_count",
+    "aligned_direction",
+    "arc_cosine",
+    "best_moves",
+    "climb",
+    "deep_one_token_in_law",
+    "descend",
+    "feature_alignment",
+    "fine_tuned",
+    "fine_tuned_error",
+    "he_variance",
+    "infinite_width_change",
+    "infinite_width_sensitivity",
+    "least_dimension",
+    "one_token_in_law",
+    "retrained",
+    "retrained_error",
+    "sensitivity_bound",
+    "smallest_gamma",
+    "solutions",
+    "trained",
+    "two_directions",
+    "word_sensitivity",
+]

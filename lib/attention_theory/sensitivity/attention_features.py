@@ -1,0 +1,195 @@
+"""Random attention features and their one-token update (bombari2024, Sections 3 and 5)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.attention import attention, attention_weights
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
+from attention_theory.tokens import require_on_sphere
+
+WEIGHTS = ("softmax", "relu")
+
+
+@dataclass(frozen=True)
+class RandomAttentionFeatures:
+    """phi(X) = weights(X W X^T / sqrt d) X, with random W: RAF for softmax weights, ReLU-RAF for relu weights.
+
+    A row of ReLU scores without a positive entry attends to nothing: its features are zero.
+
+    bombari2024, (3.3); ReLU-RAF: caption of Figure 3.
+    """
+
+    W: Float[Tensor, "d d"]
+    weights: str = "softmax"
+
+    @classmethod
+    def sample(cls, d: int, seed: int, weights: str = "softmax") -> "RandomAttentionFeatures":
+        """Draw W with independent entries N(0, 1/d).
+
+        Args:
+            d: token dimension.
+            seed: of the CPU generator.
+            weights: ``softmax``, or ``relu`` for ReLU-RAF.
+
+        Raises:
+            ValueError: d < 1, or unknown weights.
+        """
+        if d < 1:
+            raise ValueError(f"the token dimension d must be at least 1, got {d}")
+        if weights not in WEIGHTS:
+            raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
+        return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
+
+    def to(self, *where) -> "RandomAttentionFeatures":
+        """The same map on another device or in another precision."""
+        return type(self)(self.W.to(*where), self.weights)
+
+    def scores(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n n"]:
+        """S(X) = X W X^T / sqrt d: row j holds the scores of token j on all tokens."""
+        return X @ self.W @ X.mT / math.sqrt(X.shape[-1])
+
+    def attention(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
+        """The attention pattern: row j says how token j divides its attention."""
+        return attention_weights(self.scores(X), self.weights)
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """The literal map.
+
+        Raises:
+            ValueError: X is not a finite matrix with d columns.
+        """
+        check_context(X, d=len(self.W))
+        return attention(self.scores(X), X, self.weights)
+
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenAttention":
+        """The map as a function of one token, with everything that the token does not touch computed once.
+
+        Raises:
+            ValueError: X is not a finite matrix of tokens of norm sqrt(d), or has no such token.
+        """
+        check_context(X, d=len(self.W))
+        require_on_sphere(X)
+        check_token(token, len(X))
+        return OneTokenAttention(self, X, token)
+
+    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
+        """phi of X with row ``token`` moved by each delta, by the one-token update.
+
+        Args:
+            X: context (n, d), tokens of norm sqrt(d).
+            token: the row that moves.
+            deltas: moves (batch, d), each of length at most sqrt(d).
+
+        Raises:
+            ValueError: as in :meth:`one_token`; a move is too long or not finite.
+        """
+        moved = self.one_token(X, token)
+        check_deltas(deltas, X.shape[1])
+        return moved.features(deltas)
+
+
+class OneTokenAttention:
+    """Attention features as a function of the move of one token, in O(nd + d^2) operations a move.
+
+    Moving token i changes row i and column i of the scores only. With M_j the attention average of row j without
+    token i, and p_j the weight of token i in row j, phi_j = (1 - p_j) M_j + p_j x' for j != i. For softmax
+    p_j = sigmoid(K_j x' - log Z_j), where K = X W / sqrt d and Z_j is the normaliser without token i.
+    """
+
+    def __init__(self, raf: RandomAttentionFeatures, X: Float[Tensor, "n d"], token: int):
+        self.raf, self.token = raf, token
+        self.x = X[token]
+        self.others = torch.cat([X[:token], X[token + 1 :]])
+        self.K = self.others @ raf.W / math.sqrt(X.shape[1])
+        scores = self.K @ self.others.T
+        self.M = attention(scores, self.others, raf.weights)
+        if raf.weights == "softmax":
+            self.log_Z = torch.logsumexp(scores, dim=1)
+        else:
+            self.Z = torch.relu(scores).sum(dim=1)
+        # what change() needs of the unmoved context
+        self.unmoved_weight = self.weight(self.x[None])[0]
+        self.unmoved_own = self.own_row(self.x[None])[0]
+        self._M_square = self.M.square().sum(dim=1)
+        self._M_x = self.M @ self.x
+        self._distance = self._M_square - 2 * self._M_x + self.x.square().sum()
+        others_square = (self.M + self.unmoved_weight[:, None] * (self.x - self.M)).square().sum()
+        self.norm = torch.sqrt(others_square + self.unmoved_own.square().sum())
+
+    def weight(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch others"]:
+        """The weight of the moved token in the rows of the others."""
+        return self.weight_at(moved @ self.K.T)
+
+    def weight_at(self, scores: Float[Tensor, "batch others"]) -> Float[Tensor, "batch others"]:
+        """The weight of a token on which the other rows have these scores."""
+        if self.raf.weights == "softmax":
+            return torch.sigmoid(scores - self.log_Z)
+        positive = torch.relu(scores)
+        total = positive + self.Z
+        return positive / torch.where(total == 0, 1, total)
+
+    def own_row(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
+        """The features of the moved token itself."""
+        query = moved @ self.raf.W / math.sqrt(len(self.x))
+        scores = torch.cat([query @ self.others.T, (query * moved).sum(dim=1, keepdim=True)], dim=1)
+        weights = attention_weights(scores, self.raf.weights)
+        return weights[:, :-1] @ self.others + weights[:, -1:] * moved
+
+    def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
+        """phi of the context with the token moved by each delta."""
+        moved = self.x + deltas
+        p = self.weight(moved)[:, :, None]
+        rows = (1 - p) * self.M + p * moved[:, None]
+        return torch.cat([rows[:, : self.token], self.own_row(moved)[:, None], rows[:, self.token :]], dim=1)
+
+    def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m nd"]) -> Float[Tensor, "batch m"]:
+        """Inner products of flat phi(X^i(delta)) with each direction, without the (n, d) features of each move."""
+        moved = self.x + deltas
+        rows = directions.unflatten(1, (-1, len(self.x)))
+        others = torch.cat([rows[:, : self.token], rows[:, self.token + 1 :]], dim=1)
+        p = self.weight(moved)[:, None]
+        parts = (1 - p) * (others * self.M).sum(dim=2) + p * torch.einsum("bd,mjd->bmj", moved, others)
+        return parts.sum(dim=2) + self.own_row(moved) @ rows[:, self.token].T
+
+    def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
+        """|phi(X^i(delta)) - phi(X)|^2, expanded so that no (n, d) array per move is formed.
+
+        Row j != i changes by p_j (x' - M_j) - a_j (x - M_j), with a_j the weight before the move.
+        """
+        moved = self.x + deltas
+        p, a = self.weight(moved), self.unmoved_weight
+        M_moved = moved @ self.M.T
+        square = moved.square().sum(dim=1, keepdim=True) - 2 * M_moved + self._M_square
+        cross = (moved @ self.x)[:, None] - M_moved - self._M_x + self._M_square
+        rows = p.square() * square - 2 * p * a * cross + a.square() * self._distance
+        own = (self.own_row(moved) - self.unmoved_own).square().sum(dim=1)
+        return (rows.sum(dim=1) + own).clamp(min=0)
+
+    def starts(self) -> Float[Tensor, "starts d"]:
+        """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`."""
+        return torch.stack([self.even_move(), self.averting_move()]) if len(self.others) else self.x[None]
+
+    def even_move(self) -> Float[Tensor, "d"]:
+        """The move of length sqrt(d) that raises the scores on the token by the same amount in all other rows.
+
+        delta is proportional to K^T (K K^T)^(-1) 1, the shortest solution of K delta = 1 (by the pseudo-inverse, so
+        that more tokens than dimensions are served in the sense of least squares).
+        """
+        return self._level_move(self.K)
+
+    def averting_move(self) -> Float[Tensor, "d"]:
+        """The move of length sqrt(d) that lowers the token's own scores on all others by the same amount.
+
+        With ReLU weights the token then attends to itself alone.
+        """
+        return -self._level_move(self.others @ self.raf.W.T / math.sqrt(len(self.x)))
+
+    @staticmethod
+    def _level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"]:
+        delta = torch.linalg.lstsq(rows, torch.ones_like(rows[:, :1]), driver="gelsd").solution[:, 0]
+        return delta * (math.sqrt(len(delta)) / torch.linalg.vector_norm(delta))

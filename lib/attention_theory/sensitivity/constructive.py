@@ -1,0 +1,86 @@
+"""The vectors whose existence the proof of Theorem 3 shows, constructed (bombari2024, Appendix D)."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import starts_generator
+
+#: The proof's constant: (x_j . delta)^2 >= 0.01 d^2 / n counts as aligned.
+ALIGNED = 0.01
+
+
+def aligned_count(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"]) -> int:
+    """How many tokens have (x_j . delta)^2 >= 0.01 d^2 / n."""
+    n, d = X.shape
+    return int(((X @ delta).square() >= ALIGNED * d**2 / n).sum())
+
+
+def aligned_direction(X: Float[Tensor, "n d"], seed: int = 0) -> tuple[Float[Tensor, "d"], int]:
+    """Lemma D.1: delta with |delta| <= sqrt(d) that is aligned with at least half of the tokens, and the draws it took.
+
+    delta = sqrt(d/n) U eps, where U is an orthonormal basis of the span of the tokens and eps is uniform on the sphere
+    of radius sqrt(rank). One draw fails with probability below 1, so drawing until it works ends.
+
+    Args:
+        X: context (n, d), tokens of norm sqrt(d).
+        seed: of the draws.
+
+    bombari2024, Lemma D.1.
+    """
+    n, d = X.shape
+    # X^T eigenvectors / sqrt(eigenvalues) is U; the Gram matrix is small when d is huge
+    values, vectors = torch.linalg.eigh(X @ X.T)
+    keep = values > 1e-12 * values[-1]
+    coefficients = vectors[:, keep] / values[keep].sqrt()
+    draw, draws = starts_generator(seed), 0
+    while True:
+        draws += 1
+        eps = normal(int(keep.sum()), generator=draw).to(X)
+        eps = eps * (math.sqrt(len(eps)) / torch.linalg.vector_norm(eps))
+        delta = math.sqrt(d / n) * (coefficients @ eps) @ X
+        if 2 * aligned_count(X, delta) >= n:
+            return delta, draws
+
+
+def two_directions(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"], seed: int = 0) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
+    """Lemma D.2: (delta + v)/2 and (delta - v)/2 with v orthogonal to all tokens, |v| = sqrt(d).
+
+    delta is turned to the side on which more tokens are aligned with it.
+
+    Raises:
+        ValueError: the tokens span R^d, so that there is no such v.
+
+    bombari2024, Lemma D.2.
+    """
+    n, d = X.shape
+    positive = int((X @ delta >= math.sqrt(ALIGNED / n) * d).sum())
+    if 2 * positive < aligned_count(X, delta):
+        delta = -delta
+    v = normal(d, generator=starts_generator(seed + 1)).to(X)
+    for _ in range(2):
+        v = v - torch.linalg.lstsq(X @ X.T, (X @ v)[:, None], driver="gelsd").solution[:, 0] @ X
+    if float(v.norm()) < 1e-6:
+        raise ValueError(f"the {n} tokens span R^{d}: nothing is orthogonal to all of them (the lemma needs n < d)")
+    v = v * (math.sqrt(d) / v.norm())
+    return (delta + v) / 2, (delta - v) / 2
+
+
+def least_dimension(n: float) -> int:
+    """The smallest d from which on d / log(d)^4 >= n, the hypothesis of Theorem 3 with constant 1.
+
+    Raises:
+        ValueError: n <= 0.
+    """
+    if not n > 0:
+        raise ValueError(f"a number of tokens is positive, got {n}")
+    low, high = math.exp(4), 2.0 * math.exp(4)  # d / log(d)^4 grows from e^4 on
+    while high / math.log(high) ** 4 < n:
+        high *= 2
+    while high - low > 0.5:
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle / math.log(middle) ** 4 < n else (low, middle)
+    return math.ceil(low)

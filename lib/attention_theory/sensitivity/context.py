@@ -1,0 +1,58 @@
+"""Contexts and what may be moved in them: checks at the boundary (bombari2024, Section 3)."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import generator
+
+
+def weights_generator(seed: int) -> torch.Generator:
+    """Generator of random weights: another stream than that of tokens drawn with the same seed."""
+    return generator(2**31 + seed)
+
+
+def starts_generator(seed: int) -> torch.Generator:
+    """Generator of the random starts of an ascent: another stream than those of tokens and weights."""
+    return generator(2**30 + seed)
+
+
+def check_context(X: Float[Tensor, "n d"], n: int | None = None, d: int | None = None) -> None:
+    """A token matrix of the size that a feature map takes, with finite entries.
+
+    Raises:
+        ValueError: not a matrix, of another size, or with entries that are not finite.
+    """
+    if X.ndim != 2 or (n is not None and X.shape[0] != n) or (d is not None and X.shape[1] != d):
+        wanted = f"({'n' if n is None else n}, {'d' if d is None else d})"
+        raise ValueError(f"a context is a matrix of tokens {wanted}, got shape {tuple(X.shape)}")
+    if not bool(torch.isfinite(X).all()):
+        raise ValueError("the context has entries that are not finite")
+
+
+def check_token(token: int, n: int) -> None:
+    """The index of a token of a context.
+
+    Raises:
+        ValueError: it is not one of 0, ..., n - 1.
+    """
+    if not 0 <= token < n:
+        raise ValueError(f"token {token} is not in the context, whose tokens are 0 to {n - 1}")
+
+
+def check_deltas(deltas: Float[Tensor, "batch d"], d: int) -> None:
+    """Moves of a token: rows of length at most sqrt(d), with 1e-9 of it for rounding.
+
+    Raises:
+        ValueError: not rows of d numbers, not finite, or too long for definition (3.4).
+    """
+    if deltas.ndim != 2 or deltas.shape[1] != d:
+        raise ValueError(f"moves are the rows of a matrix (batch, {d}), got shape {tuple(deltas.shape)}")
+    norms = torch.linalg.vector_norm(deltas.detach(), dim=1)
+    if not bool(torch.isfinite(norms).all()):
+        raise ValueError("a move has entries that are not finite")
+    longest = float(norms.max()) if len(norms) else 0.0
+    if longest > math.sqrt(d) * (1 + 1e-9):
+        raise ValueError(f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {math.sqrt(d):.6g}")

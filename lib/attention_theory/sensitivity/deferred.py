@@ -1,0 +1,67 @@
+"""Gaussian matrices too large to hold, drawn only where they are looked at (deferred decisions)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import normal
+
+
+class DeferredGaussian:
+    """A matrix A with independent entries N(0, deviation^2), known through the products that were asked for.
+
+    Write L for the span of the left queries so far and R for that of the right ones. L A and A R are known, and what is
+    left, (1 - P_L) A (1 - P_R), is independent of them and still Gaussian. So A u, for a new unit vector u orthogonal
+    to R, is P_L A u plus fresh Gaussian noise orthogonal to L. The answers are equal in law to those of a matrix drawn
+    beforehand, also when a query depends on earlier answers. q queries cost O(q (rows + columns)) numbers.
+    """
+
+    def __init__(self, rows: int, columns: int, deviation: float, generator: torch.Generator):
+        self.deviation, self.generator = deviation, generator
+        empty = {"dtype": torch.float64}
+        self.right, self.right_image = torch.zeros(0, columns, **empty), torch.zeros(0, rows, **empty)
+        self.left, self.left_image = torch.zeros(0, rows, **empty), torch.zeros(0, columns, **empty)
+
+    def times(self, vectors: Float[Tensor, "batch columns"]) -> Float[Tensor, "batch rows"]:
+        """A v for each row v."""
+        new = self._new_directions(vectors, self.right)
+        self.right_image = torch.cat([self.right_image, self._images(new, self.left, self.left_image)])
+        self.right = torch.cat([self.right, new])
+        return (vectors @ self.right.T) @ self.right_image
+
+    def transpose_times(self, vectors: Float[Tensor, "batch rows"]) -> Float[Tensor, "batch columns"]:
+        """A^T v for each row v."""
+        new = self._new_directions(vectors, self.left)
+        self.left_image = torch.cat([self.left_image, self._images(new, self.right, self.right_image)])
+        self.left = torch.cat([self.left, new])
+        return (vectors @ self.left.T) @ self.left_image
+
+    @staticmethod
+    def _new_directions(vectors: Tensor, basis: Tensor) -> Tensor:
+        """Orthonormal rows that span what the vectors add to the basis."""
+        added = basis[:0]
+        for vector in vectors:
+            rest, size = vector, float(vector.norm())
+            for known in (basis, added) * 2:  # twice is enough for orthogonality to rounding
+                rest = rest - (rest @ known.T) @ known
+            if float(rest.norm()) > 1e-12 * size:
+                added = torch.cat([added, rest[None] / rest.norm()])
+        return added
+
+    def _images(self, new: Tensor, other: Tensor, other_image: Tensor) -> Tensor:
+        """Images of new directions: what the queries from the other side fix, and fresh noise orthogonal to them."""
+        noise = self.deviation * normal(len(new), other.shape[1], generator=self.generator)
+        return (new @ other_image.T) @ other + noise - (noise @ other.T) @ other
+
+
+class Apply(torch.autograd.Function):
+    """``matrix.times`` with its gradient, so that an ascent can go through a deferred matrix."""
+
+    @staticmethod
+    def forward(context, vectors, matrix):
+        context.matrix = matrix
+        return matrix.times(vectors)
+
+    @staticmethod
+    def backward(context, gradient):
+        return context.matrix.transpose_times(gradient), None

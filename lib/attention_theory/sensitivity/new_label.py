@@ -1,0 +1,340 @@
+"""One changed word, a new label: linear models on features, fine-tuned or re-trained (bombari2024, Section 6).
+
+A model f(X) = phi(X)·theta is trained on N samples; a further sample (X, y) arrives, and the model is asked for the
+label -y at X with one token moved. Features come as matrices: Phi (N, p) of the N samples, phi (p,) of X, moved
+(batch, p) of X with the moves.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import normal
+from attention_theory.sensitivity.attention_features import OneTokenAttention
+from attention_theory.sensitivity.context import starts_generator
+from attention_theory.sensitivity.random_features import OneTokenFeatures
+
+LOSSES = ("alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again")
+
+
+# Literal definitions -------------------------------------------------------------------------------------------------
+
+
+def trained(
+    Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta_0: Float[Tensor, "p"] | None = None
+) -> Float[Tensor, "p"]:
+    """theta* = theta_0 + Phi^+ (labels - Phi theta_0), where gradient descent on the quadratic loss ends.
+
+    The pseudo-inverse is applied through the singular values of Phi, so that samples that nearly repeat do no harm; the
+    Gram matrix would square their condition number.
+
+    Args:
+        Phi: features of the samples (N, p).
+        labels: (N,).
+        theta_0: where gradient descent starts; 0 if not given.
+
+    Raises:
+        ValueError: sizes that do not fit, or entries that are not finite.
+
+    bombari2024, (6.3).
+    """
+    _check(Phi, labels)
+    theta_0 = torch.zeros_like(Phi[0]) if theta_0 is None else theta_0
+    return theta_0 + _pseudo_solve(Phi, labels - Phi @ theta_0)
+
+
+def fine_tuned(theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], label: float) -> Float[Tensor, "p"]:
+    """theta_f = theta + phi (label - phi·theta) / |phi|^2, where gradient descent from theta on one sample ends.
+
+    Raises:
+        ValueError: phi is zero, so that no theta fits the label.
+
+    bombari2024, (6.5).
+    """
+    square = phi.square().sum()
+    if not float(square) > 0:
+        raise ValueError("the features of X vanish, so that no parameters give it its label")
+    return theta + phi * ((label - phi @ theta) / square)
+
+
+def retrained(
+    Phi: Float[Tensor, "N p"],
+    labels: Float[Tensor, "N"],
+    phi: Float[Tensor, "p"],
+    label: float,
+    theta_0: Float[Tensor, "p"] | None = None,
+) -> Float[Tensor, "p"]:
+    """theta_r: training from theta_0 on the N samples and (X, label) together.
+
+    Args and Raises: as in :func:`trained`.
+
+    bombari2024, (6.6).
+    """
+    return trained(torch.cat([Phi, phi[None]]), torch.cat([labels, labels.new_tensor([label])]), theta_0)
+
+
+def smallest_gamma(
+    theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], moved: Float[Tensor, "batch p"]
+) -> Float[Tensor, "batch"]:
+    """|f(X^i(delta), theta*) - f(X, theta*)|: the smallest gamma of Assumption 2 for each move.
+
+    bombari2024, (6.4).
+    """
+    return ((moved - phi) @ theta).abs()
+
+
+def fine_tuned_error(
+    Phi: Float[Tensor, "N p"],
+    labels: Float[Tensor, "N"],
+    phi: Float[Tensor, "p"],
+    label: float,
+    moved: Float[Tensor, "batch p"],
+    theta_0: Float[Tensor, "p"] | None = None,
+) -> Float[Tensor, "batch"]:
+    """(f(X^i(delta), theta_f) + label)^2: the model is trained, then fine-tuned on (X, label), then asked for -label.
+
+    Args:
+        Phi: features of the training samples (N, p).
+        labels: theirs (N,).
+        phi: features of X (p,).
+        label: of X, -1 or 1.
+        moved: features of X with one token moved, one row a move (batch, p).
+        theta_0: where training starts; 0 if not given.
+
+    Raises:
+        ValueError: sizes that do not fit, entries that are not finite, a label that is not a sign.
+
+    bombari2024, (6.7) with (6.5).
+    """
+    _check(Phi, labels, phi, moved, label)
+    return (moved @ fine_tuned(trained(Phi, labels, theta_0), phi, label) + label).square()
+
+
+def retrained_error(
+    Phi: Float[Tensor, "N p"],
+    labels: Float[Tensor, "N"],
+    phi: Float[Tensor, "p"],
+    label: float,
+    moved: Float[Tensor, "batch p"],
+    theta_0: Float[Tensor, "p"] | None = None,
+) -> Float[Tensor, "batch"]:
+    """(f(X^i(delta), theta_r) + label)^2: the model is trained on all N + 1 samples, then asked for -label.
+
+    Args and Raises: as in :func:`fine_tuned_error`.
+
+    bombari2024, (6.7) with (6.6).
+    """
+    _check(Phi, labels, phi, moved, label)
+    return (moved @ retrained(Phi, labels, phi, label, theta_0) + label).square()
+
+
+def feature_alignment(
+    Phi: Float[Tensor, "N p"], phi: Float[Tensor, "p"], moved: Float[Tensor, "batch p"]
+) -> Float[Tensor, "batch"]:
+    """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r the part of phi(X) off the span of the training features.
+
+    With ``Phi`` of no rows it is the alignment of fine-tuning, phi(X^i(delta))·phi(X) / |phi(X)|^2.
+
+    Args:
+        Phi: features of the training samples (N, p).
+        phi: features of X (p,).
+        moved: features of X with one token moved (batch, p).
+
+    Raises:
+        ValueError: X lies in the span of the training features, where the alignment is 0/0.
+
+    bombari2024, (6.14).
+    """
+    _check(Phi, None, phi, moved)
+    rest = phi - Phi.T @ _pseudo_solve(Phi.T, phi) if len(Phi) else phi
+    if not float(rest.norm()) > 1e-9 * float(phi.norm()):
+        raise ValueError("the features of X lie in the span of the training features, where the alignment is 0/0")
+    return moved @ rest / rest.square().sum()
+
+
+def _pseudo_solve(A: Tensor, b: Tensor) -> Tensor:
+    """A^+ b through the singular values of A."""
+    return torch.linalg.lstsq(A, b[:, None], driver="gelsd" if A.device.type == "cpu" else None).solution[:, 0]
+
+
+def _check(Phi, labels=None, phi=None, moved=None, label=None) -> None:
+    sizes = {"labels": (labels, Phi.shape[:1]), "phi": (phi, Phi.shape[1:]), "moved": (moved, Phi.shape[1:])}
+    for name, (value, expected) in sizes.items():
+        if value is not None and value.shape[-1:] != expected:
+            raise ValueError(f"{name} has {value.shape[-1]} columns and Phi {tuple(Phi.shape)} asks for {expected[0]}")
+    for name, value in {"Phi": Phi, "labels": labels, "phi": phi, "moved": moved}.items():
+        if value is not None and not bool(torch.isfinite(value).all()):
+            raise ValueError(f"{name} has entries that are not finite")
+    if label is not None and label not in (-1, 1):
+        raise ValueError(f"the label of X must be -1 or 1, so that -label is the other one, got {label}")
+
+
+# All moves of one token at once --------------------------------------------------------------------------------------
+
+
+#: A feature map as a function of the move of one token.
+OneToken = OneTokenAttention | OneTokenFeatures
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """Three directions in feature space that settle both solutions at every move.
+
+    theta_f = theta + residual * fine and theta_r = theta + residual * again: what (6.9) and (6.13) say, as vectors. So
+    a move needs three inner products, whatever N is.
+    """
+
+    theta: Float[Tensor, "p"]  #: theta*
+    fine: Float[Tensor, "p"]  #: phi / |phi|^2
+    again: Float[Tensor, "p"]  #: r / |r|^2, r = phi(X) off the span of the training features
+    label: float
+    before: float  #: f(X, theta*)
+    smallest: float  #: smallest eigenvalue of the Gram matrix of all N + 1 samples
+    condition: float  #: its condition number
+
+    @property
+    def residual(self) -> float:
+        """y - f(X, theta*)."""
+        return self.label - self.before
+
+    def measure(self, one: OneToken, deltas: Float[Tensor, "batch d"]) -> dict[str, Float[Tensor, "batch"]]:
+        """For each move: ``shift`` = f(X^i(delta), theta*) - f(X, theta*), the two alignments and the two errors."""
+        moved = one.readout(deltas, torch.stack([self.theta, self.fine, self.again]))
+        before, fine, again = moved.unbind(1)
+        return {
+            "shift": before - self.before,
+            "alignment-fine": fine,
+            "alignment-again": again,
+            "error-fine": (before + fine * self.residual + self.label).square(),
+            "error-again": (before + again * self.residual + self.label).square(),
+        }
+
+
+def solutions(
+    Phi: Float[Tensor, "N p"],
+    labels: Float[Tensor, "N"],
+    phi: Float[Tensor, "p"],
+    label: float,
+    gram: Float[Tensor, "M M"] | None = None,
+) -> Solutions:
+    """Solve both trainings (from theta_0 = 0) through the Gram matrix: N^2 p operations and no p x p matrix.
+
+    Args:
+        Phi: features of the training samples (N, p).
+        labels: theirs (N,).
+        phi: features of X (p,).
+        label: of X, -1 or 1.
+        gram: Gram matrix of the N samples and X, in this order, if it is at hand.
+
+    Raises:
+        ValueError: as in :func:`fine_tuned_error`; or the Gram matrix has a condition number above 1e10 (samples nearly
+            repeat, or N + 1 > p), where its inverse has lost the answer: use the literal functions.
+    """
+    _check(Phi, labels, phi, None, label)
+    if gram is None:
+        joint = torch.cat([Phi, phi[None]])
+        gram = joint @ joint.T
+    K, cross = gram[:-1, :-1], gram[:-1, -1]
+    values = torch.linalg.eigvalsh(gram)
+    if not float(values[0]) > 1e-10 * float(values[-1]):
+        raise ValueError(
+            f"the Gram matrix of the {len(gram)} samples has smallest eigenvalue {float(values[0]):.1e} and largest "
+            f"{float(values[-1]):.1e}: its inverse is lost to rounding; use fine_tuned_error and retrained_error"
+        )
+    factor = torch.linalg.cholesky(K)
+    coefficients = torch.cholesky_solve(torch.stack([labels, cross], dim=1), factor)
+    theta, along = Phi.T @ coefficients[:, 0], Phi.T @ coefficients[:, 1]
+    rest = phi - along
+    return Solutions(
+        theta,
+        phi / phi.square().sum(),
+        rest / rest.square().sum(),
+        float(label),
+        float(phi @ theta),
+        float(values[0]),
+        float(values[-1] / values[0]),
+    )
+
+
+def best_moves(
+    model: Solutions,
+    one: OneToken,
+    losses: Sequence[tuple[str, float]],
+    starts: int = 4,
+    steps: int = 150,
+    seed: int = 0,
+) -> Float[Tensor, "losses d"]:
+    """For each loss the move with |delta| <= sqrt(d) that makes it smallest, as far as :func:`descend` finds it.
+
+    Args:
+        model: from :func:`solutions`.
+        one: the feature map as a function of the move of one token.
+        losses: pairs of a name and a penalty p. ``alignment-fine`` and ``alignment-again`` are (6.16), (alignment +
+            1)^2; ``error-fine`` and ``error-again`` are (6.7). ``target-fine`` and ``target-again`` are ours: the
+            error that the alignment leaves when the shift is 0, so that they aim at the alignment 1 - 2 y / residual
+            instead of -1. p times the squared shift is added, as in (F.3) to (F.5).
+        starts: first the even move of attention features, or the token itself and its opposite for random features;
+            then random directions. The best end is taken.
+        steps: of the descent.
+        seed: of the random starts.
+
+    Raises:
+        ValueError: unknown loss.
+    """
+    for name, _ in losses:
+        if name not in LOSSES:
+            raise ValueError(f"loss {name!r} is unknown; choose one of {', '.join(LOSSES)}")
+    chosen = torch.tensor([LOSSES.index(name) for name, _ in losses], device=one.x.device).repeat_interleave(starts)
+    penalty = torch.tensor([p for _, p in losses]).to(one.x).repeat_interleave(starts)
+
+    def objective(deltas):
+        found = model.measure(one, deltas)
+        alignments = [found["alignment-fine"], found["alignment-again"]]
+        columns = [(alignment + 1).square() for alignment in alignments]
+        columns += [found["error-fine"], found["error-again"]]
+        columns += [(2 + (alignment - 1) * model.residual * model.label).square() for alignment in alignments]
+        return torch.stack(columns).gather(0, chosen[None])[0] + penalty * found["shift"].square()
+
+    d = len(one.x)
+    lead = one.even_move()[None] if isinstance(one, OneTokenAttention) else torch.stack([one.x, -one.x])
+    first = torch.cat([lead, normal(starts, d, generator=starts_generator(seed)).to(one.x)])[:starts]
+    first = first * (d**0.5 / first.norm(dim=1, keepdim=True))
+    delta, value = descend(objective, first.repeat(len(losses), 1), steps)
+    best = value.unflatten(0, (-1, starts)).argmin(dim=1)
+    return delta.unflatten(0, (-1, starts))[torch.arange(len(losses)), best]
+
+
+def descend(
+    objective: Callable[[Tensor], Tensor], delta: Float[Tensor, "starts d"], steps: int
+) -> tuple[Float[Tensor, "starts d"], Float[Tensor, "starts"]]:
+    """Projected gradient descent over |delta| <= sqrt(d): the best moves on the way and their objective.
+
+    The penalties make narrow valleys, where plain gradient steps crawl. So there is momentum, with steps of a length
+    that falls from sqrt(d)/10 to 0 (Adam, with one second moment for a move instead of one for a coordinate, which
+    keeps it independent of the basis).
+
+    Args:
+        objective: moves (starts, d) -> (starts,), each entry a function of its own move.
+        delta: where to start.
+        steps: number of steps.
+    """
+    radius = delta.shape[1] ** 0.5
+    mean, square = torch.zeros_like(delta), torch.zeros_like(delta[:, :1])
+    best, lowest = delta, torch.full_like(delta[:, 0], torch.inf)
+    for step in range(steps + 1):
+        delta = delta.detach().requires_grad_(True)
+        value = objective(delta)
+        (gradient,) = torch.autograd.grad(value.sum(), delta)
+        delta, value = delta.detach(), value.detach()
+        better = value < lowest
+        best, lowest = torch.where(better[:, None], delta, best), torch.where(better, value, lowest)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.99 * square + 0.01 * gradient.square().sum(dim=1, keepdim=True)
+        mean_now, square_now = mean / (1 - 0.9 ** (step + 1)), square / (1 - 0.99 ** (step + 1))
+        length = 0.1 * radius * (1 - step / max(steps, 1))
+        delta = delta - length * mean_now / torch.where(square_now == 0, 1, square_now).sqrt()
+        delta = delta * (radius / delta.norm(dim=1, keepdim=True)).clamp(max=1)
+    return best, lowest

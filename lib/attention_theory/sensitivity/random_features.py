@@ -1,0 +1,320 @@
+"""Random features, shallow and deep, and their dependence on one token (bombari2024, Section 4)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import normal
+from attention_theory.sensitivity.context import check_context, check_deltas, check_token, starts_generator, weights_generator
+from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
+from attention_theory.tokens import require_on_sphere
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}
+
+
+def activation_named(name: str) -> Callable[[Tensor], Tensor]:
+    """A Lipschitz activation with constant 1.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    if name not in ACTIVATIONS:
+        raise ValueError(f"activation {name!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}")
+
+
+@dataclass(frozen=True)
+class RandomFeatures:
+    """phi(X) = activation(V flat X), V with independent entries N(0, 1/(nd)).
+
+    bombari2024, (3.1).
+    """
+
+    V: Float[Tensor, "k D"]
+    n: int
+    activation: str = "relu"
+
+    @classmethod
+    def sample(cls, n: int, d: int, k: int, seed: int, activation: str = "relu") -> "RandomFeatures":
+        """Draw V of size k x nd.
+
+        Args:
+            n: number of tokens.
+            d: token dimension.
+            k: number of features.
+            seed: of the CPU generator.
+            activation: one of ``relu``, ``tanh``, ``identity``.
+
+        Raises:
+            ValueError: a size below 1, or an unknown activation.
+        """
+        _check_sizes(n=n, d=d, k=k)
+        activation_named(activation)
+        return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
+
+    @property
+    def d(self) -> int:
+        return self.V.shape[1] // self.n
+
+    def block(self, token: int) -> Float[Tensor, "k d"]:
+        """V_i: the columns of V that meet the token."""
+        return self.V[:, token * self.d : (token + 1) * self.d]
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
+        """The literal map.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix.
+        """
+        check_context(X, self.n, self.d)
+        return activation_named(self.activation)(self.V @ X.reshape(-1))
+
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenFeatures":
+        """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i meets the move.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+        """
+        check_context(X, self.n, self.d)
+        require_on_sphere(X)
+        check_token(token, self.n)
+        block = self.block(token)
+        return OneTokenFeatures(self.V @ X.reshape(-1) - block @ X[token], block, X[token], self.activation)
+
+    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of X with row ``token`` moved by each delta, through the block V_i alone.
+
+        Args:
+            X: context (n, d), tokens of norm sqrt(d).
+            token: the row that moves.
+            deltas: moves (batch, d), each of length at most sqrt(d).
+
+        Raises:
+            ValueError: as in :meth:`one_token`; a move is too long or not finite.
+        """
+        moved = self.one_token(X, token)
+        check_deltas(deltas, self.d)
+        return moved.features(deltas)
+
+
+class OneTokenFeatures:
+    """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta))."""
+
+    def __init__(self, rest: Float[Tensor, "k"], block: Float[Tensor, "k d"], x: Float[Tensor, "d"], activation: str):
+        self.rest, self.block, self.x = rest, block, x
+        self.activation = activation_named(activation)
+
+    @cached_property
+    def unmoved(self) -> Float[Tensor, "k"]:
+        """phi of the context itself."""
+        return self.features(torch.zeros_like(self.x)[None])[0]
+
+    @cached_property
+    def norm(self) -> Float[Tensor, ""]:
+        """|phi(X)|."""
+        return torch.linalg.vector_norm(self.unmoved)
+
+    def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of the context with the token moved by each delta."""
+        return self.activation(self.rest + (self.x + deltas) @ self.block.T)
+
+    def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m k"]) -> Float[Tensor, "batch m"]:
+        """Inner products of phi(X^i(delta)) with each direction."""
+        return self.features(deltas) @ directions.T
+
+    def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
+        """|phi(X^i(delta)) - phi(X)|^2."""
+        return (self.features(deltas) - self.unmoved).square().sum(dim=1)
+
+    def starts(self) -> Float[Tensor, "starts d"]:
+        """Constructive moves to start an ascent from: the direction of largest linear change, both ways."""
+        top = self.steepest()
+        return torch.stack([top, -top])
+
+    def steepest(self, width: int = 8, rounds: int = 6) -> Float[Tensor, "d"]:
+        """The unit direction along which the features change fastest at X, by block power iteration."""
+        pre = (self.rest + self.block @ self.x).requires_grad_(True)
+        (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
+        guess = normal(width, len(self.x), generator=starts_generator(0)).to(self.x)
+        for _ in range(rounds):
+            basis = torch.linalg.qr(guess.T).Q
+            images = slope[:, None] * (self.block @ basis)
+            guess = (images * slope[:, None]).T @ self.block
+        return basis @ torch.linalg.eigh(images.T @ images).eigenvectors[:, -1]
+
+
+def one_token_in_law(contexts: Float[Tensor, "N n d"], token: int, k: int, seed: int, activation: str = "relu") -> list[OneTokenFeatures]:
+    """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N + d) numbers.
+
+    V_i (k x d) is drawn. What the other tokens add to the pre-activations is, row by row, Gaussian and independent of
+    V_i, with the Gram matrix of the contexts without token i, over nd, as covariance. For one context that is
+    N(0, (n-1)/n) (Assumption 1).
+
+    Args:
+        contexts: (N, n, d), tokens of norm sqrt(d).
+        token: the row that moves, the same in all contexts.
+        k: number of features.
+        seed: of the CPU generator.
+        activation: one of ``relu``, ``tanh``, ``identity``.
+
+    Raises:
+        ValueError: k < 1, unknown activation, tokens off the sphere or not finite, no such token.
+    """
+    N, n, d = contexts.shape
+    _check_sizes(k=k)
+    activation_named(activation)
+    for X in contexts:
+        check_context(X)
+        require_on_sphere(X)
+    check_token(token, n)
+    others = torch.cat([contexts[:, :token], contexts[:, token + 1 :]], dim=1).reshape(N, -1)
+    gram = others @ others.T / (n * d)
+    # a symmetric root: it also serves contexts that repeat, where Cholesky's factor does not exist
+    values, vectors = torch.linalg.eigh(gram)
+    root = vectors * values.clamp(min=0).sqrt() @ vectors.T
+    draw = weights_generator(seed)
+    block = (normal(k, d, generator=draw) / math.sqrt(n * d)).to(contexts)
+    rest = normal(k, N, generator=draw).to(contexts) @ root
+    return [OneTokenFeatures(rest[:, a], block, contexts[a, token], activation) for a in range(N)]
+
+
+# Deep random features ------------------------------------------------------------------------------------------------
+
+
+def he_variance(activation: str = "relu") -> float:
+    """beta with E activation(g)^2 = 1 for g ~ N(0, beta): 2 for ReLU.
+
+    Raises:
+        ValueError: unknown activation; or no beta exists, as for tanh, whose square stays below 1.
+
+    bombari2024, (4.3).
+    """
+    activation_named(activation)
+    if activation == "tanh":
+        raise ValueError("no beta gives E tanh(g)^2 = 1: tanh stays below 1, and (4.3) has no solution")
+    return {"relu": 2.0, "identity": 1.0}[activation]
+
+
+@dataclass(frozen=True)
+class DeepRandomFeatures:
+    """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k) with N(0, beta/k).
+
+    bombari2024, (4.2), (4.3).
+    """
+
+    V: tuple[Float[Tensor, "k _"], ...]
+    n: int
+    activation: str = "relu"
+
+    @classmethod
+    def sample(cls, n: int, d: int, k: int, depth: int, seed: int, activation: str = "relu") -> "DeepRandomFeatures":
+        """Draw the matrices of all layers.
+
+        Args:
+            n: number of tokens.
+            d: token dimension.
+            k: number of features in every layer.
+            depth: number of layers L.
+            seed: of the CPU generator.
+            activation: ``relu`` or ``identity``.
+
+        Raises:
+            ValueError: a size below 1, or an activation without beta.
+        """
+        _check_sizes(n=n, d=d, k=k, depth=depth)
+        beta, draw = he_variance(activation), weights_generator(seed)
+        widths = [n * d] + [k] * (depth - 1)
+        return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
+
+    @property
+    def first(self) -> RandomFeatures:
+        """The first layer, a shallow map."""
+        return RandomFeatures(self.V[0], self.n, self.activation)
+
+    def layers(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, "k"]]:
+        """The features of every layer, the first layer's first."""
+        features = [self.first(X)]
+        for V in self.V[1:]:
+            features.append(activation_named(self.activation)(V @ features[-1]))
+        return features
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
+        """The literal map.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix.
+        """
+        return self.layers(X)[-1]
+
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenDeep":
+        """The map as a function of one token: only the block V_i of the first layer meets the move.
+
+        Raises:
+            ValueError: X is not a finite (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+        """
+        return OneTokenDeep(self.first.one_token(X, token), [lambda h, V=V: h @ V.T for V in self.V[1:]])
+
+    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of X with row ``token`` moved by each delta.
+
+        Args and Raises: as :meth:`RandomFeatures.perturbed`.
+        """
+        moved = self.one_token(X, token)
+        check_deltas(deltas, X.shape[1])
+        return moved.features(deltas)
+
+
+class OneTokenDeep(OneTokenFeatures):
+    """Deep random features as a function of the move of one token."""
+
+    def __init__(self, first: OneTokenFeatures, layers: list[Callable[[Tensor], Tensor]]):
+        self.first, self.layers, self.x = first, layers, first.x
+        self.unmoved = self.features(torch.zeros_like(self.x)[None])[0]
+        self.norm = torch.linalg.vector_norm(self.unmoved)
+
+    def starts(self) -> Float[Tensor, "starts d"]:
+        """The first layer's."""
+        return self.first.starts()
+
+    def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+        """phi of the context with the token moved by each delta."""
+        features = self.first.features(deltas)
+        for layer in self.layers:
+            features = self.first.activation(layer(features))
+        return features
+
+
+def deep_one_token_in_law(X: Float[Tensor, "n d"], token: int, k: int, depth: int, seed: int) -> OneTokenDeep:
+    """Deep ReLU random features as a function of one token, equal in law to drawing all matrices.
+
+    The first layer is that of :func:`one_token_in_law`; the later matrices are :class:`DeferredGaussian`. For widths k
+    at which a k x k matrix does not fit into memory.
+
+    Args:
+        X: context (n, d), tokens of norm sqrt(d).
+        token: the row that moves.
+        k: number of features in every layer.
+        depth: number of layers.
+        seed: of the CPU generators.
+
+    Raises:
+        ValueError: a size below 1, tokens off the sphere or not finite, no such token.
+    """
+    _check_sizes(k=k, depth=depth)
+    beta = he_variance("relu")
+    shallow = one_token_in_law(X[None], token, k, seed)[0]
+    first = OneTokenFeatures(math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu")
+    draw = weights_generator(seed + 2**20)
+    matrices = [DeferredGaussian(k, k, math.sqrt(beta / k), draw) for _ in range(depth - 1)]
+    return OneTokenDeep(first, [lambda h, A=A: Apply.apply(h, A) for A in matrices])

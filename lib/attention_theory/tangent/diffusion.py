@@ -1,0 +1,149 @@
+"""Diffusion with everything known: Gaussian mixtures, their exact score and posterior mean, and the reverse process.
+
+The forward process is dx = -x/2 dt + dB (cao2024, eq. 3 with g = 1; another g only changes the clock). So x(t) = alpha x(0)
++ sqrt(h) z with alpha = exp(-t/2), h = 1 - exp(-t) and standard normal z.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy import stats
+from torch import Tensor
+
+from attention_theory.device import generator, normal
+
+
+def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """alpha and h, each (n or 1, 1), for one time or one time per row of x."""
+    t = torch.as_tensor(t, dtype=x.dtype, device=x.device).reshape(-1, 1)
+    if len(t) not in (1, len(x)):
+        raise ValueError(f"t must be one time or one per row of x, got {len(t)} times for {len(x)} rows")
+    if not bool((t >= 0).all()):
+        raise ValueError(f"times must be 0 or more, got {float(t.min())}")
+    return torch.exp(-t / 2), -torch.expm1(-t)
+
+
+def score_from_mean(t: float | Tensor, x: Float[Tensor, "n d"], mean: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    """The score (alpha mean - x) / h that belongs to an estimate of E[x(0) | x(t) = x] (Tweedie's formula)."""
+    alpha, h = _clock(t, x)
+    return (alpha * mean - x) / h
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixture:
+    """A Gaussian mixture p_0 and what the forward process makes of it.
+
+    Args:
+        weights: (k,), positive, sum 1.
+        means: (k, d).
+        covariances: (k, d, d), symmetric positive semidefinite; zero matrices are point masses, which have a density for t > 0.
+
+    Raises:
+        ValueError: shapes, weights or covariances that are none.
+    """
+
+    weights: Float[Tensor, " k"]
+    means: Float[Tensor, "k d"]
+    covariances: Float[Tensor, "k d d"]
+
+    def __post_init__(self):
+        k, d = self.means.shape if self.means.ndim == 2 else (0, 0)
+        if k == 0 or self.weights.shape != (k,) or self.covariances.shape != (k, d, d):
+            shapes = [tuple(part.shape) for part in (self.weights, self.means, self.covariances)]
+            raise ValueError(f"weights (k,), means (k, d) and covariances (k, d, d) belong together, got {shapes}")
+        if not bool((self.weights > 0).all()) or abs(float(self.weights.sum()) - 1) > 1e-9:
+            raise ValueError(f"the weights must be positive and sum to 1, got {self.weights.tolist()}")
+        symmetric = torch.equal(self.covariances, self.covariances.mT)
+        if not symmetric or float(torch.linalg.eigvalsh(self.covariances).min()) < -1e-12:
+            raise ValueError("every covariance must be symmetric and positive semidefinite")
+
+    def _components(self, t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """For every x and component: log weight + log density at time t; alpha; and C_k^{-1} (x - alpha mu_k)."""
+        if x.ndim != 2 or x.shape[1] != self.means.shape[1]:
+            raise ValueError(f"x must be (n, {self.means.shape[1]}), one point per row, got {tuple(x.shape)}")
+        alpha, h = _clock(t, x)
+        d = x.shape[1]
+        eye = torch.eye(d, dtype=x.dtype, device=x.device)
+        C = alpha[..., None, None] ** 2 * self.covariances + h[..., None, None] * eye  # (n or 1, k, d, d)
+        gap = x[:, None] - alpha[..., None] * self.means  # (n, k, d)
+        factor = torch.linalg.cholesky(C)
+        white = torch.linalg.solve_triangular(factor, gap[..., None], upper=False)
+        solved = torch.linalg.solve_triangular(factor.mT, white, upper=True)[..., 0]
+        logdet = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        logs = self.weights.log() - 0.5 * (white[..., 0].square().sum(-1) + logdet + d * math.log(2 * math.pi))
+        return logs, alpha, solved
+
+    def log_density(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        """log p_t(x), with t one time or one per row."""
+        return torch.logsumexp(self._components(t, x)[0], dim=1)
+
+    def score(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """The gradient of log p_t at x."""
+        logs, _, solved = self._components(t, x)
+        return -(torch.softmax(logs, dim=1)[..., None] * solved).sum(1)
+
+    def posterior_mean(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """F_*(t, x) = E[x(0) | x(t) = x], the target function of cao2024, section 6."""
+        logs, alpha, solved = self._components(t, x)
+        means = self.means + alpha[..., None] * (self.covariances @ solved[..., None])[..., 0]
+        return (torch.softmax(logs, dim=1)[..., None] * means).sum(1)
+
+    def sample(self, n: int, seed: int, t: float = 0.0) -> Float[Tensor, "n d"]:
+        """n independent points of p_t."""
+        return self.pairs(torch.full((n,), float(t), dtype=self.means.dtype), seed)[0]
+
+    def pairs(self, t: Float[Tensor, " n"], seed: int) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
+        """Noised points x(t_i) and the points x(0)_i they came from, independent over i."""
+        random = generator(seed)
+        n, d = len(t), self.means.shape[1]
+        component = torch.multinomial(self.weights.cpu(), n, replacement=True, generator=random)
+        values, vectors = torch.linalg.eigh(self.covariances)
+        roots = vectors * values.clamp(min=0).sqrt()[:, None]  # unlike a Cholesky factor, exists for point masses
+        first = normal(n, d, 1, generator=random).to(self.means)
+        clean = self.means[component] + (roots[component] @ first)[..., 0]
+        alpha, h = _clock(t, clean)
+        return alpha * clean + h.sqrt() * normal(n, d, generator=random).to(self.means), clean
+
+
+def reverse_times(horizon: float, stop: float, steps: int) -> Float[Tensor, " times"]:
+    """Times from ``horizon`` down to ``stop``, in steps proportional to the square root of the time that is left."""
+    if not 0 < stop < horizon or steps < 1:
+        raise ValueError(f"need 0 < stop < horizon and a step, got stop = {stop}, horizon = {horizon}, steps = {steps}")
+    times = torch.linspace(math.sqrt(horizon), math.sqrt(stop), steps + 1, dtype=torch.float64).square()
+    times[0], times[-1] = horizon, stop  # exactly
+    return times
+
+
+def reverse_sde(
+    score: Callable[[float, Tensor], Tensor], start: Float[Tensor, "n d"], times: Float[Tensor, " times"], seed: int
+) -> Float[Tensor, "n d"]:
+    """Euler-Maruyama for dy = (y/2 + score) ds + dB, the forward process run backwards (cao2024, eq. 4).
+
+    Args:
+        score: the function (t, x) -> (n, d), exact or learned.
+        start: points at ``times[0]``: of p_T, or standard normal in its place.
+        times: decreasing, for example :func:`reverse_times`; the last one is where it stops.
+        seed: of the noise.
+
+    Raises:
+        ValueError: the times do not decrease.
+    """
+    if not bool((times.diff() < 0).all()):
+        raise ValueError("the times of the reverse process must decrease")
+    random = generator(seed)
+    y = start
+    for t, step in zip(times[:-1].tolist(), (-times.diff()).tolist()):
+        y = y + (y / 2 + score(t, y)) * step + math.sqrt(step) * normal(*y.shape, generator=random).to(y)
+    return y
+
+
+def sliced_wasserstein(x: Float[Tensor, "n d"], y: Float[Tensor, "k d"], projections: int = 50, seed: int = 0) -> float:
+    """Mean over random directions of the Wasserstein-1 distance between the projected samples."""
+    directions = normal(x.shape[1], projections, generator=generator(seed))
+    directions = (directions / directions.norm(dim=0)).numpy()
+    left, right = x.detach().cpu().numpy() @ directions, y.detach().cpu().numpy() @ directions
+    return float(np.mean([stats.wasserstein_distance(left[:, k], right[:, k]) for k in range(projections)]))

@@ -1,0 +1,200 @@
+"""The tangent kernel H(W) of cao2024 (Definition 3.6) at finite width, and its limit in closed form.
+
+Written with P[(l, i), r] = sqrt(m) S_ir (a_lr - <a_l, S_i>), the kernel is H = (P P^T) * (x x^T), the second factor
+repeated over the blocks: one matrix product. Paired weights have <a_l, S_i> = 0 and equal halves, so that half of the
+neurons, a_l1 a_l2 for l1 < l2 and S_i S_j for i <= j carry all of it.
+"""
+
+import warnings
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.tangent.network import SoftmaxNetwork
+
+#: Neurons at a time in the plain product: enough for its full speed, few enough for the factor to stay in the cache.
+BLOCK = 1024
+#: Rows of x x^T at a time.
+ROWS = 256
+#: Outputs from which products over pairs of outputs and pairs of inputs beat the plain product (measured on CPUs).
+PAIRWISE_OUTPUTS = 7
+
+
+def tangent_kernel(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], x2: Float[Tensor, "n2 d"] | None = None, memory: int | None = None
+) -> Float[Tensor, "rows columns"]:
+    """H(W) between the inputs ``x`` and ``x2`` (cao2024, Definition 3.6).
+
+    Block (l1, l2) of size (n, n2) holds (1/m) x_i.x_j sum_r <v_l1r, S_i> m S_ir <v_l2r, S_j> m S_jr with
+    v_lr = a_lr 1 - a_l. The Gram matrix of the Jacobian of F is m times this. Weights in exact pairs are recognised and
+    take a faster path to the same numbers. Equal inputs give equal rows, an input 0 a row of zeros.
+
+    Args:
+        net: the network.
+        x: (n, d).
+        x2: (n2, d), ``x`` when left out; the result is then exactly symmetric.
+        memory: bytes that may be used next to the result and the arguments. The neurons are summed in blocks that fit;
+            when left out, in blocks of a good size, that never need more than about (n outputs, m) numbers.
+
+    Returns:
+        (n outputs, n2 outputs).
+
+    Raises:
+        ValueError: inputs that do not fit the network or are not finite; a budget below that of a single neuron.
+    """
+    net.check(x)
+    if x2 is not None:
+        net.check(x2, "x2")
+    W, a, centred = net.W, net.a, False
+    if net.is_paired:  # half of the neurons, which need no mean subtracted, give the same sums
+        W, a, centred = W[:, ::2], a[:, ::2], True
+    if centred and x2 is None and net.outputs >= PAIRWISE_OUTPUTS:
+        out = _pairwise(W, a, x, memory)
+    else:
+        out = _product(W, a, x, x2, centred, memory)
+    x2 = x if x2 is None else x2
+    for top in range(0, len(x), ROWS):
+        out[:, top : top + ROWS] *= (x[top : top + ROWS] @ x2.T)[:, None]
+    return out.flatten(2).flatten(0, 1)
+
+
+def _block_size(most: int, fixed: int, per_neuron: int, memory: int | None, bytes_each: int) -> int:
+    """How many neurons to take at a time, when that costs ``fixed + size * per_neuron`` numbers; at most ``most``."""
+    if memory is None:
+        return most
+    size = (memory // bytes_each - fixed) // per_neuron
+    if size < 1:
+        least = (fixed + per_neuron) * bytes_each
+        raise ValueError(f"memory = {memory} bytes is too little: one neuron at a time needs {least} bytes here")
+    return min(size, most)
+
+
+def _normaliser(W: Tensor, x: Tensor, size: int) -> Tensor:
+    """log sum_r exp(w_r.x_i) for every i, (n, 1). In blocks small enough not to count next to the factor P."""
+    total = torch.full((len(x), 1), -torch.inf, dtype=W.dtype, device=W.device)
+    for block in W.split(min(size, -(-W.shape[1] // 64)), dim=1):
+        total = torch.logaddexp(total, torch.logsumexp(x @ block, dim=1, keepdim=True))
+    return total
+
+
+def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, memory: int | None) -> Tensor:
+    """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons. Only strips right of the diagonal if P2 is P."""
+    outputs, m = a.shape
+    sides = [x] if x2 is None else [x, x2]
+    n, n2 = len(x), len(sides[-1])
+    height = min(outputs * n, max(128, min(1024, outputs * n // 8)))
+    inputs = sum(map(len, sides))
+    fixed = (outputs + 4) * inputs + (3 * height**2 if x2 is None else 0) + ROWS * n2
+    size = _block_size(BLOCK, fixed, (outputs + 3) * inputs + len(W) + outputs, memory, W.element_size())
+
+    def weights(side, normaliser, W):
+        return (side @ W).sub_(normaliser).exp_()
+
+    terms = []
+    for side in sides:
+        normaliser = _normaliser(W, side, size)
+        mean = torch.zeros(outputs, len(side), dtype=W.dtype, device=W.device)
+        if not centred:
+            for block, values in zip(W.split(size, dim=1), a.split(size, dim=1)):
+                mean += values @ weights(side, normaliser, block).T
+        terms.append((side, normaliser, mean))
+
+    out = torch.zeros(outputs * n, outputs * n2, dtype=W.dtype, device=W.device)
+    strips = [slice(top, min(top + height, outputs * n)) for top in range(0, outputs * n, height)]
+    for block, values in zip(W.split(size, dim=1), a.split(size, dim=1)):
+        factors = [
+            (values[:, None] - mean[..., None]).mul_(weights(side, normaliser, block)).flatten(0, 1)
+            for side, normaliser, mean in terms
+        ]
+        for strip in strips:
+            left = strip.start if x2 is None else 0
+            out[strip, left:].addmm_(factors[0][strip], factors[-1][left:].T, alpha=m)
+        del factors  # before the next ones are made
+    if x2 is None:
+        for strip in strips:
+            square = out[strip, strip]
+            square.copy_(square.triu() + square.triu(1).T)
+            out[strip.stop :, strip] = out[strip, strip.stop :].T
+    return out.view(outputs, n, outputs, n2)
+
+
+def _pairwise(W: Tensor, a: Tensor, x: Tensor, memory: int | None) -> Tensor:
+    """m sum_r (a_l1r a_l2r) (S_ir S_jr) as (outputs, n, outputs, n), computed for l1 < l2 and i <= j only.
+
+    All diagonal blocks are equal, since the values of a are -1 or 1.
+    """
+    (outputs, m), n = a.shape, len(x)
+    first, second = torch.triu_indices(outputs, outputs, 1, device=x.device)
+    pairs = len(first) + 1
+    size = _block_size(m, (4 * pairs + ROWS) * n, 2 * pairs + 3 * n + len(W) + outputs, memory, W.element_size())
+    normaliser = _normaliser(W, x, size)
+    out = torch.zeros(outputs, n, outputs, n, dtype=W.dtype, device=W.device)
+    for block, values in zip(W.split(size, dim=1), a.split(size, dim=1)):
+        S = (x @ block).sub_(normaliser).exp_()
+        products = [values[l] * values[l + 1 :] for l in range(outputs - 1)]
+        products = torch.cat([torch.ones_like(values[:1]), *products])
+        for i in range(n):
+            sums = m * (products @ (S[i] * S[i:]).T)
+            out[0, i, 0, i:] += sums[0]
+            out[first, i, second, i:] += sums[1:]
+        del products, S, sums  # before the next ones are made
+    for i in range(n):  # j < i
+        out[:, i + 1 :, :, i] = out[:, i, :, i + 1 :].transpose(1, 2)
+    for l in range(1, outputs):  # l1 >= l2
+        out[l, :, l] = out[0, :, 0]
+        out[l, :, :l] = out[:l, :, l].transpose(0, 1)
+    return out
+
+
+def limit_kernel(
+    x: Float[Tensor, "n d"], x2: Float[Tensor, "n2 d"] | None = None, sigma: float = 1.0
+) -> Float[Tensor, "n n2"]:
+    """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks vanish.
+
+    For paired weights (chapter "The kernel in closed form"). Positive definite exactly if the inputs are distinct and
+    none is zero.
+
+    Args:
+        x: (n, d).
+        x2: (n2, d), ``x`` when left out.
+        sigma: standard deviation of the first layer.
+
+    Raises:
+        ValueError: shapes that do not fit, numbers that are not finite, sigma not positive.
+    """
+    x2 = x if x2 is None else x2
+    if x.ndim != 2 or x2.ndim != 2 or x.shape[1] != x2.shape[1]:
+        raise ValueError(f"x and x2 must be (n, d) and (n2, d) with one d, got {tuple(x.shape)} and {tuple(x2.shape)}")
+    if not (x.isfinite().all() and x2.isfinite().all()):
+        raise ValueError("x and x2 must be finite")
+    if not sigma > 0:
+        raise ValueError(f"sigma must be positive, got {sigma}")
+    gram = x @ x2.T
+    return gram * torch.exp(sigma**2 * gram)
+
+
+def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
+    """lambda, the smallest eigenvalue of a kernel matrix; 0 with a warning when it cannot be told from rounding.
+
+    It vanishes when an input repeats or is zero, or when the network has too few neurons (m < 2 n outputs / d in pairs).
+
+    Raises:
+        ValueError: the matrix is not square, not symmetric or not finite.
+    """
+    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
+        raise ValueError(f"a kernel matrix is square, got {tuple(kernel.shape)}")
+    if not kernel.isfinite().all():
+        raise ValueError("the kernel matrix holds numbers that are not finite")
+    scale = kernel.abs().max().item()
+    if not torch.allclose(kernel, kernel.T, rtol=0, atol=1e-10 * scale):
+        raise ValueError("a kernel matrix of inputs with themselves is symmetric, this one is not")
+    values = torch.linalg.eigvalsh(kernel)
+    if values[0] > len(kernel) * torch.finfo(kernel.dtype).eps * values[-1].abs():
+        return values[0].item()
+    warnings.warn(
+        "the smallest eigenvalue is 0 to rounding: an input repeats or is zero, or there are too few neurons",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return 0.0

@@ -1,0 +1,129 @@
+"""The two-layer softmax network of cao2024: one query per input, the neurons as keys, trained in the keys only."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.attention import attention, attention_weights
+from attention_theory.device import generator, normal, signs
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxNetwork:
+    """F(W, x)_l = m <a_l, softmax(W^T x)> (cao2024, eq. 1): attention of the query x to m neurons, times m.
+
+    The column w_r of ``W`` is the key of neuron r, the column r of ``a`` its value. Only ``W`` is trained.
+
+    Args:
+        W: (d, m), first layer.
+        a: (outputs, m), second layer.
+
+    Raises:
+        ValueError: the layers differ in their number of neurons, or hold numbers that are not finite.
+    """
+
+    W: Float[Tensor, "d m"]
+    a: Float[Tensor, "outputs m"]
+
+    def __post_init__(self):
+        if self.W.ndim != 2 or self.a.ndim != 2 or self.W.shape[1] != self.a.shape[1]:
+            raise ValueError(
+                f"W is (d, m) and a is (outputs, m) with one m, got {tuple(self.W.shape)} and {tuple(self.a.shape)}"
+            )
+        if not (self.W.isfinite().all() and self.a.isfinite().all()):
+            raise ValueError("W and a must be finite")
+
+    @classmethod
+    def paired(cls, d: int, m: int, seed: int, sigma: float = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
+        """Symmetric initialisation (cao2024, Definition 3.7): neurons in pairs with w_2r = w_2r-1 and a_2r = -a_2r-1.
+
+        The network is then exactly zero. Draws w from N(0, sigma^2 I) and a from fair signs.
+
+        Args:
+            d: input dimension.
+            m: number of neurons, even.
+            seed: of the CPU generator.
+            sigma: standard deviation of the first layer.
+            outputs: output dimension, d when left out.
+
+        Raises:
+            ValueError: m is odd, or a size or sigma is not positive.
+        """
+        if m % 2:
+            raise ValueError(f"paired initialisation takes an even number of neurons, got m = {m}")
+        half = cls.unpaired(d, m // 2, seed, sigma, outputs)
+        a = torch.stack((half.a, -half.a), dim=-1).flatten(1)
+        return cls(half.W.repeat_interleave(2, dim=1), a)
+
+    @classmethod
+    def unpaired(cls, d: int, m: int, seed: int, sigma: float = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
+        """All neurons independent: w from N(0, sigma^2 I), a from fair signs. Arguments as in :meth:`paired`."""
+        outputs = d if outputs is None else outputs
+        if min(d, m, outputs) < 1 or not sigma > 0:
+            raise ValueError(f"sizes and sigma must be positive, got d = {d}, m = {m}, outputs = {outputs}, sigma = {sigma}")
+        random = generator(seed)
+        return cls(sigma * normal(d, m, generator=random), signs(outputs, m, generator=random))
+
+    @property
+    def m(self) -> int:
+        """Number of neurons."""
+        return self.W.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Output dimension."""
+        return self.a.shape[0]
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether the weights are exactly of the form that :meth:`paired` draws. Training ends that."""
+        if self.m % 2:
+            return False
+
+        def paired(W, a):
+            W, a = W.unflatten(1, (-1, 2)), a.unflatten(1, (-1, 2))
+            return (W[..., 0] == W[..., 1]).all() and (a[..., 0] == -a[..., 1]).all() and (a.abs() == 1).all()
+
+        return all(map(paired, self.W.split(4096, dim=1), self.a.split(4096, dim=1)))  # stops early, takes no memory
+
+    def to(self, device: torch.device | str) -> "SoftmaxNetwork":
+        """The same network on another device."""
+        return replace(self, W=self.W.to(device), a=self.a.to(device))
+
+    def check(self, x: Tensor, name: str = "x") -> None:
+        """Raise ValueError unless ``x`` is a finite (n, d) batch of inputs of this network."""
+        if x.ndim != 2 or x.shape[1] != self.W.shape[0]:
+            raise ValueError(f"{name} must be (n, {self.W.shape[0]}), one input per row, got {tuple(x.shape)}")
+        if not x.isfinite().all():
+            raise ValueError(f"{name} holds numbers that are not finite")
+
+    def weights(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
+        """S, whose row i is softmax(W^T x_i)."""
+        return attention_weights(x @ self.W, "softmax")
+
+    def __call__(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
+        """F(W, x_i) for every row x_i. An input x = 0 is allowed: it sees the plain sum of a.
+
+        Raises:
+            ValueError: x is not (n, d) or not finite.
+        """
+        self.check(x)
+        return self.m * attention(x @ self.W, self.a.T)
+
+    def gradient(self, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "d m"]:
+        """Gradient in W of the loss sum |F(W, x_i) - y_i|^2 / 2 (cao2024, Definition 3.2 and Claim 3.4).
+
+        Column r is m sum_{i,l} (F_li - y_li) (a_lr - <a_l, S_i>) S_ir x_i.
+
+        Raises:
+            ValueError: x is not (n, d), y is not (n, outputs), or one of them is not finite.
+        """
+        self.check(x)
+        if y.shape != (len(x), self.outputs) or not y.isfinite().all():
+            raise ValueError(f"y must be finite and ({len(x)}, {self.outputs}) like F(W, x), got {tuple(y.shape)}")
+        S = self.weights(x)
+        mean = S @ self.a.T  # <a_l, S_i>
+        error = self.m * mean - y
+        return self.m * x.T @ ((error @ self.a - (error * mean).sum(1, keepdim=True)) * S)

@@ -1,0 +1,290 @@
+"""Gradient descent on softmax networks, on their kernel regression, and on three activations side by side (cao2024).
+
+Two ways to descend. :func:`train` follows one :class:`SoftmaxNetwork` and records how far its weights and its kernel
+move. :func:`fit` runs many single-output networks at once, with softmax, exp or ReLU neurons, until they fit their
+labels (cao2024, Table 1).
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_theory.device import generator, normal, signs
+from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.tangent.network import SoftmaxNetwork
+
+ACTIVATIONS = ("softmax", "exp", "relu")
+
+
+# One softmax network -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What gradient descent did, at the recorded ``steps``.
+
+    ``losses`` are those of cao2024, Definition 3.2 (half the squared error); ``movement`` is max_r |w_r - w_r(0)|;
+    ``kernel_change`` is |H - H(0)|_F; ``predictions`` holds F(W, x_test), one entry per recorded step, when a test set
+    was given. ``net`` is the trained network.
+    """
+
+    steps: list[int]
+    losses: list[float]
+    movement: list[float]
+    kernel_change: list[float]
+    predictions: list[Tensor]
+    net: SoftmaxNetwork
+
+
+def largest_rate(kernel: Float[Tensor, "k k"], m: int) -> float:
+    """2 / (m lambda_max): beyond this step size gradient descent on the linearised network diverges.
+
+    Args:
+        kernel: H, as :func:`tangent_kernel` gives it.
+        m: number of neurons.
+    """
+    return 2 / (m * float(torch.linalg.eigvalsh(kernel)[-1]))
+
+
+def train(
+    net: SoftmaxNetwork,
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n outputs"],
+    steps: int,
+    rate: float,
+    at: Iterable[int] | None = None,
+    test: Float[Tensor, "t d"] | None = None,
+    kernel: bool = True,
+) -> Trajectory:
+    """Gradient descent W(tau + 1) = W(tau) - rate * gradient (cao2024, Definition 3.5).
+
+    Args:
+        net: the network at step 0; it is left as it is.
+        x: (n, d) inputs.
+        y: (n, outputs) labels.
+        steps: number of steps.
+        rate: eta. The linearised network diverges beyond 2 / (m lambda_max(H)); that gives a warning.
+        at: steps to record, 0 <= step <= steps; the first and the last when left out.
+        test: (t, d) inputs whose predictions are recorded too.
+        kernel: whether to record the kernel's change (and check the rate); without it the (n outputs)^2 kernel is
+            never formed, and ``kernel_change`` is empty.
+
+    Raises:
+        ValueError: shapes, finiteness, ``steps`` or ``rate`` out of range; the run diverged to non-finite numbers.
+    """
+    at = sorted({0, steps} if at is None else set(at))
+    if steps < 0 or not at or at[0] < 0 or at[-1] > steps:
+        raise ValueError(f"steps to record must lie between 0 and steps = {steps}, got {at[:1]} to {at[-1:]}")
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"the rate must be positive and finite, got {rate}")
+    net.gradient(x, y)  # refuses wrong shapes before the first step
+    if kernel:
+        start = tangent_kernel(net, x)
+        bound = largest_rate(start, net.m)
+        if rate > bound:
+            warnings.warn(
+                f"rate {rate:.3g} is beyond 2 / (m lambda_max) = {bound:.3g}: the linearised network diverges", stacklevel=2
+            )
+    found = Trajectory(at, [], [], [], [], net)
+    now = net
+    for step in range(steps + 1):
+        if step in at:
+            loss = float((now(x) - y).square().sum() / 2)
+            if loss != loss or loss == float("inf"):
+                raise ValueError(f"the loss is no longer finite at step {step}: rate {rate:.3g} is too large")
+            found.losses.append(loss)
+            found.movement.append(float((now.W - net.W).norm(dim=0).max()))
+            if kernel:
+                found.kernel_change.append(float((tangent_kernel(now, x) - start).norm()))
+            if test is not None:
+                found.predictions.append(now(test))
+        if step < steps:
+            now = replace(now, W=now.W - rate * now.gradient(x, y))
+    return replace(found, net=now)
+
+
+def ntk_regression(
+    kernel: Float[Tensor, "k k"],
+    y: Float[Tensor, "n outputs"],
+    steps: int,
+    rate: float,
+    m: int,
+    at: Iterable[int] | None = None,
+) -> tuple[list[int], list[Tensor]]:
+    """Coefficients gamma(tau) of the update gamma - rate (m H gamma - vec Y) from 0 (cao2024, eq. 24).
+
+    The predictor is m K gamma (eq. 22), with the rows of K = ``tangent_kernel(net, test, x)``; vec Y stacks the outputs
+    as the kernel does, ``y.T.flatten()``. The update is solved exactly in the eigenvectors of H, at any step.
+
+    Args:
+        kernel: H at the start, (n outputs, n outputs).
+        y: (n, outputs) labels.
+        steps: the last step.
+        rate: eta.
+        m: number of neurons.
+        at: steps to return; the first and the last when left out.
+
+    Returns:
+        the steps in order, and one (n outputs,) vector gamma for each.
+
+    Raises:
+        ValueError: the kernel is not square of the labels' size, or a step is out of range.
+    """
+    if kernel.shape != (y.numel(), y.numel()):
+        raise ValueError(f"the kernel must be ({y.numel()}, {y.numel()}) for these labels, got {tuple(kernel.shape)}")
+    at = sorted({0, steps} if at is None else set(at))
+    if not at or at[0] < 0 or at[-1] > steps:
+        raise ValueError(f"steps to return must lie between 0 and steps = {steps}, got {at[:1]} to {at[-1:]}")
+    values, vectors = torch.linalg.eigh(kernel)
+    labels = vectors.T @ y.T.flatten()
+    # sum of the first tau powers of 1 - rate m lambda; tau itself where lambda = 0
+    decay = rate * m * values.clamp(min=0)
+    sums = [torch.where(decay > 0, (1 - (1 - decay) ** tau) / torch.where(decay > 0, decay, 1), tau) for tau in at]
+    return at, [vectors @ (rate * total * labels) for total in sums]
+
+
+@dataclass(frozen=True)
+class LossTerms:
+    """The parts of |F(tau + 1) - Y|^2 - |F(tau) - Y|^2 in cao2024, Lemma E.1, for one step of gradient descent."""
+
+    C0: float
+    C1: float
+    C2: float
+    C3: float
+
+
+def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: float) -> LossTerms:
+    """C0 (denominators), C1 and C2 (first and higher order of the exponentials), C3 (cao2024, Lemma E.1).
+
+    All four keep their relative accuracy however small the step is: nothing is subtracted that nearly cancels.
+    """
+    error = net(x) - y
+    S = net.weights(x)
+    z = -rate * (x @ net.gradient(x, y))  # (n, m): the change of the exponents
+    growth = (S * z.expm1()).sum(1, keepdim=True)  # alpha(tau + 1) / alpha(tau) - 1
+    after = net.m * (S * z.exp()) @ net.a.T / (1 + growth)  # F(tau + 1)
+    v0 = -growth * after
+    v1 = net.m * (S * z) @ net.a.T
+    series = z.square() * (1 / 2 + z * (1 / 6 + z * (1 / 24 + z * (1 / 120 + z / 720))))
+    v2 = net.m * (S * torch.where(z.abs() < 0.01, series, z.expm1() - z)) @ net.a.T
+    change = net.m * (S * (z.expm1() - growth) / (1 + growth)) @ net.a.T
+    parts = [2 * float((error * v).sum()) for v in (v0, v1, v2)]
+    return LossTerms(*parts, float(change.square().sum()))
+
+
+# Three activations, many networks at once ----------------------------------------------------------------------------
+
+
+def respond(
+    kind: str, scores: Float[Tensor, "*batch n m"], a: Float[Tensor, "*batch 1 m"]
+) -> tuple[Float[Tensor, "*batch n"], Float[Tensor, "*batch n m"]]:
+    """Outputs of single-output networks, and their derivatives by the scores <w_r, x_i>.
+
+    ``softmax`` is m <a, softmax(scores)>; ``exp`` and ``relu`` are sum_r a_r exp(score_r) and sum_r a_r relu(score_r).
+    At this common scale the Gram matrix of the Jacobian grows like m for all three.
+
+    Raises:
+        ValueError: unknown ``kind``.
+    """
+    m = scores.shape[-1]
+    if kind == "softmax":
+        S = torch.softmax(scores, dim=-1)
+        mean = (S * a).sum(-1, keepdim=True)
+        return m * mean.squeeze(-1), m * S * (a - mean)
+    if kind == "exp":
+        powers = scores.exp()
+        return (powers * a).sum(-1), powers * a
+    if kind == "relu":
+        return (scores.relu() * a).sum(-1), (scores > 0) * a
+    raise ValueError(f"activation {kind!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Independent fitting problems of one size, with a paired network for each."""
+
+    x: Float[Tensor, "b n d"]
+    y: Float[Tensor, "b n"]
+    W: Float[Tensor, "b d m"]
+    a: Float[Tensor, "b 1 m"]
+
+
+def draw_problems(n: int, d: int, m: int, seeds: Iterable[int], closeness: float | None = None) -> Problems:
+    """Points on the unit sphere with fair signs as labels, and paired networks with sigma = 1.
+
+    Args:
+        n: points, even when ``closeness`` is given.
+        d: dimension.
+        m: neurons, even.
+        seeds: one problem each; the data do not depend on m.
+        closeness: when given, the second half of the points repeats the first, moved by a vector of this length and
+            put back on the sphere; the smallest eigenvalue of the kernel falls as its square.
+
+    Raises:
+        ValueError: odd m, or odd n with closeness.
+    """
+    if m % 2 or (closeness is not None and n % 2):
+        raise ValueError(f"m must be even, and n too when points come in close pairs, got n = {n}, m = {m}")
+    parts = []
+    for seed in seeds:
+        random = generator(seed)
+        x = normal(n, d, generator=random)
+        x = x / x.norm(dim=1, keepdim=True)
+        if closeness is not None:
+            move = normal(n // 2, d, generator=random)
+            near = x[: n // 2] + closeness * move / move.norm(dim=1, keepdim=True)
+            x = torch.cat((x[: n // 2], near / near.norm(dim=1, keepdim=True)))
+        y = signs(n, generator=random)
+        net = SoftmaxNetwork.paired(d, m, seed=10_000 + seed, outputs=1)
+        parts.append((x, y, net.W, net.a))
+    return Problems(*(torch.stack(part) for part in zip(*parts)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """What became of each problem, one entry per seed.
+
+    ``steps`` until it was fitted, -1 when it was not; ``condition`` of the initial Gram matrix, infinite when that is
+    singular to rounding; ``peak``, the largest loss seen over the first.
+    """
+
+    steps: Int[Tensor, " b"]
+    condition: Float[Tensor, " b"]
+    peak: Float[Tensor, " b"]
+
+
+def fit(
+    kind: str, problems: Problems, speed: float = 1.0, tolerance: float = 0.01, steps: int = 10_000, every: int = 10
+) -> Fits:
+    """Gradient descent on every problem until |F - Y|^2 <= tolerance |Y|^2.
+
+    Args:
+        kind: one of ``softmax``, ``exp``, ``relu``.
+        problems: from :func:`draw_problems`.
+        speed: the step size times the largest eigenvalue of the initial Jacobian's Gram matrix (m eta lambda_max).
+        tolerance: relative squared error at which a network counts as fitted.
+        steps: the most steps.
+        every: how often the loss is looked at.
+    """
+    x, y, W, a = problems.x, problems.y, problems.W, problems.a
+    derivatives = respond(kind, x @ W, a)[1]
+    values = torch.linalg.eigvalsh((derivatives @ derivatives.mT) * (x @ x.mT))
+    largest, smallest = values[:, -1], values[:, 0]
+    condition = torch.where(smallest > 1e-12 * largest, largest / smallest, float("inf"))
+    rate = (speed / largest)[:, None, None]
+    taken, peak = torch.full((len(x),), -1), torch.zeros(len(x), dtype=x.dtype)
+    for step in range(steps + 1):
+        outputs, derivatives = respond(kind, x @ W, a)
+        error = outputs - y
+        if step % every == 0:
+            relative = error.square().sum(1) / y.square().sum(1)
+            peak = torch.maximum(peak, relative)
+            taken[(relative <= tolerance) & (taken < 0)] = step
+            if bool(((taken >= 0) | ~(relative < 1e6)).all()):  # the rest has diverged
+                break
+        W = W - rate * (x.mT @ (error[..., None] * derivatives))
+    return Fits(taken, condition, peak)

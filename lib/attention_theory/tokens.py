@@ -1,0 +1,218 @@
+"""Token matrices of three kinds, iid, anisotropic and real, and a loader for BERT embeddings of film reviews.
+
+A context is a matrix X (n, d) whose rows, the tokens, have norm sqrt d (bombari2024, Assumption 1).
+
+>>> X = contexts("real", 2, 5, 192, seed=1)
+>>> X.shape, on_sphere(X).allclose(X)
+(torch.Size([2, 5, 192]), True)
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.device import generator, normal
+from attention_theory.word_vectors import FILE
+
+#: The kinds that need nothing but this package; ``bert`` needs transformers, datasets and, the first time, the network.
+KINDS = ("iid", "anisotropic", "real")
+#: Squared norm of the mean of anisotropic tokens, as a share of d, and the exponent of their covariance's eigenvalues.
+MEAN_SHARE = 0.3
+SPECTRUM = 1.0
+
+
+# Norm sqrt d ---------------------------------------------------------------------------------------------------------
+
+
+def on_sphere(X: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+    """Rows scaled to norm sqrt d (bombari2024, Assumption 1).
+
+    Raises:
+        ValueError: a row is zero or not finite, so that it has no direction.
+    """
+    norms = X.norm(dim=-1, keepdim=True)
+    bad = ~(torch.isfinite(norms) & (norms > 0))
+    if bool(bad.any()):
+        raise ValueError(f"{int(bad.sum())} of {norms.numel()} tokens are zero or not finite: they have no direction")
+    return X * (X.shape[-1] ** 0.5 / norms)
+
+
+def require_on_sphere(X: Float[Tensor, "*batch d"], tolerance: float = 1e-6) -> None:
+    """Refuse tokens that are not finite or not of norm sqrt d.
+
+    Raises:
+        ValueError: with the norm found; :func:`on_sphere` mends it.
+    """
+    if not bool(torch.isfinite(X).all()):
+        raise ValueError("tokens must be finite, and some entries are nan or infinite")
+    radius = X.shape[-1] ** 0.5
+    norms = X.norm(dim=-1).flatten()
+    worst = norms[(norms - radius).abs().argmax()].item()
+    if abs(worst - radius) > tolerance * radius:
+        raise ValueError(
+            f"tokens must have norm sqrt(d) = {radius:.6g} (bombari2024, Assumption 1), one has {worst:.6g}; "
+            "attention_theory.tokens.on_sphere(X) scales them"
+        )
+
+
+# Contexts ------------------------------------------------------------------------------------------------------------
+
+
+def contexts(kind: str, count: int, n: int, d: int, seed: int) -> Float[Tensor, "count n d"]:
+    """``count`` contexts of ``n`` tokens in R^d, each of norm sqrt d, float64 on the CPU.
+
+    ``iid``: uniform on the sphere. ``anisotropic``: Gaussian tokens with a shared mean and a power-law covariance,
+    scaled to the sphere; the eigenvectors are the coordinate axes and the mean is constant over them, which is no loss
+    for feature maps with rotation-invariant weights. ``real``: passages of English, see :func:`passages`, each word
+    with the first d coordinates of its vector. ``bert``: :func:`imdb` reviews through :func:`bert_contexts`.
+
+    Args:
+        kind: one of ``iid``, ``anisotropic``, ``real``, ``bert``.
+        count: number of contexts.
+        n: tokens in each.
+        d: dimension; at most 768 for ``real`` and ``bert``.
+        seed: of the draw, or of the choice of passages.
+
+    Raises:
+        ValueError: unknown kind, a size below 1, or a dimension or length that the data do not have.
+        ImportError: ``bert`` without its packages.
+    """
+    if min(count, n, d) < 1:
+        raise ValueError(f"count, n and d must be at least 1, got {count}, {n} and {d}")
+    if kind == "iid":
+        return on_sphere(normal(count, n, d, generator=generator(seed)))
+    if kind == "anisotropic":
+        eigenvalues = torch.arange(1, d + 1, dtype=torch.float64) ** -SPECTRUM
+        scale = (eigenvalues * (d * (1 - MEAN_SHARE) / eigenvalues.sum())).sqrt()
+        return on_sphere(normal(count, n, d, generator=generator(seed)) * scale + MEAN_SHARE**0.5)
+    if kind == "real":
+        return embed(passages(count, n, seed), d)
+    if kind == "bert":
+        return bert_contexts(imdb()[0], count, n, d, seed, **bert_base())
+    raise ValueError(f"tokens of kind {kind!r} are unknown; choose one of {', '.join(KINDS)}, bert")
+
+
+# Real words ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _shipped() -> dict[str, np.ndarray]:
+    with np.load(FILE, allow_pickle=False) as data:
+        return dict(data)
+
+
+def vocabulary() -> list[str]:
+    """The words that have a vector, most frequent first."""
+    return _shipped()["words"].tolist()
+
+
+def passages(count: int, n: int, seed: int) -> list[list[str]]:
+    """``count`` different passages of ``n`` words from the text that the word vectors were learned from.
+
+    The text has about 48,000 words; rare ones are left out. Passages do not overlap as long as ``count * n`` words are
+    there. Beyond that their starts are spread evenly, and neighbours share words at shifted places.
+
+    Raises:
+        ValueError: the text is too short for so many different passages.
+    """
+    data = _shipped()
+    room = len(data["text"]) - n
+    stride = min(n, room // max(count - 1, 1)) if room >= 0 else 0
+    if stride < 1:
+        raise ValueError(f"{count} different passages of {n} words do not fit into a text of {len(data['text'])} words")
+    starts = stride * torch.randperm(room // stride + 1, generator=generator(seed))[:count].numpy()
+    return data["words"][data["text"][starts[:, None] + np.arange(n)]].tolist()
+
+
+def embed(words: Sequence, d: int) -> Float[Tensor, "*batch d"]:
+    """Tokens of words: the first d coordinates of their vectors, scaled to norm sqrt d.
+
+    Args:
+        words: words, or equally long lists of words.
+        d: dimension, at most 768.
+
+    Raises:
+        ValueError: a word without a vector, or ``d`` out of range.
+    """
+    data = _shipped()
+    limit = data["vectors"].shape[1]
+    if not 1 <= d <= limit:
+        raise ValueError(f"word vectors have {limit} coordinates, so d must lie between 1 and {limit}, got {d}")
+    index = {word: number for number, word in enumerate(data["words"].tolist())}
+    words = np.asarray(words)
+    unknown = sorted(set(words.ravel().tolist()) - index.keys())
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:3]))
+        raise ValueError(f"no vector for {shown}; vocabulary() lists the {len(index)} words that have one")
+    rows = np.vectorize(index.__getitem__, otypes=[int])(words)
+    return on_sphere(torch.from_numpy(data["vectors"][rows, :d]).double())
+
+
+# The paper's data: BERT embeddings of film reviews -------------------------------------------------------------------
+
+
+def bert_base(name: str = "google-bert/bert-base-uncased") -> dict[str, Any]:
+    """Tokenizer and token embeddings of BERT-Base, as :func:`bert_contexts` takes them.
+
+    Raises:
+        ImportError: transformers is not installed.
+    """
+    try:
+        from transformers import AutoModel, AutoTokenizer
+    except ImportError:
+        raise ImportError("BERT tokens need the package transformers: pip install transformers") from None
+    return {"tokenizer": AutoTokenizer.from_pretrained(name), "model": AutoModel.from_pretrained(name)}
+
+
+def imdb(name: str = "stanfordnlp/imdb", split: str = "train") -> tuple[list[str], list[int]]:
+    """The reviews of the imdb dataset and their labels: -1 negative, +1 positive.
+
+    Raises:
+        ImportError: datasets is not installed.
+    """
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise ImportError("the imdb reviews need the package datasets: pip install datasets") from None
+    rows = load_dataset(name, split=split)
+    return list(rows["text"]), [2 * label - 1 for label in rows["label"]]
+
+
+def bert_contexts(
+    texts: Iterable[str], count: int, n: int, d: int, seed: int, *, tokenizer: Any, model: Any
+) -> Float[Tensor, "count n d"]:
+    """Contexts from texts: the first d coordinates of the embeddings of the first n tokens (bombari2024, Figures 2-7).
+
+    A token's embedding is its row of the model's input embedding, without position; special tokens are left out.
+
+    Args:
+        texts: at least ``count`` of them must have n tokens.
+        count: number of contexts.
+        n: tokens in each.
+        d: dimension, at most the model's.
+        seed: of the choice of texts.
+        tokenizer: a transformers tokenizer.
+        model: a transformers model, of which the input embedding is used.
+
+    Raises:
+        ValueError: too few texts of n tokens, or ``d`` above the model's dimension.
+    """
+    table = model.get_input_embeddings().weight.detach().double().cpu()
+    if not 1 <= d <= table.shape[1]:
+        raise ValueError(f"this model's tokens have {table.shape[1]} coordinates, so d must lie in 1 to that, got {d}")
+    texts = list(texts)
+    chosen = []
+    for number in torch.randperm(len(texts), generator=generator(seed)).tolist():
+        plain = re.sub(r"<[^>]*>", " ", texts[number])  # reviews contain line breaks as HTML
+        ids = tokenizer(plain, add_special_tokens=False, truncation=True, max_length=n)["input_ids"]
+        if len(ids) == n:
+            chosen.append(ids)
+        if len(chosen) == count:
+            return on_sphere(table[torch.tensor(chosen)][..., :d])
+    raise ValueError(f"{count} texts of {n} tokens are needed, and only {len(chosen)} of {len(texts)} are that long")

@@ -1,0 +1,294 @@
+"""Both solutions on a new label, against gradient descent and literal pseudo-inverses; and what breaks them."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from conftest import BOOK
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_theory import attention, sensitivity, tokens
+from attention_theory.device import generator, normal, signs
+from attention_theory.evidence import identity
+from attention_theory.sensitivity import attention_features, new_label, new_label_runs
+from attention_theory.sensitivity.random_features import one_token_in_law
+
+n, d, N, k = 5, 12, 9, 80
+
+
+def problem(seed=0, p=30, rows=N):
+    draw = generator(seed)
+    Phi, phi, moved = normal(rows, p, generator=draw), normal(p, generator=draw), normal(3, p, generator=draw)
+    return Phi, signs(rows, generator=draw), phi, 1.0, moved
+
+
+def maps(seed=1):
+    contexts = tokens.contexts("iid", N + 1, n, d, seed=0)
+    for map in (
+        sensitivity.RandomFeatures.sample(n, d, k, seed),
+        sensitivity.RandomAttentionFeatures.sample(d, seed),
+        sensitivity.RandomAttentionFeatures.sample(d, seed, weights="relu"),
+    ):
+        yield map, contexts, torch.stack([map(X).flatten() for X in contexts])
+
+
+def descent(Phi, labels, theta):
+    """Plain gradient descent on the quadratic loss."""
+    rate = 1 / float(torch.linalg.matrix_norm(Phi, 2)) ** 2
+    for _ in range(4000):
+        theta = theta - rate * Phi.T @ (Phi @ theta - labels)
+    return theta
+
+
+def test_solutions_are_where_gradient_descent_ends():
+    Phi, labels, phi, label, moved = problem()
+    start = normal(30, generator=generator(5))
+    theta = sensitivity.trained(Phi, labels, start)
+    assert torch.allclose(theta, descent(Phi, labels, start), atol=1e-9)
+    fine = descent(phi[None], labels.new_tensor([label]), theta)
+    assert torch.allclose(sensitivity.fine_tuned(theta, phi, label), fine)
+    joint = torch.cat([Phi, phi[None]]), torch.cat([labels, labels.new_tensor([label])])
+    assert torch.allclose(sensitivity.retrained(Phi, labels, phi, label, start), descent(*joint, start), atol=1e-8)
+
+
+def test_errors_are_those_of_pseudo_inverses():
+    Phi, labels, phi, label, moved = problem()
+    theta = np.linalg.pinv(Phi.numpy()) @ labels.numpy()
+    fine = theta + phi.numpy() * (label - phi.numpy() @ theta) / (phi.numpy() @ phi.numpy())
+    joint = np.linalg.pinv(np.vstack([Phi, phi])) @ np.append(labels, label)
+    for error, parameters in ((sensitivity.fine_tuned_error, fine), (sensitivity.retrained_error, joint)):
+        assert np.allclose(error(Phi, labels, phi, label, moved), (moved.numpy() @ parameters + label) ** 2)
+    off = np.eye(30) - np.linalg.pinv(Phi.numpy()) @ Phi.numpy()
+    expected = moved.numpy() @ off @ phi.numpy() / (phi.numpy() @ off @ phi.numpy())
+    assert np.allclose(sensitivity.feature_alignment(Phi, phi, moved), expected)
+
+
+def test_alignment_without_training_samples_is_the_one_of_fine_tuning():
+    Phi, _, phi, _, moved = problem()
+    assert torch.allclose(sensitivity.feature_alignment(Phi[:0], phi, moved), moved @ phi / phi.square().sum())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 12), st.booleans())
+def test_identity_6_13_for_any_start(seed, rows, positive):
+    Phi, labels, phi, _, moved = problem(seed, rows=rows)
+    label = 1.0 if positive else -1.0
+    start = normal(30, generator=generator(seed + 1))
+    theta, again = sensitivity.trained(Phi, labels, start), sensitivity.retrained(Phi, labels, phi, label, start)
+    change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
+    assert identity("(6.13)", moved @ (again - theta), change, 1e-8).holds
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_bound_with_its_slack_holds_for_any_features(seed):
+    Phi, labels, phi, label, moved = problem(seed)
+    theta = sensitivity.trained(Phi, labels)
+    gamma = sensitivity.smallest_gamma(theta, phi, moved)
+    for error, Psi in ((sensitivity.fine_tuned_error, Phi[:0]), (sensitivity.retrained_error, Phi)):
+        slack = (sensitivity.feature_alignment(Psi, phi, moved) - 1).abs() * (label - phi @ theta).abs()
+        assert (error(Phi, labels, phi, label, moved) >= (2 - gamma - slack).clamp(min=0).square() - 1e-9).all()
+
+
+def test_directions_equal_the_literal_solutions():
+    for map, contexts, features in maps():
+        labels = signs(N + 1, generator=generator(2))
+        Phi, phi, label, X = features[:-1], features[-1], float(labels[-1]), contexts[-1]
+        model = sensitivity.solutions(Phi, labels[:-1], phi, label)
+        deltas = normal(4, d, generator=generator(3))
+        deltas = deltas / deltas.norm(dim=1, keepdim=True) * d**0.5
+        moved = torch.stack([map(torch.cat([X[:2], X[2:3] + delta, X[3:]])).flatten() for delta in deltas])
+        found = model.measure(map.one_token(X, 2), deltas)
+        theta = sensitivity.trained(Phi, labels[:-1])
+        assert torch.allclose(found["shift"].abs(), sensitivity.smallest_gamma(theta, phi, moved))
+        assert torch.allclose(found["alignment-again"], sensitivity.feature_alignment(Phi, phi, moved))
+        assert torch.allclose(found["alignment-fine"], sensitivity.feature_alignment(Phi[:0], phi, moved))
+        assert torch.allclose(found["error-fine"], sensitivity.fine_tuned_error(Phi, labels[:-1], phi, label, moved))
+        assert torch.allclose(found["error-again"], sensitivity.retrained_error(Phi, labels[:-1], phi, label, moved))
+        gram = features @ features.T
+        assert model.smallest == pytest.approx(float(torch.linalg.eigvalsh(gram)[0]))
+        assert float((1 / model.again.square().sum()) * torch.linalg.inv(gram)[-1, -1]) == pytest.approx(1)
+        assert sensitivity.solutions(Phi, labels[:-1], phi, label, gram).condition == pytest.approx(model.condition)
+
+
+def test_readout_equals_the_features_read_out():
+    for map, contexts, features in maps():
+        one = map.one_token(contexts[0], n - 1)
+        deltas, directions = normal(3, d, generator=generator(0)), normal(2, features.shape[1], generator=generator(1))
+        assert torch.allclose(one.readout(deltas, directions), one.features(deltas).flatten(1) @ directions.T)
+
+
+def test_a_near_duplicate_is_trained_through_the_features():
+    Phi, labels, phi, label, moved = problem(p=200)
+    Phi[1] = Phi[0] + 1e-7 * Phi[1]
+    labels[1] = labels[0]
+    theta, again = sensitivity.trained(Phi, labels), sensitivity.retrained(Phi, labels, phi, label)
+    change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
+    assert identity("(6.13)", moved @ (again - theta), change, 1e-6).holds
+    with pytest.raises(ValueError, match="lost to rounding; use fine_tuned_error"):
+        sensitivity.solutions(Phi, labels, phi, label)
+
+
+def test_best_moves_lower_each_loss_and_stay_in_the_ball():
+    map, contexts, features = list(maps())[1]
+    labels = signs(N + 1, generator=generator(2))
+    model = sensitivity.solutions(features[:-1], labels[:-1], features[-1], float(labels[-1]))
+    one = map.one_token(contexts[-1], 0)
+    losses = [(name, p) for name in new_label.LOSSES for p in (0.0, 1.0)]
+    deltas = sensitivity.best_moves(model, one, losses, starts=3, steps=60)
+    assert deltas.norm(dim=1).max() <= d**0.5 * (1 + 1e-12)
+    found, still = (model.measure(one, x) for x in (deltas, torch.zeros_like(deltas)))
+    for j, (name, p) in enumerate(losses):
+        if name.startswith("target"):
+            r = model.residual * model.label
+            loss = [(2 + (q["alignment" + name[6:]] - 1) * r).square() for q in (found, still)]
+        elif name.startswith("alignment"):
+            loss = [(q[name] + 1).square() for q in (found, still)]
+        else:
+            loss = [q[name] for q in (found, still)]
+        assert loss[0][j] + p * found["shift"][j] ** 2 < loss[1][j]
+
+
+def test_target_loss_is_the_error_at_shift_zero():
+    map, contexts, features = list(maps())[1]
+    labels = signs(N + 1, generator=generator(2))
+    model = sensitivity.solutions(features[:-1], labels[:-1], features[-1], float(labels[-1]))
+    deltas = normal(5, d, generator=generator(0))
+    found = model.measure(map.one_token(contexts[-1], 0), deltas)
+    for solution in ("fine", "again"):
+        centred = 2 + model.label * found["shift"] + (found["alignment-" + solution] - 1) * model.residual * model.label
+        assert torch.allclose(centred.square(), found["error-" + solution])
+
+
+def test_descent_finds_the_minimum_of_a_quadratic_inside_and_at_the_rim():
+    inside, outside = torch.tensor([0.5, -0.3]).double(), torch.tensor([30.0, 40.0]).double()
+    start = torch.tensor([[1.0, 1.0]]).double()
+    for goal, expected in ((inside, inside), (outside, outside / 50 * 2**0.5)):
+        found, value = sensitivity.descend(lambda x: (x - goal).square().sum(1), start, 300)
+        assert torch.allclose(found[0], expected, atol=1e-3)
+        assert value[0] == pytest.approx(float((found[0] - goal).square().sum()))
+
+
+def test_recorded_run_evaluates_the_parameters_it_trained():
+    for map in ("RF", "RAF", "ReLU-RAF"):
+        losses = {6: new_label_runs.PLAIN, 8: new_label_runs.PENALISED}
+        rows = new_label_runs.run(map, "iid", 4, 10, losses, 0, starts=2, steps=5)
+        assert {tuple(row) for row in rows} == {new_label_runs.COLUMNS}
+        assert len(rows) == 2 * (len(new_label_runs.PLAIN) + len(new_label_runs.PENALISED))
+        for row in rows:
+            slack = abs(row["alignment"] - 1) * row["residual"]
+            assert row["error"] >= max(0, 2 - row["gamma"] - slack) ** 2 - 1e-9
+            assert abs(row["alignment"] - 1) <= row["ceiling"] + 1e-9
+            if map == "RF" and row["solution"] == "fine":
+                assert row["ceiling"] <= row["sensitivity"]
+
+
+def test_a_part_of_a_recorded_run_can_be_repeated():
+    losses = new_label_runs.PLAIN[:2]
+    whole = new_label_runs.run("RAF", "iid", 4, 10, {6: losses, 8: losses}, 0, starts=2, steps=5)
+    part = new_label_runs.run("RAF", "iid", 4, 10, {6: losses}, 0, pool=8, starts=2, steps=5)
+    assert [row["error"] for row in part] == pytest.approx([row["error"] for row in whole if row["N"] == 6])
+
+
+def test_records_say_how_they_were_made():
+    files = sorted((BOOK / "data").glob("bombari2024-figures-4-7*.json"))
+    assert files
+    for file in files:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        assert record["provenance"].keys() == {"command", "device", "versions", "date", "seed"}
+        assert tuple(record["columns"]) == new_label_runs.COLUMNS
+        assert len({len(values) for values in record["columns"].values()}) == 1
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("label", [0.0, 2.0, float("nan")])
+def test_a_label_must_be_a_sign(label):
+    Phi, labels, phi, _, moved = problem()
+    with pytest.raises(ValueError, match=f"must be -1 or 1.*got {label}"):
+        sensitivity.retrained_error(Phi, labels, phi, label, moved)
+
+
+def test_entries_must_be_finite():
+    Phi, labels, phi, label, moved = problem()
+    moved[1, 2] = torch.inf
+    with pytest.raises(ValueError, match="moved has entries that are not finite"):
+        sensitivity.fine_tuned_error(Phi, labels, phi, label, moved)
+
+
+def test_features_that_vanish_fit_no_label():
+    with pytest.raises(ValueError, match="vanish"):
+        sensitivity.fine_tuned(torch.ones(3).double(), torch.zeros(3).double(), 1.0)
+
+
+def test_alignment_inside_the_span_is_refused():
+    Phi, _, phi, _, moved = problem()
+    with pytest.raises(ValueError, match="0/0"):
+        sensitivity.feature_alignment(Phi, Phi[:4].sum(dim=0), moved)
+
+
+def test_unknown_losses_are_named():
+    map, contexts, features = list(maps())[0]
+    model = sensitivity.solutions(features[:-1], torch.ones(N).double(), features[-1], 1.0)
+    with pytest.raises(ValueError, match="'error'"):
+        sensitivity.best_moves(model, map.one_token(contexts[-1], 0), [("error", 0.0)])
+
+
+# Wrong implementations fail the checks of the chapter
+
+
+def check_6_13(Phi, labels, phi, label, moved):
+    theta, again = sensitivity.trained(Phi, labels), sensitivity.retrained(Phi, labels, phi, label)
+    change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
+    return identity("(6.13)", moved @ (again - theta), change, 1e-8)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda A, b: A.T @ b,  # the transpose for the pseudo-inverse
+        lambda A, b: -torch.linalg.lstsq(A, b[:, None], driver="gelsd").solution[:, 0],
+        lambda A, b: 0.9 * torch.linalg.lstsq(A, b[:, None], driver="gelsd").solution[:, 0],
+    ],
+)
+def test_a_wrong_pseudo_inverse_fails(monkeypatch, wrong):
+    assert check_6_13(*problem()).holds
+    monkeypatch.setattr(new_label, "_pseudo_solve", wrong)
+    assert not check_6_13(*problem()).holds
+
+
+def literal(raf, X, deltas):
+    return torch.stack([raf(torch.cat([X[:1] + delta, X[1:]])).flatten() for delta in deltas])
+
+
+def check_readout():
+    X = tokens.contexts("iid", 1, n, d, seed=0)[0]
+    raf = sensitivity.RandomAttentionFeatures.sample(d, 1)
+    deltas, directions = normal(2, d, generator=generator(0)), normal(2, n * d, generator=generator(1))
+    return identity("update", raf.one_token(X, 0).readout(deltas, directions), literal(raf, X, deltas) @ directions.T)
+
+
+def test_a_broken_softmax_fails(monkeypatch):
+    assert check_readout().holds
+    monkeypatch.setattr(attention, "attention_weights", lambda scores, kind: torch.softmax(scores / 2, dim=-1))
+    assert not check_readout().holds
+
+
+def test_a_wrong_row_in_the_readout_fails(monkeypatch):
+    one_token = attention_features.OneTokenAttention
+    own_row = one_token.own_row
+    monkeypatch.setattr(one_token, "own_row", lambda self, moved: own_row(self, moved - self.x))
+    assert not check_readout().holds
+
+
+def test_a_dropped_block_in_the_joint_law_fails():
+    contexts = tokens.contexts("iid", 4, n, d, seed=0)
+    ones = one_token_in_law(contexts, 0, 40_000, seed=0)
+    literal = contexts[:, 1:].flatten(1) @ contexts[:, 1:].flatten(1).T / (n * d)
+    rest = torch.stack([one.rest for one in ones])
+    assert torch.allclose(rest @ rest.T / 40_000, literal, atol=0.03)
+    whole = contexts.flatten(1) @ contexts.flatten(1).T / (n * d)  # as if the moved token were in it
+    assert not torch.allclose(rest @ rest.T / 40_000, whole, atol=0.03)

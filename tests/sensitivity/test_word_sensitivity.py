@@ -1,0 +1,371 @@
+"""Feature maps against their literal definitions, the ascent and its certificate, and wrong implementations that fail."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from attention_theory import sensitivity, tokens
+from attention_theory.device import generator, normal
+from attention_theory.evidence import identity
+from attention_theory.sensitivity import attention_features, recorded
+from attention_theory.sensitivity.deferred import Apply
+
+
+def context(n, d, seed=0, kind="iid"):
+    return tokens.contexts(kind, 1, n, d, seed)[0]
+
+
+def moves(count, d, seed=0, length=1.0):
+    return length * tokens.on_sphere(normal(count, d, generator=generator(100 + seed)))
+
+
+def moved(X, token, delta):
+    X = X.clone()
+    X[token] += delta
+    return X
+
+
+def literal_raf(X, W, weights="softmax"):
+    scores = X @ W @ X.T / math.sqrt(X.shape[1])
+    if weights == "softmax":
+        return torch.softmax(scores, dim=1) @ X
+    rows = [row.clamp(min=0) / row.clamp(min=0).sum() if bool((row > 0).any()) else 0 * row for row in scores]
+    return torch.stack(rows) @ X
+
+
+def update_check(raf, n=6, d=10, token=2):
+    """The comparison that the chapter's verdict on the one-token update makes."""
+    X, deltas = context(n, d, seed=1), moves(3, d)
+    literal = torch.stack([literal_raf(moved(X, token, delta), raf.W, raf.weights) for delta in deltas])
+    return identity("update", raf.perturbed(X, token, deltas), literal)
+
+
+def map_check(raf, n=6, d=10):
+    X = context(n, d, seed=1)
+    return identity("map", raf(X), literal_raf(X, raf.W, raf.weights))
+
+
+# Attention features --------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 9), st.integers(1, 12), st.integers(0, 8), st.sampled_from(["softmax", "relu"]), st.integers(0, 50))
+def test_one_token_update_is_the_literal_map(n, d, token, weights, seed):
+    token = token % n
+    X, deltas = context(n, d, seed), moves(3, d, seed, length=0.8)
+    raf = sensitivity.RandomAttentionFeatures.sample(d, seed, weights)
+    literal = torch.stack([literal_raf(moved(X, token, delta), raf.W, weights) for delta in deltas])
+    torch.testing.assert_close(raf(X), literal_raf(X, raf.W, weights), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(raf.perturbed(X, token, deltas), literal, rtol=1e-10, atol=1e-10)
+    view = raf.one_token(X, token)
+    change = (literal - raf(X)).square().sum(dim=(1, 2))
+    torch.testing.assert_close(view.change(deltas), change, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(view.norm, raf(X).norm())
+
+
+def test_scores_have_unit_variance():
+    squares = [sensitivity.RandomAttentionFeatures.sample(8, seed).scores(context(5, 8)).square().mean() for seed in range(400)]
+    assert float(torch.stack(squares).mean()) == pytest.approx(1, abs=0.05)
+
+
+def test_relu_row_without_positive_score_attends_to_nothing():
+    X = tokens.on_sphere(torch.tensor([[1.0, 0.0], [1.0, 1e-3], [1.0, -1e-3]], dtype=torch.float64))
+    raf = sensitivity.RandomAttentionFeatures(-torch.eye(2, dtype=torch.float64), "relu")
+    assert torch.equal(raf(X), torch.zeros(3, 2, dtype=torch.float64))
+    back = -1.4 * X[:1] / X[0].norm()  # afterwards the token is on the other side of 0, and everyone attends to it
+    torch.testing.assert_close(raf.perturbed(X, 0, back)[0], literal_raf(moved(X, 0, back[0]), raf.W, "relu"))
+    with pytest.raises(ValueError, match="the features vanish at X"):
+        sensitivity.word_sensitivity(raf, X)
+
+
+def test_a_context_of_one_token():
+    X, raf = context(1, 4), sensitivity.RandomAttentionFeatures.sample(4, 0)
+    found = sensitivity.word_sensitivity(raf, X, steps=5)
+    assert found.value == pytest.approx(1)  # the features are the token itself
+    assert sensitivity.sensitivity_bound(raf.one_token(X, 0)) >= 1
+
+
+def test_even_and_averting_move():
+    X, raf = context(7, 30), sensitivity.RandomAttentionFeatures.sample(30, 3)
+    view = raf.one_token(X, 4)
+    even, averting = view.even_move(), view.averting_move()
+    assert torch.allclose(torch.stack([even, averting]).norm(dim=1), torch.tensor(30.0, dtype=torch.float64).sqrt())
+    added = raf.scores(moved(X, 4, even)) - raf.scores(X)
+    others = [j for j in range(7) if j != 4]
+    torch.testing.assert_close(added[others, 4], added[0, 4].expand(6))
+    lowered = raf.scores(moved(X, 4, averting))[4, others] - raf.scores(X)[4, others]
+    torch.testing.assert_close(lowered, lowered[:1].expand(6))
+    assert float(added[0, 4]) > 0 > float(lowered[0])
+
+
+def test_same_seed_for_tokens_and_weights_gives_independent_ones():
+    X = normal(3, 8, generator=generator(5))
+    W = sensitivity.RandomAttentionFeatures.sample(8, 5).W * math.sqrt(8)
+    assert not torch.equal(W[:3], X)
+
+
+# Random features -----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 20), st.integers(1, 4), st.sampled_from(["relu", "tanh"]))
+def test_random_features_through_one_block(n, d, k, depth, activation):
+    X, deltas, token = context(n, d, k), moves(2, d), n - 1
+    phi = {"relu": torch.relu, "tanh": torch.tanh}[activation]
+    shallow = sensitivity.RandomFeatures.sample(n, d, k, 1, activation)
+    torch.testing.assert_close(shallow(X), phi(shallow.V @ X.flatten()))
+    expected = torch.stack([phi(shallow.V @ moved(X, token, delta).flatten()) for delta in deltas])
+    torch.testing.assert_close(shallow.perturbed(X, token, deltas), expected)
+
+    deep = sensitivity.DeepRandomFeatures.sample(n, d, k, depth, 2)
+    assert [tuple(V.shape) for V in deep.V] == [(k, n * d)] + [(k, k)] * (depth - 1)
+    features = X.flatten()
+    for V in deep.V:
+        features = torch.relu(V @ features)
+    torch.testing.assert_close(deep(X), features)
+    expected = torch.stack([deep(moved(X, token, delta)) for delta in deltas])
+    torch.testing.assert_close(deep.perturbed(X, token, deltas), expected)
+
+
+def test_in_law_the_rest_has_the_gram_matrix_as_covariance():
+    X = torch.stack([context(5, 3, 1), context(5, 3, 2), context(5, 3, 1)])
+    X[2, 0] = context(5, 3, 9)[0]  # differs from the first in the moved token only
+    views = sensitivity.one_token_in_law(X, 0, 200_000, seed=3)
+    rests = torch.stack([view.rest for view in views])
+    gram = torch.stack([x[1:].flatten() for x in X]) @ torch.stack([x[1:].flatten() for x in X]).T / 15
+    torch.testing.assert_close(rests @ rests.T / 200_000, gram, atol=0.02, rtol=0)
+    torch.testing.assert_close(rests[0], rests[2], atol=1e-6, rtol=0)
+    assert views[0].block is views[1].block
+
+
+def test_deep_in_law_agrees_with_matrices_that_are_drawn():
+    X, delta = context(4, 3), moves(1, 3)
+    drawn, deferred = [], []
+    for seed in range(300):
+        deep = sensitivity.DeepRandomFeatures.sample(4, 3, 8, 3, seed).one_token(X, 0)
+        law = sensitivity.deep_one_token_in_law(X, 0, 8, 3, 1000 + seed)
+        drawn.append(float(deep.change(delta)))
+        deferred.append(float(law.change(delta)))
+    assert stats.ks_2samp(drawn, deferred).pvalue > 1e-3
+
+
+def test_gradient_through_a_deferred_matrix():
+    A = sensitivity.DeferredGaussian(5, 4, 1.0, generator(0))
+    v = normal(2, 4, generator=generator(1)).requires_grad_(True)
+    weights = normal(2, 5, generator=generator(2))
+    (gradient,) = torch.autograd.grad((Apply.apply(v, A) * weights).sum(), v)
+    torch.testing.assert_close(gradient, A.transpose_times(weights))
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=12))
+def test_a_deferred_matrix_answers_consistently(sides):
+    A, draw = sensitivity.DeferredGaussian(5, 4, 2.0, generator(7)), generator(8)
+    asked = {True: [], False: []}
+    for right in sides:
+        v = normal(1, 4 if right else 5, generator=draw)
+        asked[right].append((v, A.times(v) if right else A.transpose_times(v)))
+    for v, image in asked[True]:
+        torch.testing.assert_close(A.times(v), image)
+        for u, other in asked[False]:
+            torch.testing.assert_close(u @ image.T, other @ v.T)
+
+
+def test_infinite_width_is_the_limit():
+    n, d, k = 4, 3, 400_000
+    view = sensitivity.one_token_in_law(context(n, d)[None], 0, k, seed=1)[0]
+    delta = moves(1, d)
+    cosine = float(delta[0] @ view.x) / d
+    found = float((view.change(delta)[0] / (k / 2)).sqrt())
+    assert found == pytest.approx(float(sensitivity.infinite_width_change(n, cosine)), rel=0.02)
+    np.testing.assert_allclose(sensitivity.arc_cosine(np.array([-1, 0, 1])), [0, 1 / math.pi, 1], atol=1e-12)
+
+
+@given(st.integers(1, 1000), st.integers(1, 12))
+def test_infinite_width_sensitivity_is_the_largest_change(n, depth):
+    value, cosine = sensitivity.infinite_width_sensitivity(n, depth)
+    assert value == pytest.approx(float(sensitivity.infinite_width_change(n, cosine, depth=depth)))
+    assert value >= sensitivity.infinite_width_change(n, np.linspace(-1, 1, 57), 1.0, depth).max() - 1e-12
+    assert value <= 1 / math.sqrt(n) + 1e-12
+
+
+# The ascent and the certificate --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", tokens.KINDS)
+def test_word_sensitivity_is_a_literal_change_and_below_the_certificate(kind):
+    X = context(12, 20, 4, kind)
+    for feature_map in (
+        sensitivity.RandomAttentionFeatures.sample(20, 1),
+        sensitivity.RandomAttentionFeatures.sample(20, 1, "relu"),
+        sensitivity.RandomFeatures.sample(12, 20, 100, 2),
+        sensitivity.DeepRandomFeatures.sample(12, 20, 50, 2, 3),
+    ):
+        found = sensitivity.word_sensitivity(feature_map, X, token=3, starts=4, steps=30)
+        before, after = feature_map(X), feature_map(moved(X, 3, found.delta))
+        assert found.value == pytest.approx(float((after - before).norm() / before.norm()))
+        assert float(found.delta.norm()) <= math.sqrt(20) * (1 + 1e-9)
+        assert found.history.shape == (31, 4) and bool((found.history.diff(dim=0) >= 0).all())
+        if isinstance(feature_map, sensitivity.RandomAttentionFeatures):
+            assert found.value <= sensitivity.sensitivity_bound(feature_map.one_token(X, 3))
+
+
+def test_the_ascent_finds_the_supremum_in_the_plane():
+    angles = torch.linspace(0, 2 * math.pi, 721)[:-1]
+    circle = math.sqrt(2) * torch.stack([angles.cos(), angles.sin()], dim=1).double()
+    for seed in range(6):
+        view = sensitivity.RandomAttentionFeatures.sample(2, seed).one_token(context(4, 2, seed), 1)
+        best = float(view.change(torch.cat([circle, 0.5 * circle])).max().sqrt() / view.norm)
+        assert sensitivity.climb(view, starts=6, steps=80).value >= best * (1 - 1e-4)
+        assert sensitivity.sensitivity_bound(view) >= best
+
+
+# Appendix D ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 12), st.integers(0, 20))
+def test_lemmas_d1_and_d2_are_constructive(n, seed):
+    X = context(n, 16, seed)
+    if n > 2:
+        X[1] = X[0]  # repeated tokens do not matter
+    delta, draws = sensitivity.aligned_direction(X, seed)
+    assert float(delta.norm()) <= 4 * (1 + 1e-9) and draws < 50
+    assert 2 * sensitivity.aligned_count(X, delta) >= n
+    first, second = sensitivity.two_directions(X, delta, seed)
+    assert float((first - second).norm()) == pytest.approx(4)
+    torch.testing.assert_close(X @ first, X @ second, atol=1e-9, rtol=0)
+    assert 4 * int((X @ first >= 0.05 * 16 / math.sqrt(n)).sum()) >= n
+
+
+def test_least_dimension():
+    for n in (1, 4, 40):
+        d = sensitivity.least_dimension(n)
+        assert d / math.log(d) ** 4 >= n > (d - 1) / math.log(d - 1) ** 4
+
+
+# Records -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("figure", ["figure-2-left", "figure-2-right", "figure-3"])
+def test_records_are_complete_and_say_where_they_come_from(figure, book, monkeypatch):
+    monkeypatch.chdir(book / "sensitivity")
+    record = recorded.load(figure)
+    _, points = recorded.points(figure, list(tokens.KINDS), recorded.TRIALS)
+    assert len(record["S"]) == len(points)
+    for name in points[0]:
+        assert record[name].tolist() == [point[name] for point in points]
+    provenance = json.loads((book / "data" / f"bombari2024-{figure}.json").read_text())["provenance"]
+    assert set(provenance) == {"command", "device", "versions", "date", "seed"}
+
+
+def test_records_can_be_computed_again(book, monkeypatch):
+    monkeypatch.chdir(book / "sensitivity")
+    record = recorded.load("figure-3")
+    point = recorded.raf_point("real", "softmax", 20, 192, 3)
+    here = np.logical_and.reduce([record[name] == point[name] for name in ("kind", "weights", "n", "d", "trial")])
+    assert record["S"][here] == pytest.approx(point["S"], rel=1e-2)
+    assert record["bound"][here] == pytest.approx(point["bound"], rel=1e-3)
+
+
+# Bad input -----------------------------------------------------------------------------------------------------------
+
+
+def test_bad_input_is_refused_with_its_value():
+    X, raf = context(5, 4), sensitivity.RandomAttentionFeatures.sample(4, 0)
+    rf = sensitivity.RandomFeatures.sample(5, 4, 10, 0)
+    zero = torch.zeros(1, 4, dtype=torch.float64)
+    for feature_map in (raf, rf):
+        with pytest.raises(ValueError, match=r"one has 6; .*on_sphere"):
+            feature_map.perturbed(3 * X, 0, zero)
+        with pytest.raises(ValueError, match="token 5 is not in the context, whose tokens are 0 to 4"):
+            feature_map.perturbed(X, 5, zero)
+        with pytest.raises(ValueError, match="a move has length 4, and .* at most sqrt.d. = 2"):
+            feature_map.perturbed(X, 0, zero + 2)
+        with pytest.raises(ValueError, match="a move has entries that are not finite"):
+            feature_map.perturbed(X, 0, zero + math.nan)
+        with pytest.raises(ValueError, match="not finite"):
+            feature_map(X * math.inf)
+        with pytest.raises(ValueError, match="at least 1 start"):
+            sensitivity.word_sensitivity(feature_map, X, starts=0)
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        sensitivity.RandomFeatures.sample(5, 4, 0, 0)
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        sensitivity.one_token_in_law(X[None], 0, 0, 0)
+    with pytest.raises(ValueError, match="depth must be at least 1, got 0"):
+        sensitivity.DeepRandomFeatures.sample(5, 4, 3, 0, 0)
+    with pytest.raises(ValueError, match="activation 'cosine' is unknown"):
+        sensitivity.RandomFeatures.sample(5, 4, 3, 0, "cosine")
+    with pytest.raises(ValueError, match="tanh stays below 1"):
+        sensitivity.DeepRandomFeatures.sample(5, 4, 3, 2, 0, "tanh")
+    with pytest.raises(ValueError, match="weights 'linear' are unknown"):
+        sensitivity.RandomAttentionFeatures.sample(4, 0, "linear")
+    with pytest.raises(ValueError, match="d must be at least 1, got 0"):
+        sensitivity.RandomAttentionFeatures.sample(0, 0)
+    with pytest.raises(ValueError, match="got n = 0"):
+        sensitivity.infinite_width_sensitivity(0)
+    with pytest.raises(ValueError, match="the 4 tokens span R.4"):
+        sensitivity.two_directions(context(4, 4), zero[0] + 1)
+    with pytest.raises(ValueError, match="got -1"):
+        sensitivity.least_dimension(-1)
+
+
+# Wrong implementations -----------------------------------------------------------------------------------------------
+
+
+def test_checks_hold_on_the_right_implementation():
+    for weights in ("softmax", "relu"):
+        raf = sensitivity.RandomAttentionFeatures.sample(10, 0, weights)
+        assert map_check(raf).holds and update_check(raf).holds
+
+
+def test_broken_softmax_fails(monkeypatch):
+    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
+    monkeypatch.setattr(attention_features, "attention", lambda scores, X, kind: (scores / scores.sum(-1, keepdim=True)) @ X)
+    assert not map_check(raf).holds and not update_check(raf).holds
+
+
+def test_broken_softmax_in_the_moved_row_fails(monkeypatch):
+    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
+    monkeypatch.setattr(attention_features, "attention_weights", lambda scores, kind: torch.softmax(2 * scores, dim=-1))
+    assert not update_check(raf).holds
+
+
+def test_dropped_root_of_d_fails(monkeypatch):
+    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(sensitivity.RandomAttentionFeatures, "scores", lambda self, X: X @ self.W @ X.mT)
+        assert not map_check(raf).holds
+    monkeypatch.setattr(attention_features.math, "sqrt", lambda x: 1.0)
+    X, deltas = context(6, 10, seed=1), moves(1, 10)
+    wrong = attention_features.OneTokenAttention(raf, X, 2).features(deltas)
+    monkeypatch.undo()
+    assert not identity("update", wrong[0], literal_raf(moved(X, 2, deltas[0]), raf.W)).holds
+
+
+def test_wrong_row_in_the_update_fails(monkeypatch):
+    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
+    right = sensitivity.OneTokenAttention.features
+    monkeypatch.setattr(sensitivity.OneTokenAttention, "features", lambda self, deltas: right(self, deltas).roll(1, dims=1))
+    assert not update_check(raf).holds
+
+
+def test_wrong_block_of_random_features_fails(monkeypatch):
+    rf, X, deltas = sensitivity.RandomFeatures.sample(5, 4, 30, 0), context(5, 4), moves(2, 4)
+    literal = torch.stack([torch.relu(rf.V @ moved(X, 1, delta).flatten()) for delta in deltas])
+    assert identity("block", rf.perturbed(X, 1, deltas), literal).holds
+    right = sensitivity.RandomFeatures.block
+    monkeypatch.setattr(sensitivity.RandomFeatures, "block", lambda self, token: right(self, token + 1))
+    assert not identity("block", rf.perturbed(X, 1, deltas), literal).holds
+
+
+def test_a_deferred_matrix_that_forgets_the_other_side_fails(monkeypatch):
+    def forgetful(self, new, other, other_image):
+        return self.deviation * normal(len(new), other.shape[1], generator=self.generator)
+
+    monkeypatch.setattr(sensitivity.DeferredGaussian, "_images", forgetful)
+    A = sensitivity.DeferredGaussian(5, 4, 1.0, generator(0))
+    v, u = normal(1, 4, generator=generator(1)), normal(1, 5, generator=generator(2))
+    assert not identity("bilinear", u @ A.times(v).T, A.transpose_times(u) @ v.T).holds

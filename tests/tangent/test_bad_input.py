@@ -1,0 +1,164 @@
+import pytest
+import torch
+
+from attention_theory.tangent import (
+    GaussianMixture,
+    SoftmaxNetwork,
+    draw_problems,
+    fit,
+    fit_guarantee,
+    kernel_change_bound,
+    limit_kernel,
+    ntk_regression,
+    reverse_sde,
+    reverse_times,
+    smallest_eigenvalue,
+    tangent_kernel,
+    train,
+)
+
+NET = SoftmaxNetwork.paired(3, 8, seed=0, outputs=2)
+X = torch.ones(4, 3, dtype=torch.float64)
+
+
+def test_odd_width_for_pairs():
+    with pytest.raises(ValueError, match="m = 7"):
+        SoftmaxNetwork.paired(3, 7, seed=0)
+
+
+@pytest.mark.parametrize("arguments", [{"d": 0}, {"m": 0}, {"outputs": 0}, {"sigma": 0.0}, {"sigma": float("nan")}])
+def test_sizes_and_sigma(arguments):
+    with pytest.raises(ValueError, match="positive"):
+        SoftmaxNetwork.unpaired(**{"d": 3, "m": 4, "seed": 0} | arguments)
+
+
+def test_layers_of_different_width():
+    with pytest.raises(ValueError, match=r"\(3, 8\) and \(2, 6\)"):
+        SoftmaxNetwork(NET.W, NET.a[:, :6])
+
+
+@pytest.mark.parametrize("x", [X[:, :2], X[0]])
+def test_wrong_input_shape(x):
+    with pytest.raises(ValueError, match=r"\(n, 3\)"):
+        NET(x)
+
+
+def test_wrong_label_shape():
+    with pytest.raises(ValueError, match=r"\(4, 2\)"):
+        NET.gradient(X, torch.zeros(4, 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite(value):
+    bad = X.clone()
+    bad[1, 1] = value
+    with pytest.raises(ValueError, match="finite"):
+        NET(bad)
+    with pytest.raises(ValueError, match="finite"):
+        NET.gradient(X, torch.full((4, 2), value, dtype=torch.float64))
+    with pytest.raises(ValueError, match="finite"):
+        SoftmaxNetwork(NET.W * value, NET.a)
+
+
+def test_kernel_inputs():
+    with pytest.raises(ValueError, match=r"x2 must be \(n, 3\)"):
+        tangent_kernel(NET, X, X[:, :2])
+    with pytest.raises(ValueError, match="finite"):
+        tangent_kernel(NET, X * float("inf"))
+    with pytest.raises(ValueError, match="memory = 100 bytes"):
+        tangent_kernel(NET, X, memory=100)
+
+
+def test_limit_kernel_inputs():
+    with pytest.raises(ValueError, match=r"\(4, 3\) and \(4, 2\)"):
+        limit_kernel(X, X[:, :2])
+    with pytest.raises(ValueError, match="sigma must be positive, got -1"):
+        limit_kernel(X, sigma=-1.0)
+    with pytest.raises(ValueError, match="finite"):
+        limit_kernel(X * float("nan"))
+
+
+@pytest.mark.parametrize("matrix", [X, torch.tensor([[1.0, 2.0], [0.0, 1.0]]), torch.full((2, 2), float("nan"))])
+def test_smallest_eigenvalue_of_what_is_no_kernel(matrix):
+    with pytest.raises(ValueError, match="kernel matrix"):
+        smallest_eigenvalue(matrix)
+
+
+Y = torch.zeros(4, 2, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("at", [[], [-1], [6]])
+def test_steps_to_record_out_of_range(at):
+    with pytest.raises(ValueError, match="steps"):
+        train(NET, X, Y, 5, 0.1, at=at)
+    with pytest.raises(ValueError, match="steps"):
+        ntk_regression(torch.eye(8, dtype=torch.float64), Y, 5, 0.1, 8, at=at)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("inf"), float("nan")])
+def test_rates_that_are_none(rate):
+    with pytest.raises(ValueError, match="rate"):
+        train(NET, X, Y, 5, rate)
+
+
+def test_labels_that_do_not_fit_the_network_or_the_kernel():
+    with pytest.raises(ValueError, match=r"\(4, 2\)"):
+        train(NET, X, Y[:, :1], 5, 0.1)
+    with pytest.raises(ValueError, match=r"\(8, 8\)"):
+        ntk_regression(torch.eye(4, dtype=torch.float64), Y, 5, 0.1, 8)
+
+
+def test_problems_of_odd_size_and_unknown_activations():
+    with pytest.raises(ValueError, match="m = 5"):
+        draw_problems(4, 3, 5, [0])
+    with pytest.raises(ValueError, match="n = 5"):
+        draw_problems(5, 3, 4, [0], closeness=0.1)
+    with pytest.raises(ValueError, match="tanh"):
+        fit("tanh", draw_problems(4, 3, 4, [0]))
+
+
+MIXTURE = GaussianMixture(
+    torch.tensor([0.5, 0.5], dtype=torch.float64), torch.eye(2, dtype=torch.float64), torch.zeros(2, 2, 2, dtype=torch.float64)
+)
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.6], [1.0, 0.0], [1.5, -0.5]])
+def test_weights_that_are_no_distribution(weights):
+    with pytest.raises(ValueError, match="sum to 1"):
+        GaussianMixture(torch.tensor(weights, dtype=torch.float64), MIXTURE.means, MIXTURE.covariances)
+
+
+def test_covariances_that_are_none():
+    skew, negative = torch.tensor([[[1.0, 0.5], [0.0, 1.0]]]).double(), -torch.eye(2, dtype=torch.float64)[None]
+    for bad in (skew, negative):
+        with pytest.raises(ValueError, match="symmetric and positive"):
+            GaussianMixture(torch.ones(1, dtype=torch.float64), MIXTURE.means[:1], bad)
+    with pytest.raises(ValueError, match=r"\(2, 2\), \(1, 2, 2\)"):
+        GaussianMixture(MIXTURE.weights, MIXTURE.means, MIXTURE.covariances[:1])
+
+
+def test_times_and_points_of_the_mixture():
+    x = torch.zeros(3, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match="0 or more, got -1"):
+        MIXTURE.score(-1.0, x)
+    with pytest.raises(ValueError, match="2 times for 3 rows"):
+        MIXTURE.posterior_mean(torch.ones(2, dtype=torch.float64), x)
+    with pytest.raises(ValueError, match=r"\(n, 2\)"):
+        MIXTURE.score(1.0, x[:, :1])
+
+
+def test_times_of_the_reverse_process():
+    with pytest.raises(ValueError, match="stop = 2"):
+        reverse_times(1.0, 2.0, 10)
+    with pytest.raises(ValueError, match="decrease"):
+        reverse_sde(MIXTURE.score, torch.zeros(3, 2, dtype=torch.float64), torch.tensor([1.0, 1.0]), seed=0)
+def test_bounds_inputs():
+    with pytest.raises(ValueError, match="negative, got -0.1"):
+        kernel_change_bound(NET, X, -0.1)
+    y = torch.zeros(4, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match="norm at most 1"):
+        fit_guarantee(NET, X, y)
+    with pytest.raises(ValueError, match=r"y must be \(4, 2\)"):
+        fit_guarantee(NET, X / 2, y[:, :1])
+    with pytest.raises(ValueError, match="paired"):
+        fit_guarantee(SoftmaxNetwork.unpaired(3, 8, seed=0, outputs=2), X / 2, y)

@@ -1,0 +1,63 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_theory.device import generator, normal
+from attention_theory.tangent import SoftmaxNetwork, bounds, fit_guarantee, kernel_change_bound, tangent_kernel
+
+
+def unit(n, d, seed=0):
+    return torch.nn.functional.normalize(normal(n, d, generator=generator(seed)), dim=1)
+
+
+@given(st.integers(0, 999), st.floats(1e-4, 1.0), st.booleans(), st.sampled_from([0.3, 1.0, 2.0]), st.floats(0.5, 2))
+def test_kernel_never_moves_farther(seed, R, paired, sigma, length):
+    net = (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(2, 6, seed, sigma)
+    x = length * unit(3, 2, seed + 1)
+    step = torch.nn.functional.normalize(normal(2, 6, generator=generator(seed + 2)), dim=0)
+    change = tangent_kernel(replace(net, W=net.W + R * step), x) - tangent_kernel(net, x)
+    assert (change.abs() <= kernel_change_bound(net, x, R).repeat(2, 2) * (1 + 1e-9) + 1e-12).all()
+
+
+def test_bound_is_linear_in_small_moves():
+    x = unit(3, 2)
+    paired, free = SoftmaxNetwork.paired(2, 40, 0), SoftmaxNetwork.unpaired(2, 40, 0)
+    for net, constant in ((paired, 6), (free, 20)):
+        scale = (x @ x.T).abs() * (net.m * net.weights(x) @ net.weights(x).T)
+        torch.testing.assert_close(kernel_change_bound(net, x, 1e-6), constant * 1e-6 * scale, rtol=1e-4, atol=0)
+    assert (kernel_change_bound(free, x, 0.0) == 0).all()
+
+
+def test_guarantee_keeps_its_promise():
+    """Gradient flow, by small steps, from weights that the guarantee covers."""
+    x = torch.eye(2, dtype=torch.float64)
+    y = torch.tensor([[0.3], [-0.2]], dtype=torch.float64)
+    net = start = SoftmaxNetwork.paired(2, 2000, 0, sigma=0.3, outputs=1)
+    found = fit_guarantee(net, x, y)
+    assert found.holds
+    step, loss = 0.02 / (net.m * found.lam), float(y.square().sum())
+    for k in range(1, 201):
+        net = replace(net, W=net.W - step * net.gradient(x, y))
+        assert (net.W - start.W).norm(dim=0).max() <= found.movement
+        assert float((net(x) - y).square().sum()) <= loss * math.exp(-net.m * found.lam * step * k)
+    assert float(torch.linalg.eigvalsh(tangent_kernel(net, x))[0]) >= found.lam / 2
+
+
+def test_guarantee_is_refused_for_duplicates_and_narrow_networks():
+    x, y = unit(3, 2), torch.ones(3, 2, dtype=torch.float64)
+    assert not fit_guarantee(SoftmaxNetwork.paired(2, 100, 0), x, y).holds
+    with pytest.warns(RuntimeWarning):
+        assert not fit_guarantee(SoftmaxNetwork.paired(2, 100, 0), x[[0, 0, 1]], y).holds
+
+
+def test_a_smaller_factor_breaks_the_bound(monkeypatch):
+    """A mutation: with the constant of a single factor of the kernel the bound is violated."""
+    monkeypatch.setattr(bounds, "_factor", lambda R, paired: R / 10)
+    net, x = SoftmaxNetwork.paired(2, 50, 0), unit(3, 2)
+    step = 0.01 * x[0][:, None] * torch.sign(x[0] @ net.W)
+    change = tangent_kernel(replace(net, W=net.W + step), x) - tangent_kernel(net, x)
+    assert (change.abs() > kernel_change_bound(net, x, 0.01).repeat(2, 2)).any()

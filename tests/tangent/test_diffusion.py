@@ -1,0 +1,117 @@
+"""Gaussian mixtures under the forward process, against automatic differentiation, quadrature and wrong versions."""
+
+import math
+
+import pytest
+import torch
+
+from attention_theory import tangent
+from attention_theory.device import generator, normal
+
+MIXTURE = tangent.GaussianMixture(
+    torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64),
+    torch.tensor([[0.6, 0.0], [-0.4, 0.5], [0.0, -0.7]], dtype=torch.float64),
+    torch.tensor([[[0.02, 0.01], [0.01, 0.03]], [[0.01, 0.0], [0.0, 0.05]], [[0.02, 0.0], [0.0, 0.02]]], dtype=torch.float64),
+)
+POINTS = normal(7, 2, generator=generator(0))
+
+
+def literal_density(t, x):
+    """p_t at one point, one Gaussian at a time."""
+    alpha, h = math.exp(-t / 2), 1 - math.exp(-t)
+    total = 0.0
+    for weight, mean, covariance in zip(MIXTURE.weights, MIXTURE.means, MIXTURE.covariances):
+        C = alpha**2 * covariance + h * torch.eye(2, dtype=torch.float64)
+        gap = x - alpha * mean
+        total += weight * torch.exp(-gap @ torch.linalg.inv(C) @ gap / 2) / (2 * math.pi * torch.sqrt(torch.linalg.det(C)))
+    return total
+
+
+@pytest.mark.parametrize("t", [0.01, 0.3, 2.0])
+def test_density_and_score(t):
+    expected = torch.stack([literal_density(t, x) for x in POINTS]).log()
+    torch.testing.assert_close(MIXTURE.log_density(t, POINTS), expected)
+    slope = torch.func.grad(lambda x: MIXTURE.log_density(t, x).sum())(POINTS)
+    torch.testing.assert_close(MIXTURE.score(t, POINTS), slope)
+
+
+@pytest.mark.parametrize("t", [0.05, 0.5, 2.0])
+def test_posterior_mean_by_quadrature(t):
+    axis = torch.linspace(-2.5, 2.5, 401, dtype=torch.float64)
+    grid = torch.cartesian_prod(axis, axis)
+    prior = MIXTURE.log_density(0.0, grid)
+    alpha, h = math.exp(-t / 2), 1 - math.exp(-t)
+    weights = torch.softmax(prior - (POINTS[:, None] - alpha * grid).square().sum(-1) / (2 * h), dim=1)
+    torch.testing.assert_close(MIXTURE.posterior_mean(t, POINTS), weights @ grid, atol=1e-6, rtol=1e-6)
+
+
+def test_score_and_posterior_mean_belong_together():
+    t = torch.linspace(0.01, 2, 7, dtype=torch.float64)
+    estimate = tangent.score_from_mean(t, POINTS, MIXTURE.posterior_mean(t, POINTS))
+    torch.testing.assert_close(estimate, MIXTURE.score(t, POINTS))
+    wrong = tangent.score_from_mean(t, POINTS, -MIXTURE.posterior_mean(t, POINTS))
+    assert not torch.allclose(wrong, MIXTURE.score(t, POINTS))
+
+
+def test_one_time_per_row_is_that_time_for_each_row():
+    t = torch.linspace(0.01, 2, 7, dtype=torch.float64)
+    single = torch.cat([MIXTURE.score(float(s), x[None]) for s, x in zip(t, POINTS)])
+    torch.testing.assert_close(MIXTURE.score(t, POINTS), single)
+
+
+def test_samples_have_the_moments_of_p_t():
+    x = MIXTURE.sample(40_000, seed=1, t=0.3)
+    alpha, h = math.exp(-0.15), 1 - math.exp(-0.3)
+    mean = MIXTURE.weights @ MIXTURE.means
+    second = torch.einsum("k,kij->ij", MIXTURE.weights, MIXTURE.covariances + torch.einsum("ki,kj->kij", MIXTURE.means, MIXTURE.means))
+    torch.testing.assert_close(x.mean(0), alpha * mean, atol=0.02, rtol=0)
+    torch.testing.assert_close(x.T @ x / len(x), alpha**2 * second + h * torch.eye(2, dtype=torch.float64), atol=0.02, rtol=0)
+
+
+def test_pairs_at_time_zero_are_not_noised():
+    noisy, clean = MIXTURE.pairs(torch.zeros(5, dtype=torch.float64), seed=0)
+    assert torch.equal(noisy, clean)
+
+
+def test_point_masses():
+    two = tangent.GaussianMixture(
+        torch.tensor([0.5, 0.5], dtype=torch.float64),
+        torch.tensor([[-1.0], [1.0]], dtype=torch.float64),
+        torch.zeros(2, 1, 1, dtype=torch.float64),
+    )
+    x = torch.linspace(-2, 2, 9, dtype=torch.float64)[:, None]
+    alpha, h = math.exp(-0.25), 1 - math.exp(-0.5)
+    torch.testing.assert_close(two.posterior_mean(0.5, x), torch.tanh(alpha * x / h))
+
+
+def reversed_gaussian(score):
+    """Mean and variance of the reverse process on one Gaussian, where both are known."""
+    start = math.exp(-1) * 0.5 + math.sqrt(math.exp(-2) * 0.04 + 1 - math.exp(-2)) * normal(20_000, 1, generator=generator(3))
+    y = tangent.reverse_sde(score, start, tangent.reverse_times(2.0, 1e-3, 200), seed=4)
+    return float(y.mean()), float(y.var())
+
+
+def test_reverse_process_returns_a_gaussian():
+    one = tangent.GaussianMixture(
+        torch.ones(1, dtype=torch.float64), torch.tensor([[0.5]], dtype=torch.float64), torch.tensor([[[0.04]]], dtype=torch.float64)
+    )
+    mean, variance = reversed_gaussian(one.score)
+    assert mean == pytest.approx(0.5, abs=0.02) and variance == pytest.approx(0.04, rel=0.1)
+    # a score of the wrong sign or at the wrong time does not
+    assert reversed_gaussian(lambda t, y: -one.score(t, y))[1] > 1
+    assert reversed_gaussian(lambda t, y: one.score(2.0 - t, y).clamp(-50, 50))[1] > 0.1
+
+
+def test_reverse_times_refine_towards_the_end():
+    times = tangent.reverse_times(2.0, 1e-3, 50)
+    assert float(times[0]) == 2.0 and float(times[-1]) == 1e-3
+    steps = -times.diff()
+    assert (steps > 0).all() and (steps.diff() < 0).all()
+
+
+def test_sliced_wasserstein_of_a_shift():
+    x = normal(500, 2, generator=generator(5))
+    shift = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    assert tangent.sliced_wasserstein(x, x) == 0
+    # the mean of |<direction, shift>| over the circle is |shift| 2 / pi
+    assert tangent.sliced_wasserstein(x, x + shift, projections=2000) == pytest.approx(5 * 2 / math.pi, rel=0.05)

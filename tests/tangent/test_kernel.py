@@ -1,0 +1,131 @@
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_theory.device import generator, normal
+from attention_theory.tangent import SoftmaxNetwork, kernel, limit_kernel, smallest_eigenvalue, tangent_kernel
+
+
+def inputs(n, d, seed=0):
+    return normal(n, d, generator=generator(seed)) / d**0.5
+
+
+def literal(net, x, x2=None):
+    """Definition 3.6, entry by entry."""
+    x2 = x if x2 is None else x2
+    S, S2, m = net.weights(x), net.weights(x2), net.m
+    H = torch.zeros(net.outputs, len(x), net.outputs, len(x2), dtype=torch.float64)
+    for l1 in range(net.outputs):
+        for l2 in range(net.outputs):
+            for r in range(m):
+                v1, v2 = net.a[l1, r] - net.a[l1], net.a[l2, r] - net.a[l2]
+                H[l1, :, l2, :] += torch.outer(S @ v1 * m * S[:, r], S2 @ v2 * m * S2[:, r])
+    H = H * (x @ x2.T)[None, :, None, :] / m
+    return H.reshape(net.outputs * len(x), net.outputs * len(x2))
+
+
+def direct(net, x):
+    """Definition 3.6 as one matrix product."""
+    S = net.weights(x)
+    P = ((net.a[:, None] - (S @ net.a.T).T[..., None]) * net.m * S).flatten(0, 1)
+    return P @ P.T / net.m * (x @ x.T).repeat(net.outputs, net.outputs)
+
+
+def jacobian_gram(net, x):
+    J = torch.func.jacrev(lambda W: net.m * torch.softmax(x @ W, 1) @ net.a.T)(net.W)  # (n, outputs, d, m)
+    J = J.transpose(0, 1).reshape(net.outputs * len(x), -1)
+    return J @ J.T
+
+
+sizes = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 4), st.integers(1, 9), st.integers(0, 99))
+
+
+@given(sizes, st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_equals_definition_and_jacobian(size, paired):
+    n, d, half, outputs, seed = size
+    net = (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(d, 2 * half, seed, outputs=outputs)
+    x, x2 = inputs(n, d, seed), inputs(3, d, seed + 1)
+    H = tangent_kernel(net, x)
+    assert torch.equal(H, H.T)
+    torch.testing.assert_close(H, literal(net, x), atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(net.m * H, jacobian_gram(net, x), atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(tangent_kernel(net, x, x2), literal(net, x, x2), atol=1e-12, rtol=1e-10)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("outputs", [2, 9])
+def test_blocks_of_neurons_and_strips_add_up(paired, outputs):
+    net = (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(3, 3000, 0, outputs=outputs)
+    x = inputs(150 if outputs == 2 else 40, 3)
+    H = tangent_kernel(net, x)
+    torch.testing.assert_close(H, direct(net, x), atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(tangent_kernel(net, x, memory=1_000_000), H, atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(tangent_kernel(net, x, x[:30], memory=500_000), tangent_kernel(net, x, x[:30]))
+
+
+PEAK = """
+import sys, torch
+from attention_theory.tangent import SoftmaxNetwork, tangent_kernel
+torch.set_num_threads(1)
+n, m, outputs, paired, budget = (eval(argument) for argument in sys.argv[1:])
+net = (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(2, m, 0, outputs=outputs)
+x = torch.linspace(-1, 1, 2 * n, dtype=torch.float64).view(n, 2)
+tangent_kernel(net, x[:20], memory=budget)  # loads what a first call loads
+
+def resident(entry):
+    return 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(entry))
+
+for memory in (budget, None):
+    open("/proc/self/clear_refs", "w").write("5")  # the peak starts anew
+    before = resident("VmRSS")
+    H = tangent_kernel(net, x, memory=memory)
+    print(resident("VmHWM") - before - H.nbytes)
+    del H
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="reads the peak memory from Linux's /proc")
+@pytest.mark.parametrize("n, m, outputs, paired", [(1000, 4096, 2, False), (200, 8192, 8, True)])
+def test_memory_budget(n, m, outputs, paired):
+    """The resident memory grows by the result and no more than the budget, where the factor P takes over 60 MB."""
+    budget = 10_000_000
+    command = [sys.executable, "-c", PEAK, *map(str, (n, m, outputs, paired, budget))]
+    within, without = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert n * outputs * m * 8 > 6 * budget
+    assert within <= budget < without
+
+
+def test_paired_path_needs_paired_weights(monkeypatch):
+    """A mutation: the fast path on weights that are not in pairs gives other numbers."""
+    net, x = SoftmaxNetwork.unpaired(3, 40, 0, outputs=8), inputs(5, 3)
+    expected = literal(net, x)
+    torch.testing.assert_close(tangent_kernel(net, x), expected)
+    monkeypatch.setattr(SoftmaxNetwork, "is_paired", True)
+    assert (tangent_kernel(net, x) - expected).abs().max() > 0.1 * expected.abs().max()
+
+
+def test_limit():
+    x = torch.nn.functional.normalize(inputs(6, 3), dim=1)
+    H = tangent_kernel(SoftmaxNetwork.paired(3, 200_000, 0, sigma=0.5, outputs=2), x)
+    limit = torch.block_diag(limit_kernel(x, sigma=0.5), limit_kernel(x, sigma=0.5))
+    assert (H - limit).abs().max() < 0.05
+    torch.testing.assert_close(limit_kernel(x, x[:2], sigma=2.0), limit_kernel(x, sigma=2.0)[:, :2])
+
+
+def test_duplicate_and_zero_inputs_are_said_not_crashed():
+    x = inputs(4, 3)
+    net = SoftmaxNetwork.paired(3, 200, 0, outputs=2)
+    for degenerate in (torch.cat([x, x[:1]]), torch.cat([x, 0 * x[:1]])):
+        for K in (limit_kernel(degenerate), tangent_kernel(net, degenerate)):
+            with pytest.warns(RuntimeWarning, match="repeats or is zero"):
+                assert smallest_eigenvalue(K) == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert smallest_eigenvalue(limit_kernel(torch.cat([x, -x]))) > 0  # antipodes are distinct

@@ -1,0 +1,171 @@
+"""Token matrices: on the sphere, reproducible, and real where they say so."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from attention_theory import tokens, word_vectors
+
+
+@pytest.mark.parametrize("kind", tokens.KINDS)
+@pytest.mark.parametrize("d", [192, 768])
+def test_contexts_lie_on_the_sphere_and_repeat(kind, d):
+    X = tokens.contexts(kind, 3, 7, d, seed=4)
+    assert X.shape == (3, 7, d) and X.dtype == torch.float64
+    tokens.require_on_sphere(X)
+    assert torch.equal(X, tokens.contexts(kind, 3, 7, d, seed=4))
+    assert not torch.equal(X, tokens.contexts(kind, 3, 7, d, seed=5))
+
+
+def test_kinds_differ_as_they_should():
+    X = {kind: tokens.contexts(kind, 20, 50, 384, 0).flatten(0, 1) for kind in tokens.KINDS}
+    mean = {kind: float(rows.mean(0).norm()) / 384**0.5 for kind, rows in X.items()}
+    assert mean["iid"] < 0.05
+    assert mean["anisotropic"] ** 2 == pytest.approx(tokens.MEAN_SHARE, abs=0.05)
+    assert 0.1 < mean["real"] < mean["anisotropic"]
+
+
+def test_anisotropic_spectrum_is_a_power_law():
+    X = tokens.contexts("anisotropic", 100, 100, 192, 1).flatten(0, 1)
+    variance = X.var(dim=0)
+    slope = np.polyfit(np.log(np.arange(1, 193)), np.log(variance.numpy()), 1)[0]
+    assert slope == pytest.approx(-tokens.SPECTRUM, abs=0.1)
+
+
+def test_passages_are_words_in_their_order():
+    data = np.load(word_vectors.FILE)
+    text = " ".join(data["words"][data["text"]])
+    words = tokens.passages(5, 12, seed=2)
+    assert all(" ".join(passage) in text for passage in words)
+    X = tokens.contexts("real", 5, 12, 384, seed=2)
+    assert torch.equal(X, tokens.embed(words, 384))
+
+
+def test_passages_do_not_overlap_while_there_is_text():
+    data = np.load(word_vectors.FILE)
+    fit = (len(data["text"]) - 40) // 40
+    starts = {tuple(p) for p in tokens.passages(fit, 40, 0)}
+    assert len(starts) > 0.99 * fit  # a few passages of the reference repeat word for word
+    assert len(tokens.passages(1301, 120, 0)) == 1301
+
+
+def test_neighbours_of_a_word_are_related():
+    words = tokens.vocabulary()
+    X = tokens.embed(words, 384)
+    nearest = (X @ X[words.index("tuple")]).argsort(descending=True)[1:9]
+    assert "list" in [words[i] for i in nearest.tolist()]
+
+
+def test_script_reproduces_the_shipped_vectors():
+    shipped = dict(np.load(word_vectors.FILE))
+    if word_vectors.fingerprint(word_vectors.paragraphs()) != str(shipped["source"]):
+        pytest.skip("this Python ships another text")
+    built = word_vectors.build()
+    assert built["words"].tolist() == shipped["words"].tolist()
+    assert np.array_equal(built["text"], shipped["text"])
+    new, old = built["vectors"].astype(float), shipped["vectors"].astype(float)
+    signs = np.sign((new * old).sum(axis=0))
+    assert np.abs(new * signs - old).max() < 2e-3  # float16 holds three digits, entries are below 4
+
+
+def test_data_file_is_small_and_half_precision():
+    assert word_vectors.FILE.stat().st_size < 3 * 2**20
+    assert np.load(word_vectors.FILE)["vectors"].dtype == np.float16
+
+
+def test_on_sphere_of_a_batch():
+    X = torch.randn(2, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(tokens.on_sphere(X).norm(dim=-1), torch.full((2, 3), 5**0.5, dtype=torch.float64))
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("row", [0.0, float("nan"), float("inf")])
+def test_on_sphere_refuses_tokens_without_direction(row):
+    X = torch.ones(3, 4, dtype=torch.float64)
+    X[1] = row
+    with pytest.raises(ValueError, match="1 of 3 tokens"):
+        tokens.on_sphere(X)
+
+
+def test_off_the_sphere_names_the_norm_and_the_remedy():
+    with pytest.raises(ValueError, match=r"norm sqrt\(d\) = 2 .*one has 6.*on_sphere"):
+        tokens.require_on_sphere(torch.full((2, 4), 3.0, dtype=torch.float64))
+    with pytest.raises(ValueError, match="finite"):
+        tokens.require_on_sphere(torch.full((2, 4), torch.nan, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("iod", 1, 2, 3, 0), "'iod'"),
+        (("iid", 0, 2, 3, 0), "at least 1, got 0"),
+        (("real", 1, 2, 769, 0), "between 1 and 768, got 769"),
+        (("real", 1, 10**6, 5, 0), "1000000 words"),
+    ],
+)
+def test_contexts_refuse(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        tokens.contexts(*arguments)
+
+
+def test_unknown_words_are_named():
+    with pytest.raises(ValueError, match="'zyzzyva'"):
+        tokens.embed(["list", "zyzzyva"], 8)
+
+
+# BERT
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ImportError, match="^BERT tokens need the package transformers: pip install transformers$"):
+        tokens.bert_base()
+    with pytest.raises(ImportError, match="^the imdb reviews need the package datasets: pip install datasets$"):
+        tokens.contexts("bert", 1, 2, 3, 0)
+
+
+@pytest.fixture(scope="module")
+def tiny_bert(tmp_path_factory):
+    """A BERT of 16 coordinates with random weights, and its tokenizer, saved and loaded as the real one is."""
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("bert")
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film ##s very long and short . <".split()
+    (folder / "vocab.txt").write_text("\n".join(words))
+    transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    torch.manual_seed(0)
+    transformers.BertModel(config).save_pretrained(folder)
+    return tokens.bert_base(str(folder))
+
+
+def test_bert_contexts(tiny_bert, monkeypatch):
+    texts = ["a good film.", "films", "a<br />bad film and very very long"]
+    monkeypatch.setattr(tokens, "imdb", lambda: (texts, [1, -1, -1]))
+    monkeypatch.setattr(tokens, "bert_base", lambda: tiny_bert)
+    X = tokens.contexts("bert", 2, 4, 12, seed=0)
+    table = tiny_bert["model"].get_input_embeddings().weight.detach().double()
+    ids = tiny_bert["tokenizer"].convert_tokens_to_ids
+    expected = [tokens.on_sphere(table[ids(t), :12]) for t in (["a", "good", "film", "."], ["a", "bad", "film", "and"])]
+    assert torch.equal(X, torch.stack(expected)) or torch.equal(X, torch.stack(expected[::-1]))
+
+
+def test_imdb_labels_are_signs(monkeypatch):
+    from types import SimpleNamespace
+
+    rows = {"text": ["good", "bad"], "label": [1, 0]}
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=lambda name, split: rows))
+    assert tokens.imdb() == (["good", "bad"], [1, -1])
+
+
+def test_bert_contexts_refuse(tiny_bert):
+    with pytest.raises(ValueError, match="only 1 of 2 are that long"):
+        tokens.bert_contexts(["a good film", "bad"], 2, 3, 4, 0, **tiny_bert)
+    with pytest.raises(ValueError, match="16 coordinates.*got 17"):
+        tokens.bert_contexts(["a good film"], 1, 3, 17, 0, **tiny_bert)
