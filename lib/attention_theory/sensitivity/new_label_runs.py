@@ -1,12 +1,13 @@
 """The full grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens.
 
     python -m attention_theory.sensitivity.new_label_runs --out book/data/bombari2024-figures-4-7.json
-    python -m attention_theory.sensitivity.new_label_runs --trials 2 3 --most 400 --out book/data/bombari2024-figures-4-7-more.json
+    python -m attention_theory.sensitivity.new_label_runs --trials 2 3 --most 400 --out (the same with -more.json)
 
 The first takes about an hour and 4 GB on one busy core. ``--kinds bert`` is the paper's own data (it needs
-transformers, datasets and the network). Each run draws contexts, labels (fair signs) and a map, trains, and looks for the worst moves of the first token.
-The errors are evaluated from the parameters theta_f and theta_r on the literal features of the moved context, apart
-from the search. Runs with different N share their draw: the first N contexts train, the last one is X.
+transformers, datasets and the network). Each run draws contexts, labels (fair signs) and a map, trains, and looks for
+the worst moves of the first token. The errors are evaluated from the parameters theta_f and theta_r on the literal
+features of the moved context, apart from the search. Runs with different N share their draw: the first N contexts
+train, the last one is X.
 """
 
 import argparse
@@ -27,7 +28,8 @@ from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
 
 COLUMNS = tuple(
-    "map kind n N trial solution loss penalty gamma error alignment residual ceiling sensitivity smallest condition".split()
+    "map kind n N trial solution loss penalty "
+    "gamma error alignment residual ceiling sensitivity smallest condition".split()
 )
 #: Figures 4 and 7: the paper's losses without a penalty, and ours. Figures 5 and 6: all penalties.
 PLAIN = [(loss, 0.0) for loss in LOSSES[:4]] + [(loss, 1.0) for loss in LOSSES[4:]]
