@@ -94,12 +94,15 @@ for memory in (budget, None):
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="reads the peak memory from Linux's /proc")
 @pytest.mark.parametrize("n, m, outputs, paired", [(1000, 4096, 2, False), (200, 8192, 8, True)])
 def test_memory_budget(n, m, outputs, paired):
-    """The resident memory grows by the result and no more than the budget, where the factor P takes over 60 MB."""
-    budget = 10_000_000
+    """The resident memory grows by the result and no more than the budget, where the factor P takes over 60 MB.
+
+    The operating system counts pages of the allocator and of BLAS too, a few megabytes that are not the kernel's.
+    """
+    budget, pages = 10_000_000, 5_000_000
     command = [sys.executable, "-c", PEAK, *map(str, (n, m, outputs, paired, budget))]
     within, without = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
     assert n * outputs * m * 8 > 6 * budget
-    assert within <= budget < without
+    assert within <= budget + pages < without
 
 
 def test_paired_path_needs_paired_weights(monkeypatch):
