@@ -28,3 +28,10 @@ def test_the_table_of_contents_names_files_that_exist(root):
     for part in toc["parts"]:
         for chapter in part["chapters"]:
             assert (root / chapter["file"]).is_file(), chapter
+
+
+def test_every_module_is_in_the_reference(root):
+    package = root / "lib" / "attention_theory"
+    modules = {".".join(("attention_theory", *path.relative_to(package).with_suffix("").parts)) for path in package.rglob("*.py")}
+    reference = (root / "book" / "api.md").read_text()
+    assert set(re.findall(r"automodule:: (\S+)", reference)) == {name for name in modules if not name.endswith("__init__")}

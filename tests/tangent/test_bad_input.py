@@ -43,6 +43,11 @@ def test_wrong_input_shape(x):
         NET(x)
 
 
+def test_single_precision_inputs():
+    with pytest.raises(ValueError, match="x is torch.float32 on cpu, the network torch.float64"):
+        NET(X.float())
+
+
 def test_wrong_label_shape():
     with pytest.raises(ValueError, match=r"\(4, 2\)"):
         NET.gradient(X, torch.zeros(4, 3, dtype=torch.float64))

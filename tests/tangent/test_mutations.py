@@ -6,7 +6,7 @@ import jupytext
 import pytest
 import torch
 
-from attention_theory import evidence
+from attention_theory import evidence, tangent
 from attention_theory.tangent import SoftmaxNetwork, bounds, kernel
 
 
@@ -74,9 +74,8 @@ def test_paired_start_that_is_not_paired(run, monkeypatch):
 
 
 def test_a_wrong_sign_in_the_exponent_of_the_limit(run, monkeypatch):
-    import attention_theory.tangent as tangent
-
-    monkeypatch.setattr(tangent, "limit_kernel", lambda x, x2=None, sigma=1.0: x @ x.T * torch.exp(-(sigma**2) * x @ x.T))
+    wrong = lambda x, x2=None, sigma=1.0: x @ x.T * torch.exp(-(sigma**2) * x @ x.T)
+    monkeypatch.setattr(tangent, "limit_kernel", wrong)
     assert run("03-closed-form", until="def error_constant") == "own-limit"
 
 

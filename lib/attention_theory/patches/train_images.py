@@ -1,4 +1,4 @@
-"""Train a vision transformer on images, with vanilla or positional attention (jelassi2022, Section 6, Appendix A.1).
+"""Train a vision transformer on images, with vanilla or positional attention (jelassi2022, Section 6, Appendix A.1)::
 
     python -m attention_theory.patches.train_images --data cifar100 --root data --patch 2 --shuffle 4 \\
         --attention positional --augment auto --seed 0 --out runs/shuffle4-0

@@ -13,7 +13,7 @@ from attention_theory.tangent.network import SoftmaxNetwork
 
 
 def _factor(R: float, paired: bool) -> float:
-    """Bound on |c_i c_j S_i S_j - its value at the moved weights|, in units of S_i S_j, when all scores move by at most R."""
+    """Bound on the change of c_i c_j S_i S_j, in units of S_i S_j, when all scores move by at most R."""
     ratio = math.expm1(4 * R)  # of S_i S_j
     if paired:  # c = +-1 at the start, and moves by at most R
         return (2 * R + R**2) * (1 + ratio) + ratio
@@ -59,9 +59,9 @@ class FitGuarantee:
 def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> FitGuarantee:
     """Whether gradient flow from paired weights is certain to fit, with constants read off the network.
 
-    ``radius`` is the R up to which lambda_min(H) >= lambda / 2 by :func:`kernel_change_bound`. ``movement`` is the bound
-    D = 2 (1 + R) e^(2R) sqrt(outputs) max_r (sum_i (m S_ir)^2)^(1/2) |y| / (m lambda) on the path of every neuron. If
-    D < R, then |F - y|^2 <= |y|^2 e^(-m lambda t) for all t (chapter "What the constants say").
+    ``radius`` is the R up to which lambda_min(H) >= lambda / 2 by :func:`kernel_change_bound`. ``movement`` is
+    the bound D = 2 (1 + R) e^(2R) sqrt(outputs) max_r (sum_i (m S_ir)^2)^(1/2) |y| / (m lambda) on every neuron's path.
+    If D < R, then |F - y|^2 <= |y|^2 e^(-m lambda t) for all t (chapter "What the constants say").
 
     Args:
         net: paired weights.
@@ -84,5 +84,6 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
     spread = net.outputs * float((x @ x.T * (net.m * S @ S.T)).norm())
     radius = brentq(lambda R: _factor(R, True) * spread - lam / 2, 0, 10)
     longest = float((net.m * S).norm(dim=0).max())
-    movement = 2 * (1 + radius) * math.exp(2 * radius) * math.sqrt(net.outputs) * longest * float(y.norm()) / (net.m * lam)
+    speed = (1 + radius) * math.exp(2 * radius) * math.sqrt(net.outputs) * longest  # of a neuron, over |F - y|
+    movement = 2 * speed * float(y.norm()) / (net.m * lam)
     return FitGuarantee(lam, radius, movement)

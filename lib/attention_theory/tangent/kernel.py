@@ -79,7 +79,7 @@ def _normaliser(W: Tensor, x: Tensor, size: int) -> Tensor:
 
 
 def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, memory: int | None) -> Tensor:
-    """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons. Only strips right of the diagonal if P2 is P."""
+    """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons; strips right of the diagonal if P2 is P."""
     outputs, m = a.shape
     sides = [x] if x2 is None else [x, x2]
     n, n2 = len(x), len(sides[-1])
@@ -177,7 +177,7 @@ def limit_kernel(
 def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
     """lambda, the smallest eigenvalue of a kernel matrix; 0 with a warning when it cannot be told from rounding.
 
-    It vanishes when an input repeats or is zero, or when the network has too few neurons (m < 2 n outputs / d in pairs).
+    It vanishes when an input repeats or is zero, or when there are too few neurons (below 2 n outputs / d in pairs).
 
     Raises:
         ValueError: the matrix is not square, not symmetric or not finite.

@@ -62,7 +62,8 @@ class SoftmaxNetwork:
         """All neurons independent: w from N(0, sigma^2 I), a from fair signs. Arguments as in :meth:`paired`."""
         outputs = d if outputs is None else outputs
         if min(d, m, outputs) < 1 or not sigma > 0:
-            raise ValueError(f"sizes and sigma must be positive, got d = {d}, m = {m}, outputs = {outputs}, sigma = {sigma}")
+            given = f"d = {d}, m = {m}, outputs = {outputs}, sigma = {sigma}"
+            raise ValueError(f"sizes and sigma must be positive, got {given}")
         random = generator(seed)
         return cls(sigma * normal(d, m, generator=random), signs(outputs, m, generator=random))
 
@@ -93,9 +94,11 @@ class SoftmaxNetwork:
         return replace(self, W=self.W.to(device), a=self.a.to(device))
 
     def check(self, x: Tensor, name: str = "x") -> None:
-        """Raise ValueError unless ``x`` is a finite (n, d) batch of inputs of this network."""
+        """Raise ValueError unless ``x`` is a finite (n, d) batch, of the type and on the device of the weights."""
         if x.ndim != 2 or x.shape[1] != self.W.shape[0]:
             raise ValueError(f"{name} must be (n, {self.W.shape[0]}), one input per row, got {tuple(x.shape)}")
+        if (x.dtype, x.device) != (self.W.dtype, self.W.device):
+            raise ValueError(f"{name} is {x.dtype} on {x.device}, the network {self.W.dtype} on {self.W.device}")
         if not x.isfinite().all():
             raise ValueError(f"{name} holds numbers that are not finite")
 
