@@ -4,6 +4,8 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# JOBS chapters run side by side; more threads in each would only wait for one another
+export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: book html test test-browser benchmark url clean

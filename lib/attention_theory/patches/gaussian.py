@@ -21,7 +21,7 @@ from attention_theory.sweep import sweep
 
 PARAMETRISATIONS = ("A", "P", "PQK")
 #: Steps and rate of Adam; a product of three trained matrices diverges at the rate that suits the others.
-SCHEDULES = {"A": (300, 0.05), "P": (300, 0.05), "PQK": (500, 0.02)}
+SCHEDULES = {"A": (300, 0.05), "P": (300, 0.05), "PQK": (300, 0.02)}
 
 
 def convolution_label(X: Float[Tensor, "N D d"], C: int) -> Float[Tensor, "N"]:
@@ -121,11 +121,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="gaussian", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the file")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--kinds", nargs="+", choices=PARAMETRISATIONS, default=PARAMETRISATIONS)
     parser.add_argument("--seeds", type=int, default=5)
     given = parser.parse_args(arguments)
-    points = [{"kind": kind, "seed": seed} for seed in range(given.seeds) for kind in PARAMETRISATIONS]
+    points = [{"kind": kind, "seed": seed} for seed in range(given.seeds) for kind in given.kinds]
     runs = sweep(run, points, jobs=given.jobs, title="gaussian")
-    head = {"command": f"python -m attention_theory.patches.gaussian --seeds {given.seeds}", **provenance("cpu")}
+    head = {"command": f"python -m attention_theory.patches.gaussian --kinds {' '.join(given.kinds)} --seeds {given.seeds}", **provenance("cpu")}
     text = "{\n" + ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in head.items())
     text += ',\n"runs": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]}\n"
     given.out.mkdir(parents=True, exist_ok=True)
