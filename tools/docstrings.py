@@ -4,8 +4,13 @@ import re
 
 
 def escape_bars(app, what, name, obj, options, lines):
-    # code between double backquotes stays as it is
-    lines[:] = ["".join(part if part.startswith("``") else part.replace("|", r"\|") for part in re.split(r"(``.*?``)", line)) for line in lines]
+    example = False
+    for i, line in enumerate(lines):
+        # examples, to the blank line that ends them, and code between double backquotes stay as they are
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            parts = re.split(r"(``.*?``)", line)
+            lines[i] = "".join(part if part.startswith("``") else part.replace("|", r"\|") for part in parts)
 
 
 def skip_constants(app, what, name, obj, skip, options):
