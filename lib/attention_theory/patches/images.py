@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 from scipy.io import loadmat
 from torch import Tensor
 
@@ -176,12 +176,14 @@ def patches_of(pixels: Float[Tensor, "n channels side side"], patch: int) -> Flo
     return torch.nn.functional.unfold(pixels, patch, stride=patch).transpose(1, 2)
 
 
-def _places(D: int) -> Float[Tensor, "D 2"]:
-    """Row and column of D positions on a square grid in reading order."""
+def _neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
+    """Which pairs of D positions, on a square grid in reading order, have an edge in common, and which other pairs do not."""
     side = round(D**0.5)
     if side * side != D:
         raise ValueError(f"D = {D} positions do not form a square grid")
-    return torch.stack((torch.arange(D) // side, torch.arange(D) % side), 1).double()
+    place = torch.arange(D)
+    steps = (place[:, None] // side - place // side).abs() + (place[:, None] % side - place % side).abs()
+    return steps == 1, steps > 1
 
 
 def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
@@ -198,13 +200,14 @@ def locality(similarity: Float[Tensor, "D D"]) -> float:
 
     The D positions form a square grid in reading order. Zero on average for encodings that ignore the grid.
     """
-    distance, c = torch.cdist(_places(len(similarity)), _places(len(similarity))), cosines(similarity)
-    adjacent, apart = (distance > 0.5) & (distance < 1.2), distance > 1.2
+    c, adjacent, apart = cosines(similarity), *_neighbours(len(similarity))
     return float(c[adjacent].mean() - c[apart].mean())
 
 
-def nearest_is_adjacent(similarity: Float[Tensor, "D D"]) -> float:
-    """Fraction of the positions whose most similar other position touches them (an edge or a corner in common)."""
-    distance, c = torch.cdist(_places(len(similarity)), _places(len(similarity))), cosines(similarity)
-    nearest = c.fill_diagonal_(-torch.inf).argmax(1)
-    return float((distance[torch.arange(len(c)), nearest] < 1.5).double().mean())
+def local_share(similarity: Float[Tensor, "D D"]) -> float:
+    """Fraction of the positions whose encodings are, on average, more similar to the adjacent ones than to all others.
+
+    One half on average for encodings that ignore the grid.
+    """
+    c, adjacent, apart = cosines(similarity), *_neighbours(len(similarity))
+    return float(((c * adjacent).sum(1) / adjacent.sum(1) > (c * apart).sum(1) / apart.sum(1)).double().mean())
