@@ -29,11 +29,15 @@ from attention_theory.sweep import sweep
 #: What the chapter checks was fixed on a pilot: seeds 0 to 4, 25 epochs.
 SEEDS = range(10, 20)
 EPOCHS = 60
+#: Standard deviation of the positional encodings at the start; the usual one is 1.
+SMALL = 0.02
 #: Side of the permuted squares; those of side 8 are the plain images.
 SHUFFLES = (1, 2, 4, 8)
+#: Fields of a recipe that differ between the runs.
+ROW = ("attention", "patch", "seed", "shuffle", "position_scale")
 
 
-def digits_recipe(attention: str, patch: int, seed: int, epochs: int = EPOCHS) -> Recipe:
+def digits_recipe(attention: str, patch: int, seed: int, epochs: int = EPOCHS, position_scale: float = SMALL) -> Recipe:
     """A small network for 8 x 8 digits: the same for both attentions."""
     return Recipe(
         data="digits",
@@ -43,7 +47,7 @@ def digits_recipe(attention: str, patch: int, seed: int, epochs: int = EPOCHS) -
         heads=4,
         dim=32,
         hidden=32,
-        position_scale=0.02,
+        position_scale=position_scale,
         epochs=epochs,
         warmup=2,
         batch=64,
@@ -65,7 +69,9 @@ def convolutional(seed: int, channels: int = 32) -> nn.Sequential:
         )
 
 
-def run(network: str, patch: int, shuffle: int, seed: int, epochs: int = EPOCHS) -> tuple[dict, np.ndarray | None]:
+def run(
+    network: str, patch: int, shuffle: int, seed: int, epochs: int = EPOCHS, position_scale: float = SMALL
+) -> tuple[dict, np.ndarray | None]:
     """One training: its row, and the positional similarities of a transformer.
 
     ``locality`` and ``local_share`` are measured after the permutation of the patches has been inverted, ``locality_seen``
@@ -73,18 +79,17 @@ def run(network: str, patch: int, shuffle: int, seed: int, epochs: int = EPOCHS)
     """
     torch.set_num_threads(1)
     images = permute_images(load_digits(seed), shuffle, SHUFFLE_SEED)
-    recipe = digits_recipe("vanilla" if network == "convolution" else network, patch, seed, epochs)
+    recipe = digits_recipe("vanilla" if network == "convolution" else network, patch, seed, epochs, position_scale)
     start = convolutional(seed) if network == "convolution" else None
     trained, history = train_images(recipe, images, network=start)
     row = {"network": network, "patch": patch, "shuffle": shuffle, "seed": seed, "accuracy": history[-1]["accuracy"]}
     if network == "convolution":
         return row, None
     seen = trained.similarity()
-    row |= {"locality_seen": locality(seen), "local_share_seen": local_share(seen)}
-    if shuffle % patch == 0:
-        undone = torch.argsort(patch_permutation(8, shuffle, patch, SHUFFLE_SEED))
-        restored = seen[undone][:, undone]
-        row |= {"locality": locality(restored), "local_share": local_share(restored)}
+    undone = torch.argsort(patch_permutation(8, shuffle, patch, SHUFFLE_SEED))
+    restored = seen[undone][:, undone]
+    row |= {"position_scale": position_scale, "locality_seen": locality(seen), "local_share_seen": local_share(seen)}
+    row |= {"locality": locality(restored), "local_share": local_share(restored)}
     return row, seen.numpy().astype(np.float16)
 
 
@@ -101,18 +106,22 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("choose at least one seed and one epoch")
     kinds = [(network, 1, (1, 8)) for network in ("vanilla", "positional")]
     kinds += [(network, 2, SHUFFLES[1:]) for network in ("vanilla", "positional")] + [("convolution", 1, SHUFFLES)]
-    points = [(network, patch, s, seed) for network, patch, shuffles in kinds for s in shuffles for seed in seeds]
-    named = [dict(zip(("network", "patch", "shuffle", "seed"), point), epochs=given.epochs) for point in points]
+    points = [(network, patch, s, seed, SMALL) for network, patch, shuffles in kinds for s in shuffles for seed in seeds]
+    points += [(network, 1, 8, seed, 1.0) for network in ("vanilla", "positional") for seed in seeds]
+    keys = ("network", "patch", "shuffle", "seed", "position_scale")
+    named = [dict(zip(keys, point), epochs=given.epochs) for point in points]
     rows, similarities = zip(*sweep(run, named, jobs=given.jobs, title="digits"))
     rounded = [{key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()} for row in rows]
     command = f"python -m attention_theory.patches.digits --epochs {given.epochs} --seeds {seeds.start} {seeds.stop}"
-    recipe = {k: v for k, v in asdict(digits_recipe("vanilla", 1, 0, given.epochs)).items() if k not in ("attention", "patch", "seed")}
+    recipe = {k: v for k, v in asdict(digits_recipe("vanilla", 1, 0, given.epochs)).items() if k not in ROW}
     record = {"command": command, **provenance("cpu"), "shuffle_seed": SHUFFLE_SEED, "recipe": recipe, "runs": rounded}
     text = json.dumps(record, indent=1).replace("\n   ", " ").replace("\n  }", "}")
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "digits_attention.json").write_text(text + "\n", encoding="utf-8")
     kept = {
-        f"{network}_{s}": similarities[points.index((network, 1, s, seeds.start))] for network in ("vanilla", "positional") for s in (1, 8)
+        f"{network}_{s}": similarities[points.index((network, 1, s, seeds.start, SMALL))]
+        for network in ("vanilla", "positional")
+        for s in (1, 8)
     }
     np.savez_compressed(given.out / "digits_positions.npz", order=grid_permutation(8, 1, SHUFFLE_SEED).numpy(), **kept)
 
