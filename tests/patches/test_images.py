@@ -139,23 +139,55 @@ def test_crops_and_flips_keep_pixels():
     assert set((middle[:, 1] - middle[:, 0]).tolist()) == {1, -1}  # some are flipped, some not
 
 
+def test_house_numbers_are_not_flipped():
+    pixels = torch.arange(1, 65, dtype=torch.uint8).reshape(1, 1, 8, 8).repeat(50, 1, 1, 1)
+    middle = train_images.augmented(pixels, "crop", torch.Generator().manual_seed(0), "svhn")[:, 0, 3, 3:5].long()
+    assert set((middle[:, 1] - middle[:, 0]).tolist()) == {1}
+
+
+def test_missing_torchvision_is_said_at_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    with pytest.raises(SystemExit):
+        train_images.main(["--data", "digits", "--out", str(tmp_path), "--augment", "auto"])
+    assert "pip install torchvision" in capsys.readouterr().err
+
+
+def test_squares_are_permuted_after_the_augmentation(root):
+    """So a transformer cannot notice them, crops and flips included."""
+    data = images.load_images("cifar10", root)
+    histories = []
+    for shuffle in (0, 16):
+        recipe = train_images.Recipe(
+            patch=16, shuffle=shuffle, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=2, warmup=1
+        )
+        network = recipe.model(data).double()
+        if shuffle:
+            network.positions.data = network.positions.data[images.patch_permutation(32, 16, 16, train_images.SHUFFLE_SEED)]
+        torch.set_default_dtype(torch.float64)
+        try:
+            histories.append(train_images.train_images(recipe, data, network=network)[1])
+        finally:
+            torch.set_default_dtype(torch.float32)
+    assert histories[0][-1]["loss"] == pytest.approx(histories[1][-1]["loss"], rel=1e-9)
+
+
 def test_an_interrupted_run_ends_at_the_same_numbers(tmp_path, root):
     data = images.load_images("svhn", root)
-    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, epochs=4, warmup=1)
+    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=4, warmup=1)
     network, whole = train_images.train_images(recipe, data)
     train_images.train_images(recipe, data, tmp_path / "run", stop_after=2)
     saved = (tmp_path / "run" / "checkpoint.pt").stat().st_size
     again, resumed = train_images.train_images(recipe, data, tmp_path / "run")
     assert saved and resumed == whole
     assert all(torch.equal(a, b) for a, b in zip(network.state_dict().values(), again.state_dict().values()))
-    other = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, epochs=5, warmup=1)
+    other = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=5, warmup=1)
     with pytest.raises(ValueError, match="another recipe"):
         train_images.train_images(other, data, tmp_path / "run")
 
 
 def test_a_failed_save_leaves_the_last_checkpoint(tmp_path, root, monkeypatch):
     data = images.load_images("svhn", root)
-    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, epochs=2, warmup=1)
+    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=2, warmup=1)
     train_images.train_images(recipe, data, tmp_path, stop_after=1)
     before = (tmp_path / "checkpoint.pt").read_bytes()
 
@@ -173,7 +205,7 @@ def test_a_failed_save_leaves_the_last_checkpoint(tmp_path, root, monkeypatch):
 def test_the_command_trains_and_records(root, tmp_path, attention, capsys):
     out = tmp_path / attention
     arguments = ["--data", "cifar100", "--root", str(root), "--out", str(out), "--epochs", "2", "--device", "cpu"]
-    record = train_images.main([*arguments, "--attention", attention, "--shuffle", "16", *TINY])
+    record = train_images.main([*arguments, "--attention", attention, "--shuffle", "16", "--augment", "crop", *TINY])
     assert json.loads((out / "record.json").read_text()) == record
     assert len(record["history"]) == 2 and record["recipe"]["shuffle"] == 16 and record["device"] == "CPU"
     assert "test accuracy after 2 epochs" in capsys.readouterr().out
@@ -199,4 +231,4 @@ def test_the_digits_sweep_writes_its_files(tmp_path, monkeypatch):
     digits.main(["--out", str(tmp_path), "--jobs", "1", "--epochs", "1", "--seeds", "3", "4"])
     record = json.loads((tmp_path / "digits_attention.json").read_text())
     assert {run["network"] for run in record["runs"]} == {"vanilla", "positional", "convolution"}
-    assert np.load(tmp_path / "digits_positions.npz")["vanilla_1"].shape == (64, 64)
+    assert np.load(tmp_path / "digits_positions.npz")["vanilla_8"].shape == (1, 64, 64)

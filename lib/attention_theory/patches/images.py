@@ -2,7 +2,7 @@
 
 import io
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -152,12 +152,6 @@ def grid_permutation(side: int, s: int, seed: int) -> Int[Tensor, "pixels"]:
 def permute(pixels: UInt8[Tensor, "n channels side side"], order: Int[Tensor, "pixels"]) -> UInt8[Tensor, "n channels side side"]:
     """Each image with its pixels rearranged by :func:`grid_permutation`."""
     return pixels.flatten(2)[..., order].reshape(pixels.shape)
-
-
-def permute_images(images: Images, s: int, seed: int) -> Images:
-    """The permuted data set: one permutation of s x s squares for all images."""
-    order = grid_permutation(images.side, s, seed)
-    return replace(images, train=permute(images.train, order), test=permute(images.test, order))
 
 
 def patch_permutation(side: int, s: int, patch: int, seed: int) -> Int[Tensor, "patches"]:

@@ -1,7 +1,7 @@
 """Train a vision transformer on images, with vanilla or positional attention (jelassi2022, Section 6, Appendix A.1)::
 
     python -m attention_theory.patches.train_images --data cifar100 --root data --patch 2 --shuffle 4 \\
-        --attention positional --augment auto --seed 0 --out runs/shuffle4-0
+        --attention positional --seed 0 --out runs/shuffle4-0
     torchrun --nproc-per-node 4 -m attention_theory.patches.train_images --data svhn --root data --out runs/svhn-0
 
 The defaults are the paper's small-scale setting. ``--out`` receives ``checkpoint.pt`` after every epoch and ``record.json``
@@ -12,7 +12,7 @@ import argparse
 import json
 import math
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from attention_theory.device import generator
-from attention_theory.patches.images import Images, load_images, permute_images
+from attention_theory.patches.images import Images, grid_permutation, load_images, permute
 from attention_theory.patches.transformer import VisionTransformer
 
 #: The permutation of a shuffled data set is the same for every seed of the training.
@@ -32,7 +32,7 @@ SHUFFLE_SEED = 2022
 class Recipe:
     """What is trained and how. The defaults are Appendix A.1's small-scale column; batch counts all GPUs together.
 
-    ``weight_decay`` is the value in the code that the paper names. ``shuffle`` is the side s of the squares that are
+    ``weight_decay`` is the value in the code that the paper names; the optimiser is AdamW. ``shuffle`` is the side s of the squares that are
     permuted, 0 for plain images.
     """
 
@@ -52,7 +52,7 @@ class Recipe:
     rate_min: float = 1e-5
     weight_decay: float = 5e-5
     smoothing: float = 0.1
-    augment: str = "crop"
+    augment: str = "auto"
     seed: int = 0
 
     def __post_init__(self):
@@ -92,29 +92,39 @@ def normalise(pixels: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     return (pixels.to(mean) - mean[:, None, None]) / std[:, None, None]
 
 
-def augmented(pixels: Tensor, kind: str, source: torch.Generator) -> Tensor:
-    """Random crops (an eighth of the side as padding) and flips; ``auto`` puts AutoAugment's CIFAR-10 policy before them."""
+def auto_augment(data: str):
+    """AutoAugment with the policy found for the data, from torchvision."""
+    try:
+        from torchvision.transforms.v2 import AutoAugment, AutoAugmentPolicy
+    except ImportError:
+        raise ImportError("--augment auto needs torchvision: pip install torchvision, or choose --augment crop") from None
+    return AutoAugment(AutoAugmentPolicy.SVHN if data == "svhn" else AutoAugmentPolicy.CIFAR10)
+
+
+def augmented(pixels: Tensor, kind: str, source: torch.Generator, data: str = "cifar10") -> Tensor:
+    """Random crops (an eighth of the side as padding) and flips; ``auto`` puts AutoAugment's policy for the data after them.
+
+    House numbers are not flipped.
+    """
     if kind == "none":
         return pixels
     n, side, device = len(pixels), pixels.shape[-1], pixels.device
-    if kind == "auto":
-        try:
-            from torchvision.transforms.v2 import AutoAugment, AutoAugmentPolicy
-        except ImportError:
-            raise ImportError("--augment auto needs torchvision: pip install torchvision, or choose --augment crop") from None
-        policy = AutoAugment(AutoAugmentPolicy.CIFAR10)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(torch.randint(2**31, (1,), generator=source)))
-            pixels = torch.stack([policy(image) for image in pixels.cpu()]).to(device)
     padding = side // 8
     padded = nn.functional.pad(pixels, [padding] * 4)
     corner = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=source).to(device)
     span = torch.arange(side, device=device)
     rows, columns = (corner[0] + span)[:, None, :, None], (corner[1] + span)[:, None, None, :]
     image, channel = torch.arange(n, device=device)[:, None, None, None], torch.arange(pixels.shape[1], device=device)[:, None, None]
-    cropped = padded[image, channel, rows, columns]
-    flip = torch.randint(0, 2, (n, 1, 1, 1), generator=source).to(device).bool()
-    return torch.where(flip, cropped.flip(-1), cropped)
+    pixels = padded[image, channel, rows, columns]
+    if data != "svhn":
+        flip = torch.randint(0, 2, (n, 1, 1, 1), generator=source).to(device).bool()
+        pixels = torch.where(flip, pixels.flip(-1), pixels)
+    if kind == "auto":
+        policy = auto_augment(data)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(torch.randint(2**31, (1,), generator=source)))
+            pixels = torch.stack([policy(image) for image in pixels.cpu()]).to(device)
+    return pixels
 
 
 def train_images(
@@ -132,7 +142,7 @@ def train_images(
 
     Args:
         recipe: see :class:`Recipe`.
-        images: the data, already permuted if they are to be.
+        images: the data, not permuted: ``recipe.shuffle`` does that, after the augmentation, which knows unscrambled images.
         out: folder of the checkpoint; an existing one of the same recipe is continued.
         device: of this process.
         rank, world: this process among those that ``torchrun`` started (their process group is set up by the caller).
@@ -157,8 +167,10 @@ def train_images(
         optimizer.load_state_dict(saved["optimizer"])
         history = saved["history"]
 
+    order = grid_permutation(images.side, recipe.shuffle or images.side, SHUFFLE_SEED)
+    images = replace(images, test=permute(images.test, order))
     pixels, labels = images.train.to(device), images.train_labels.to(device)
-    scaled = images.train.to(torch.get_default_dtype())
+    scaled = permute(images.train, order).to(torch.get_default_dtype())
     mean, std = (value.to(device) for value in (scaled.mean((0, 2, 3)), scaled.std((0, 2, 3))))
     epochs = range(len(history), recipe.epochs if stop_after is None else min(recipe.epochs, len(history) + stop_after))
     for epoch in tqdm(epochs, initial=len(history), total=recipe.epochs, unit="epoch", disable=True if rank else None):
@@ -166,12 +178,12 @@ def train_images(
             group["lr"] = recipe.rate_at(epoch)
         # All randomness of an epoch follows from (seed, epoch): an interrupted run needs no saved generator.
         source = generator(recipe.seed * 100_003 + epoch)
-        order = torch.randperm(len(labels), generator=source).to(device)
+        batches = torch.randperm(len(labels), generator=source).to(device).split(recipe.batch)
         total = 0.0
         model.train()
         # a last incomplete batch is left out: every process must see equally many
-        for batch in order.split(recipe.batch)[: max(1, len(labels) // recipe.batch)]:
-            x = augmented(pixels[batch], recipe.augment, source)[rank::world]
+        for batch in batches[: max(1, len(labels) // recipe.batch)]:
+            x = permute(augmented(pixels[batch], recipe.augment, source, recipe.data), order)[rank::world]
             loss = nn.functional.cross_entropy(
                 model(normalise(x, mean, std)), labels[batch][rank::world], label_smoothing=recipe.smoothing
             )
@@ -226,9 +238,10 @@ def main(arguments: list[str] | None = None) -> dict:
     try:
         recipe = Recipe(**given)
         images = load_images(recipe.data, root, recipe.seed)
-        if recipe.shuffle:
-            images = permute_images(images, recipe.shuffle, SHUFFLE_SEED)
         recipe.model(images)
+        grid_permutation(images.side, recipe.shuffle or images.side, SHUFFLE_SEED)
+        if recipe.augment == "auto":
+            auto_augment(recipe.data)
     except (ValueError, FileNotFoundError, ImportError) as error:
         parser.error(str(error))
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
