@@ -67,14 +67,15 @@ def test_exact_errors_against_every_point(size):
     assert loss == pytest.approx(float(-torch.xlogy(posterior, share).sum()), abs=1e-12)
 
 
-def test_descent_in_matrix_form_takes_the_same_path():
+@pytest.mark.parametrize(("eta_v", "eta_A", "temperature"), [(1e-3, 10.0, 1.0), (0.1, 0.1, math.sqrt(6))])  # two rates, one rate
+def test_descent_in_matrix_form_takes_the_same_path(eta_v, eta_A, temperature):
     D, C, q = 6, 2, 0.3
-    run = patches.population_descent(D, C, q, steps=15)
+    run = patches.population_descent(D, C, q, steps=15, eta_v=eta_v, eta_A=eta_A, temperature=temperature)
     X, y, chance = patches.every_point(D, C, q)
     A, v = patches.three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([math.sqrt(1e-3)], dtype=torch.float64)
     for _ in range(15):
-        dA, dv = patches.PositionalViT(A, v, temperature=1.0).gradients(X, y, chance)
-        A, v = A - 10 * (dA - dA.diagonal().diag()), v - 1e-3 * dv
+        dA, dv = patches.PositionalViT(A, v, temperature=temperature).gradients(X, y, chance)
+        A, v = A - eta_A * (dA - dA.diagonal().diag()), v - eta_v * dv
     torch.testing.assert_close(A, patches.three_values(D, C, 1.0, float(run.gamma[-1]), float(run.rho[-1])), rtol=1e-9, atol=1e-12)
     assert float(v[0]) == pytest.approx(float(run.alpha[-1]), rel=1e-12)
 
