@@ -96,6 +96,28 @@ def test_sampled_gradients_approach_the_population():
     assert float(dA[0, 1:4].mean()) == pytest.approx(exact[1], rel=0.1)
 
 
+def growth_across(alpha=0.01, step=0.001, runs=6):
+    """What a unit of rate adds to the part of v across the feature, over that part."""
+    world = patches.PatchDistribution(8, 4, 4, 0.25, 0.5)
+    A = patches.three_values(8, 4, 1.0, 0.0, 0.0)
+    total = 0.0
+    for seed in range(runs):
+        X, y = world.sample(10_000, seed)
+        for sign in (1, -1):
+            v = torch.tensor([alpha, sign * step, 0.0, 0.0], dtype=torch.float64)
+            total -= sign * float(patches.PositionalViT(A, v, temperature=1.0).gradients(X, y)[1][1])
+    return total / (2 * step * runs)
+
+
+def test_the_change_of_the_slope_drives_the_part_across_the_feature(monkeypatch):
+    """Lemmas E.2 and E.10: of order alpha^(p-2); with the linear activation of their proof there is no growth."""
+    seen = torch.softmax(patches.three_values(8, 4, 1.0, 0.0, 0.0), 1)[0].square().sum()
+    assert growth_across() == pytest.approx(3 * 4 * 8**3 * float(seen) / 4 * 0.01, rel=0.1)
+    monkeypatch.setattr(vit.PositionalViT, "activation", lambda self, z: self.nu * z)
+    monkeypatch.setattr(vit.PositionalViT, "activation_slope", lambda self, z: torch.full_like(z, self.nu))
+    assert abs(growth_across()) < 0.05
+
+
 def test_label_of_the_convolution():
     X = torch.zeros(2, 4, 2, dtype=torch.float64)
     X[0, :, 0] = torch.tensor([1.0, 1.0, -3.0, 0.0])  # 8 - 27

@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="gaussian", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the file")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=20)
     given = parser.parse_args(arguments)
     points = [dict(zip(("kind", "d", "rate"), s), seed=seed) for seed in range(given.seeds) for s in SETTINGS]
     runs = sweep(run, points, jobs=given.jobs, title="gaussian")

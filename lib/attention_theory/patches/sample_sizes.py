@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="sample_sizes", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the file")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--steps", type=int, default=DESCENT["steps"])
     parser.add_argument("--device", default="cpu")
