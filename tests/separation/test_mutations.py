@@ -3,6 +3,7 @@
 import jupytext
 import matplotlib.pyplot as plt
 import pytest
+import torch
 from conftest import BOOK
 
 from attention_theory import attention, evidence, separation
@@ -87,3 +88,31 @@ def test_linear_weights_in_place_of_softmax(chapter, expected, monkeypatch):
 def test_a_threshold_that_is_off_by_one_percent(chapter, expected, monkeypatch):
     tau_grows_by_one_percent(monkeypatch)
     assert expected <= failing_verdicts(chapter, expected, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda features, y, tau: torch.relu(features @ y).sum().item(),  # no shift
+        lambda features, y, tau: (torch.relu(features @ y) - tau).sum().item(),  # shifted after the ReLU
+        lambda features, y, tau: torch.relu(features @ y + tau).sum().item(),  # shifted to the wrong side
+        lambda features, y, tau: torch.nn.functional.leaky_relu(features @ y - tau).sum().item(),
+    ],
+)
+def test_a_wrong_shifted_relu(wrong, monkeypatch):
+    monkeypatch.setattr(separation, "readout", wrong)
+    assert failing_verdicts("01-threshold", {"definition-3.4"}, monkeypatch) >= {"definition-3.4"}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        # the signs added up before the ReLU: n nodes in place of n m
+        ("readout", lambda features, y, tau: torch.relu(features @ y.sum(1) - tau).sum().item()),
+        # normalised over the queries: a query reaches the blocks of all tokens
+        ("attention_features", lambda A1, A2, A3, QK, kind: torch.softmax(A1 @ QK @ A2.T, dim=0) @ A3),
+    ],
+)
+def test_a_wrong_network_in_figure_2(name, wrong, monkeypatch):
+    monkeypatch.setattr(separation, name, wrong)
+    assert failing_verdicts("02-self-attention-ones", {"figure-2"}, monkeypatch) >= {"figure-2"}

@@ -166,7 +166,8 @@ def _check(Phi, labels=None, phi=None, moved=None, label=None) -> None:
         if value is not None and value.shape[-1:] != expected:
             raise ValueError(f"{name} has {value.shape[-1]} columns and Phi {tuple(Phi.shape)} asks for {expected[0]}")
     for name, value in {"Phi": Phi, "labels": labels, "phi": phi, "moved": moved}.items():
-        if value is not None and not bool(torch.isfinite(value).all()):
+        # the norm needs no second array of their size; it is finite for all entries whose squares are
+        if value is not None and not bool(torch.isfinite(torch.linalg.vector_norm(value))):
             raise ValueError(f"{name} has entries that are not finite")
     if label is not None and label not in (-1, 1):
         raise ValueError(f"the label of X must be -1 or 1, so that -label is the other one, got {label}")

@@ -1,13 +1,13 @@
-"""The full grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens.
+"""The grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens.
 
     python -m attention_theory.sensitivity.new_label_runs --out book/data/bombari2024-figures-4-7.json
-    python -m attention_theory.sensitivity.new_label_runs --trials 2 3 --most 400 --out (the same with -more.json)
+    python -m attention_theory.sensitivity.new_label_runs --sizes 700 1300 --trials 2 --out (the same with -large.json)
 
-The first takes about an hour and 4 GB on one busy core. ``--kinds bert`` is the paper's own data (it needs
+The first takes ten minutes of a core, the second as long and 3 GB. ``--kinds bert`` is the paper's own data (it needs
 transformers, datasets and the network). Each run draws contexts, labels (fair signs) and a map, trains, and looks for
 the worst moves of the first token. The errors are evaluated from the parameters theta_f and theta_r on the literal
-features of the moved context, apart from the search. Runs with different N share their draw: the first N contexts
-train, the last one is X.
+features of the moved context, apart from the search. Runs of one command with different N share their draw: the first N
+contexts train, the last one is X.
 """
 
 import argparse
@@ -68,9 +68,11 @@ def run(
         attention), ``smallest`` (over |phi(X)|^2) and ``condition`` belong to the Gram matrix of all samples.
     """
     most, pool = max(losses), pool or max(losses)
-    used = torch.tensor([*range(most), pool])
-    contexts = tokens.contexts(kind, pool + 1, n, d, seed=trial)[used]
-    labels = signs(pool + 1, generator=generator(10_000 + trial))[used]
+    contexts = tokens.contexts(kind, pool + 1, n, d, seed=trial)
+    labels = signs(pool + 1, generator=generator(10_000 + trial))
+    if most < pool:
+        used = torch.tensor([*range(most), pool])
+        contexts, labels = contexts[used], labels[used]
     sensitivity = None
     if map == "RF":
         ones = one_token_in_law(contexts, 0, n * d, seed=trial)
@@ -80,9 +82,11 @@ def run(
         literal = one.features
     else:
         raf = RandomAttentionFeatures.sample(d, seed=trial, weights="relu" if map == "ReLU-RAF" else "softmax")
-        Phi = torch.stack([raf(X).flatten() for X in contexts])
-        X = contexts[-1]
+        X = contexts[-1].clone()
         one = raf.one_token(X, 0)
+        Phi = contexts.flatten(1)
+        for row, context in zip(Phi, contexts):
+            row[:] = raf(context).flatten()  # in place: at N = 1300 a second copy is a gigabyte
 
         def literal(deltas: Tensor) -> Tensor:
             return torch.stack([raf(torch.cat([X[:1] + delta, X[1:]])).flatten() for delta in deltas])
@@ -116,9 +120,9 @@ def run(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write, complete after every trial")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 400], help="N: of 100, 400, 700, 1300")
+    parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--kinds", nargs="+", default=list(tokens.KINDS), help="tokens: also bert")
-    parser.add_argument("--trials", type=int, nargs=2, default=[0, 2], metavar=("FIRST", "END"))
-    parser.add_argument("--most", type=int, default=1300, help="leave out larger N")
     arguments = parser.parse_args()
     provenance = {
         "command": "python -m attention_theory.sensitivity.new_label_runs " + " ".join(sys.argv[1:]),
@@ -128,15 +132,16 @@ def main() -> None:
         "seed": "the number of the trial; 10000 + trial for the labels",
     }
     rows = []
-    for trial in range(*arguments.trials):
+    for trial in range(arguments.trials):
         for map, n, losses in GRID:
-            losses = {N: wanted for N, wanted in losses.items() if N <= arguments.most}
-            for kind in arguments.kinds:
+            losses = {N: wanted for N, wanted in losses.items() if N in arguments.sizes}
+            for kind in arguments.kinds if losses else ():
                 rows += run(map, kind, n, 768, losses, trial, **SEARCH[map])
                 print(f"trial {trial}: {map}, n = {n}, {kind} tokens", flush=True)
         columns = {key: [_short(row[key]) for row in rows] for key in COLUMNS}
+        provenance["trials"] = trial + 1
         partial = arguments.out.with_suffix(".partial")
-        partial.write_text(json.dumps({"provenance": provenance, "columns": columns}), encoding="utf-8")
+        partial.write_text(json.dumps({"provenance": provenance, "columns": columns}, separators=(",", ":")), encoding="utf-8")
         partial.replace(arguments.out)
 
 
