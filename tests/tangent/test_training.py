@@ -213,3 +213,13 @@ def test_close_points_worsen_the_kernel():
     assert (near > 10 * far).all()
     problems = tangent.draw_problems(8, 6, 20, [0], closeness=0.1)
     torch.testing.assert_close(problems.x.norm(dim=-1), torch.ones(1, 8, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", ["softmax", "exp", "relu"])
+def test_a_run_does_not_depend_on_the_others_in_its_batch(kind):
+    together = tangent.fit(kind, tangent.draw_problems(12, 6, 6, range(6)), steps=400, every=1)
+    alone = [tangent.fit(kind, tangent.draw_problems(12, 6, 6, [seed]), steps=400, every=1) for seed in range(6)]
+    assert len({int(steps) for steps in together.steps}) > 1  # they finish at different times
+    for name, slack in (("steps", 1), ("peak", 1e-6)):
+        expected = torch.cat([getattr(one, name) for one in alone])
+        torch.testing.assert_close(getattr(together, name), expected, rtol=1e-6, atol=slack)

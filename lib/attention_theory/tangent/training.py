@@ -249,7 +249,7 @@ class Fits:
     """What became of each problem, one entry per seed.
 
     ``steps`` until it was fitted, -1 when it was not; ``condition`` of the initial Gram matrix, infinite when that is
-    singular to rounding; ``peak``, the largest loss seen over the first.
+    singular to rounding; ``peak``, the largest loss seen before it was fitted, over the first.
     """
 
     steps: Int[Tensor, " b"]
@@ -276,15 +276,22 @@ def fit(
     largest, smallest = values[:, -1], values[:, 0]
     condition = torch.where(smallest > 1e-12 * largest, largest / smallest, float("inf"))
     rate = (speed / largest)[:, None, None]
-    taken, peak = torch.full((len(x),), -1), torch.zeros(len(x), dtype=x.dtype)
+    taken, peak = torch.full((len(x),), -1, device=x.device), torch.zeros(len(x), dtype=x.dtype, device=x.device)
+    left = torch.arange(len(x), device=x.device)  # neither fitted nor diverged
     for step in range(steps + 1):
         outputs, derivatives = respond(kind, x @ W, a)
         error = outputs - y
         if step % every == 0:
             relative = error.square().sum(1) / y.square().sum(1)
-            peak = torch.maximum(peak, relative)
-            taken[(relative <= tolerance) & (taken < 0)] = step
-            if bool(((taken >= 0) | ~(relative < 1e6)).all()):  # the rest has diverged
-                break
+            peak[left] = torch.maximum(peak[left], relative)
+            fitted = relative <= tolerance
+            taken[left[fitted]] = step
+            going = ~fitted & (relative < 1e6)
+            if not bool(going.all()):
+                left = left[going]
+                if not len(left):
+                    break
+                x, y, W, a, rate = (part[going] for part in (x, y, W, a, rate))
+                error, derivatives = error[going], derivatives[going]
         W = W - rate * (x.mT @ (error[..., None] * derivatives))
     return Fits(taken, condition, peak)
