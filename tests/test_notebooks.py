@@ -10,10 +10,13 @@ from conftest import BOOK, ROOT
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
+# The records and the ledger come with the clone, so that a notebook opened alone has them too.
 INSTALL = f"""try:
     import attention_theory
 except ImportError:
-    %pip install -q "git+{CONFIG["repository"]["url"]}#subdirectory=lib\""""
+    !git clone -q --depth 1 {CONFIG["repository"]["url"]} attention-theory
+    %pip install -q ./attention-theory/lib
+    %cd -q attention-theory/book/ledger"""
 
 pytestmark = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.relative_to(BOOK).as_posix())
 
