@@ -11,7 +11,6 @@ Verdict deng2023/lemma-d.2-3a: holds (exact) | attention on the special key: 0.9
 
 import html
 import json
-import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

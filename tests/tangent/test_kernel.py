@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, kernel, limit_kernel, smallest_eigenvalue, tangent_kernel
+from attention_theory.tangent import SoftmaxNetwork, limit_kernel, smallest_eigenvalue, tangent_kernel
 
 
 def inputs(n, d, seed=0):

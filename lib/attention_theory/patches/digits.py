@@ -22,8 +22,8 @@ from attention_theory.patches.images import (
     locality,
     patch_permutation,
 )
-from attention_theory.patches.train_images import SHUFFLE_SEED, Recipe, provenance, train_images
-from attention_theory.sweep import sweep
+from attention_theory.patches.train_images import SHUFFLE_SEED, Recipe, train_images
+from attention_theory.sweep import provenance, sweep
 
 #: What the chapter checks was fixed on a pilot: seeds 0 to 4, 25 epochs.
 SEEDS = range(10, 20)

@@ -15,9 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.patches.train_images import provenance
 from attention_theory.patches.vit import PositionalViT, association
-from attention_theory.sweep import sweep
+from attention_theory.sweep import provenance, sweep
 
 PARAMETRISATIONS = ("A", "P", "PQK")
 #: What is recorded: parametrisation, d, rate of Adam. No seed of the third solves the task; the fourth was chosen after

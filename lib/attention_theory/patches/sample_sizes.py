@@ -13,9 +13,8 @@ from pathlib import Path
 import torch
 
 from attention_theory.patches.distribution import PatchDistribution
-from attention_theory.patches.train_images import provenance
 from attention_theory.patches.training import train_vit
-from attention_theory.sweep import sweep
+from attention_theory.sweep import provenance, sweep
 
 #: D, C, d, q, sigma of the data, and the descent.
 SETTING = {"D": 16, "C": 4, "d": 16, "q": 0.5, "sigma": 0.25}

@@ -13,7 +13,6 @@ import json
 import math
 import os
 from dataclasses import asdict, dataclass, replace
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -23,6 +22,7 @@ from tqdm import tqdm
 from attention_theory.device import generator
 from attention_theory.patches.images import Images, grid_permutation, load_images, permute
 from attention_theory.patches.transformer import VisionTransformer
+from attention_theory.sweep import provenance
 
 #: The permutation of a shuffled data set is the same for every seed of the training.
 SHUFFLE_SEED = 2022
@@ -216,13 +216,6 @@ def _correct(network, images, mean, std, device, rank, world) -> int:
     network.eval()
     share = zip(images.test[rank::world].split(512), images.test_labels[rank::world].split(512))
     return sum(int((network(normalise(x.to(device), mean, std)).argmax(1).cpu() == y).sum()) for x, y in share)
-
-
-def provenance(device: torch.device | str) -> dict:
-    """Where and when a recorded number was computed."""
-    device = torch.device(device)
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return {"device": name, "torch": torch.__version__, "date": date.today().isoformat()}
 
 
 def main(arguments: list[str] | None = None) -> dict:

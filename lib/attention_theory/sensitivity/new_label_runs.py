@@ -12,12 +12,9 @@ contexts train, the last one is X.
 
 import argparse
 import json
-import platform
 import sys
-from datetime import date
 from pathlib import Path
 
-import numpy
 import torch
 from torch import Tensor
 
@@ -26,6 +23,7 @@ from attention_theory.device import generator, signs
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
+from attention_theory.sweep import provenance
 
 COLUMNS = tuple(
     "map kind n N trial solution loss penalty "
@@ -124,11 +122,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--kinds", nargs="+", default=list(tokens.KINDS), help="tokens: also bert")
     arguments = parser.parse_args()
-    provenance = {
+    origin = {
         "command": "python -m attention_theory.sensitivity.new_label_runs " + " ".join(sys.argv[1:]),
-        "device": f"CPU, {platform.machine()}",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__},
-        "date": date.today().isoformat(),
+        **provenance(),
         "seed": "the number of the trial; 10000 + trial for the labels",
     }
     rows = []
@@ -139,9 +135,9 @@ def main() -> None:
                 rows += run(map, kind, n, 768, losses, trial, **SEARCH[map])
                 print(f"trial {trial}: {map}, n = {n}, {kind} tokens", flush=True)
         columns = {key: [_short(row[key]) for row in rows] for key in COLUMNS}
-        provenance["trials"] = trial + 1
+        origin["trials"] = trial + 1
         partial = arguments.out.with_suffix(".partial")
-        partial.write_text(json.dumps({"provenance": provenance, "columns": columns}, separators=(",", ":")), encoding="utf-8")
+        partial.write_text(json.dumps({"provenance": origin, "columns": columns}, separators=(",", ":")), encoding="utf-8")
         partial.replace(arguments.out)
 
 

@@ -11,20 +11,17 @@ recompute a part of each record and compare.
 import argparse
 import itertools
 import json
-import platform
 import sys
-from datetime import date
 from pathlib import Path
 
 import numpy
-import torch
 
 from attention_theory import tokens
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.random_features import OneTokenFeatures, deep_one_token_in_law, one_token_in_law
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
 from attention_theory.sensitivity.word import climb
-from attention_theory.sweep import sweep
+from attention_theory.sweep import provenance, sweep
 
 TRIALS = 10
 DIMENSIONS = (192, 384, 768)
@@ -109,14 +106,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     rows = sweep(*points(arguments.figure, arguments.kinds, arguments.trials), jobs=arguments.jobs, title=arguments.figure)
-    provenance = {
+    origin = {
         "command": "python -m attention_theory.sensitivity.recorded " + " ".join(sys.argv[1:]),
-        "device": f"CPU, {platform.machine()}",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__},
-        "date": date.today().isoformat(),
+        **provenance(),
         "seed": "the number of the trial",
     }
-    print(json.dumps({"provenance": provenance, "columns": columns(rows)}))
+    print(json.dumps({"provenance": origin, "columns": columns(rows)}))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float
 from scipy.optimize import minimize_scalar
-from torch import Tensor
 
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 

@@ -6,16 +6,15 @@ The file records the times and where they come from; the chapter shows their rat
 """
 
 import json
-import platform
 import sys
 import time
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ..sweep import provenance
 from .exact import success_probability
 from .network import literal_success, success_rate
 from .panels import NAMES, exact_curve, panel
@@ -59,15 +58,14 @@ def measure() -> dict[str, Any]:
     }
 
 
-def provenance() -> dict[str, str]:
+def origin() -> dict[str, Any]:
     """What made the file, on what, and when."""
     return {
         "command": "python -m attention_theory.separation.cost book/data/separation-cost.json",
-        "date": date.today().isoformat(),
-        "device": f"{platform.machine()}, {torch.get_num_threads()} thread(s)",
-        "versions": f"Python {platform.python_version()}, torch {torch.__version__.split('+')[0]}",
+        **provenance(),
+        "threads": torch.get_num_threads(),
     }
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps({"provenance": provenance(), "seconds": measure()}, indent=1) + "\n", encoding="utf-8")
+    Path(sys.argv[1]).write_text(json.dumps({"provenance": origin(), "seconds": measure()}, indent=1) + "\n", encoding="utf-8")

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor

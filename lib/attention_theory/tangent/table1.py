@@ -39,21 +39,17 @@ Tests, for each activation unless said otherwise:
 """
 
 import argparse
-import datetime
 import json
-import platform
 import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-import scipy
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.sweep import sweep
+from attention_theory.sweep import provenance, sweep
 from attention_theory.tangent.training import ACTIVATIONS, draw_problems, fit
 
 SEEDS = range(16, 48)
@@ -85,7 +81,7 @@ def point(kind: str, n: int, d: int, m: int, closeness: float | None = None, spe
         "steps": found.steps.tolist(),
         "condition": [round(value, 1) if value < float("inf") else None for value in found.condition.tolist()],
         "peak": [round(value, 3) if value < 1e6 else None for value in found.peak.tolist()],
-    }  # fmt: skip
+    }
 
 
 def points() -> dict[str, list[dict]]:
@@ -97,7 +93,7 @@ def points() -> dict[str, list[dict]]:
             for k in ACTIVATIONS for c in CLOSENESS for m in (2, 4, 6, 8, 10, 12, 16, 32, 64, 128, 512, 2048)
         ],
         "speed": [dict(kind=k, n=16, d=8, m=512, speed=s, steps=1_000) for k in ACTIVATIONS for s in SPEEDS],
-    }  # fmt: skip
+    }
 
 
 def needed_widths(rows: Iterable[dict], steps: int = STEPS) -> list[int]:
@@ -146,20 +142,18 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     found = {name: sweep(point, rows, jobs=arguments.jobs, title=name) for name, rows in points().items()}
-    provenance = {
+    origin = {
         "command": shlex.join(["python", "-m", "attention_theory.tangent.table1", *sys.argv[1:]]),
-        "device": "cpu",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__, "scipy": scipy.__version__},
-        "date": datetime.date.today().isoformat(),
+        **provenance(),
         "seeds": f"{SEEDS[0]} to {SEEDS[-1]}",
         "tolerance": TOLERANCE,
         "steps": STEPS,
-    }  # fmt: skip
+    }
     # one row to a line: the file stays readable and its changes small
     body = ",\n".join(
         f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]" for name, rows in found.items()
     )
-    arguments.target.write_text(f'{{"provenance": {json.dumps(provenance)},\n{body}}}\n', encoding="utf-8")
+    arguments.target.write_text(f'{{"provenance": {json.dumps(origin)},\n{body}}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":
