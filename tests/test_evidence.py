@@ -5,11 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from scipy import stats
-
 from attention_theory import evidence
 from attention_theory.attention import attention_weights
 from attention_theory.evidence import Check, VerdictError, compare, exponent, identity, interval, judge, verdict
+from scipy import stats
 
 GOOD, BAD = Check("exact", True, "good"), Check("exact", False, "bad")
 
@@ -36,6 +35,52 @@ def test_compare_is_exact_on_integers_and_fractions():
     assert not compare("count", 2**60 + 1, "==", 2**60).holds  # equal as floats
     assert compare("p", Fraction(1, 3), "==", Fraction(1, 3)).holds
     assert not compare("p", Fraction(1, 3), "==", Fraction(1, 3) + Fraction(1, 10**30)).holds
+
+
+@pytest.mark.parametrize(("value", "holds"), [(0.9, True), (1, True), (0.95, True), (0.89, False), (1.01, False)])
+def test_two_sided_bars(value, holds):
+    check = compare("x", value, "within", (0.9, 1))
+    assert check.holds == holds
+    assert ("fails within" in check.text) != holds
+
+
+def test_two_sided_bars_follow_each_point_and_allow_rounding():
+    assert compare("x", [1, 2], "within", ([0, 1.5], [1, 2.5])).holds
+    assert not compare("x", [1, 2], "within", ([0, 2.5], [1, 3])).holds
+    assert not compare("x", 0.1 + 0.2, "within", (0, 0.3)).holds
+    assert compare("x", 0.1 + 0.2, "within", (0, 0.3), slack=1e-12).holds
+
+
+def test_shapes_count():
+    row, column = torch.ones(1, 3), torch.ones(2, 1)
+    assert identity("x", row, column).holds
+    assert compare("x", np.ones((2, 3)), "==", row).holds
+    with pytest.raises(ValueError, match=r"\(2, 3\) and \(3, 2\) do not fit"):
+        identity("x", torch.ones(2, 3), torch.ones(3, 2))
+    with pytest.raises(ValueError, match="do not fit"):
+        compare("x", torch.ones(2, 3), "<=", torch.ones(3, 2))
+
+
+def test_truth_values_are_compared_as_numbers():
+    assert compare("x", [True, False], "==", [True, False]).holds
+    assert not compare("x", np.array([True, False]), "==", np.array([True, True])).holds
+
+
+def test_complex_numbers_are_compared_as_such():
+    assert not identity("x", [1 + 5j], [1.0]).holds
+    assert identity("x", [1 + 5j], [1 + 5j]).holds
+
+
+def test_an_interval_says_its_own_confidence():
+    assert "99.9% interval" in interval("x", evidence.rate_interval(5, 10), "contains", 0.5).text
+    assert "95% interval" in interval("x", evidence.rate_interval(5, 10, confidence=0.95), "contains", 0.5).text
+    assert "90% interval" in interval("x", evidence.Interval(0, 1, 0.9), "contains", 0.5).text
+    low, high = evidence.Interval(0, 1)
+    assert (low, high) == (0, 1)
+
+
+def test_equal_samples_have_a_mean():
+    assert evidence.mean_interval([1.0, 1.0, 1.0]) == (1, 1)
 
 
 def test_compare_slack_is_relative_and_off_by_default():
@@ -73,7 +118,9 @@ def test_rate_interval_is_scipys_exact_one(successes, trials):
 def test_rate_interval_covers_at_its_level():
     # exact coverage at one p: the binomial mass of the counts whose interval contains it
     trials, p = 30, 0.37
-    covered = [k for k in range(trials + 1) if evidence.rate_interval(k, trials)[0] <= p <= evidence.rate_interval(k, trials)[1]]
+    covered = [
+        k for k in range(trials + 1) if evidence.rate_interval(k, trials)[0] <= p <= evidence.rate_interval(k, trials)[1]
+    ]
     assert stats.binom.pmf(covered, trials, p).sum() >= evidence.CONFIDENCE
 
 
@@ -104,6 +151,12 @@ def test_exponent_finds_the_power_and_rejects_another():
         ({"printed": GOOD, "corrected": GOOD}, "unsettled"),
         ({"printed": GOOD, "empty": BAD}, "unsettled"),
         ({"printed": BAD, "empty": GOOD}, "unsettled"),
+        ({"printed": GOOD, "settings": GOOD}, "reproduced"),
+        ({"printed": GOOD, "settings": GOOD, "regime": "digits"}, "reproduced"),
+        ({"printed": BAD, "settings": GOOD}, "false"),
+        ({"printed": GOOD, "settings": BAD}, "unsettled"),
+        ({"printed": BAD, "settings": BAD}, "unsettled"),
+        ({"printed": GOOD, "settings": GOOD, "empty": GOOD}, "unsettled"),
     ],
 )
 def test_the_outcome_follows_from_the_checks(arguments, outcome):
@@ -143,6 +196,36 @@ def test_without_a_ledger_only_unsettled_raises(tmp_path, monkeypatch):
     assert verdict("paper/lemma-1", printed=BAD).outcome == "false"
     with pytest.raises(VerdictError):
         verdict("paper/lemma-1", printed=BAD, corrected=BAD)
+
+
+def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "_toc.yml").write_text("root: x")
+    (tmp_path / "book" / "part").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "book" / "part")
+    with pytest.raises(FileNotFoundError, match=r"paper\.yml is missing.*git checkout"):
+        verdict("paper/lemma-1", printed=GOOD)
+    ledger_file(tmp_path / "book", "holds")
+    assert verdict("paper/lemma-1", printed=GOOD).outcome == "holds"
+    (tmp_path / "book" / "ledger" / "paper.yml").write_text("- {id: [unclosed")
+    with pytest.raises(ValueError, match=r"paper\.yml: not a readable ledger; restore it"):
+        verdict("paper/lemma-1", printed=GOOD)
+
+
+def test_the_card_links_to_statement_and_code(tmp_path, monkeypatch):
+    ledger_file(tmp_path, "holds")
+    path = tmp_path / "ledger" / "paper.yml"
+    path.write_text(path.read_text().replace("note:", "label: lem-x, code: attention.attention_weights, note:"))
+    monkeypatch.chdir(tmp_path)
+    card = verdict("paper/lemma-1", printed=GOOD)._repr_html_()
+    assert 'href="#lem-x"' in card
+    assert "shared.html#attention_theory.attention.attention_weights" in card
+
+
+def test_verdict_shows_its_signature():
+    import inspect
+
+    assert list(inspect.signature(verdict).parameters) == list(inspect.signature(judge).parameters)
+    assert "printed" in inspect.signature(verdict).parameters
 
 
 def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):

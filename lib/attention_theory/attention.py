@@ -5,28 +5,166 @@
 >>> attention_weights(scores, "linear")
 tensor([[0.5000, 0.5000],
         [0.2500, 0.7500]])
+>>> attention_weights(scores, Weights("power", 2))
+tensor([[0.5000, 0.5000],
+        [0.1000, 0.9000]])
 """
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from .domain import ANY
+
 KINDS = ("softmax", "linear", "relu")
+FAMILIES = ("sharp", "truncated", "power", "relu_power")
 
 
-def attention_weights(scores: Float[Tensor, "*batch queries keys"], kind: str = "softmax") -> Float[Tensor, "*batch queries keys"]:
+@dataclass(frozen=True)
+class Weights:
+    """Attention weights u(score) / row sum of u(scores), from a family of u with one knob.
+
+    ===============  ===========================  ===================================================
+    family           u(z)                         knob
+    ===============  ===========================  ===================================================
+    ``sharp``        exp(knob z)                  sharpness >= 0: 0 averages, 1 is softmax, infinity
+                                                  takes the largest score (equal ones share)
+    ``truncated``    sum_(k <= knob) z^k / k!     even degree >= 2, so that u is positive everywhere
+    ``power``        z^knob                       degree >= 1: 1 is linear attention
+    ``relu_power``   max(z, 0)^knob               degree >= 1: 1 is ReLU attention
+    ===============  ===========================  ===================================================
+
+    A value is u itself: it may be called on tensors, floats, and any number type with arithmetic and ``exp`` (Decimal,
+    balls). A degree of ``power`` need not be an integer where all scores are positive.
+
+    Raises:
+        ValueError: an unknown family, or a knob that the family does not have.
+    """
+
+    family: str
+    knob: Annotated[float, ANY]  # may be infinite
+
+    def __post_init__(self):
+        family, knob = self.family, self.knob
+        if family not in FAMILIES:
+            raise ValueError(f"family {family!r} is unknown; choose one of {', '.join(FAMILIES)}")
+        if knob != knob:
+            raise ValueError(f"{family}: the knob is not a number")
+        if family == "sharp" and knob < 0:
+            raise ValueError(f"sharpness beta = {knob} is not allowed: it must be >= 0, or small scores would win")
+        if family != "sharp" and not 1 <= knob < math.inf:
+            raise ValueError(f"degree {knob} of {family} is not allowed: it must be a finite number >= 1")
+        if family == "truncated" and knob % 2:
+            raise ValueError(
+                f"degree {knob} of the truncated exponential is not allowed: only even degrees have a positive minimum, "
+                "others are negative somewhere and a row may sum to 0"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.family}({self.knob:g})"
+
+    def _knob(self, like: Any) -> Any:
+        """The knob as a number that multiplies ``like``; a decimal knob means the decimal that is written."""
+        if isinstance(like, (int, float, Tensor)):
+            return self.knob
+        return type(like)(repr(float(self.knob)))
+
+    def __call__(self, scores: Any, exp: Callable | None = None) -> Any:
+        """u(scores), element by element.
+
+        Args:
+            scores: a tensor, or a number of any type.
+            exp: the exponential to use for numbers; ``scores.exp()`` when left out.
+
+        Raises:
+            ValueError: infinite sharpness, whose u is not a function of one score.
+        """
+        if self.family == "sharp":
+            if self.knob == math.inf:
+                raise ValueError("the hard maximum has no u: its weights depend on the whole row")
+            if isinstance(scores, (int, float)):
+                return math.exp(self.knob * scores)
+            product = self._knob(scores) * scores
+            return product.exp() if exp is None else exp(product)
+        if self.family == "truncated":
+            total = 0 * scores + 1
+            for k in range(int(self.knob), 0, -1):
+                total = 1 + scores * total / k
+            return total
+        degree = int(self.knob) if self.knob == int(self.knob) else self._knob(scores)
+        if self.family == "relu_power":
+            scores = torch.relu(scores) if isinstance(scores, Tensor) else max(scores, 0 * scores)
+        return scores**degree
+
+    def slope(self, scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """u'(scores); for the ReLU itself 0 at 0.
+
+        Raises:
+            ValueError: infinite sharpness.
+        """
+        if self.family == "sharp":
+            return self.knob * self(scores)
+        if self.family == "truncated":  # T_p' = T_(p-1), here T_p - z^p / p!
+            return self(scores) - scores ** int(self.knob) / math.factorial(int(self.knob))
+        degree = int(self.knob) if self.knob == int(self.knob) else self.knob
+        if self.family == "power":
+            return degree * scores ** (degree - 1)
+        return (scores > 0) * (degree * torch.relu(scores) ** (degree - 1))
+
+    def normalised(self, scores: Float[Tensor, "*batch keys"]) -> tuple[Float[Tensor, "*batch keys"], Tensor]:
+        """Weights of each row, and where a row sums to zero (it is left as a row of zeros)."""
+        if self.family == "sharp":
+            if self.knob == math.inf:
+                raised = (scores == scores.amax(dim=-1, keepdim=True)).to(scores)
+                total = raised.sum(dim=-1, keepdim=True)
+                return raised / total, total == 0
+            weights = torch.softmax(self.knob * scores, dim=-1)
+            return weights, torch.zeros_like(weights[..., :1], dtype=torch.bool)
+        if self.family != "truncated":  # powers do not see a scale: this one keeps them finite
+            largest = scores.abs().amax(dim=-1, keepdim=True)
+            scores = scores / torch.where(largest == 0, 1, largest)
+        raised = self(scores)
+        total = raised.sum(dim=-1, keepdim=True)
+        empty = total == 0
+        return raised / torch.where(empty, 1, total), empty
+
+
+#: The kinds of the papers as members of the families. (A row without a positive score is refused only by the latter.)
+NAMED = {"softmax": Weights("sharp", 1), "linear": Weights("power", 1), "relu": Weights("relu_power", 1)}
+
+
+def as_weights(kind: "str | Weights") -> Weights:
+    """The family that a name stands for.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    if isinstance(kind, Weights):
+        return kind
+    if kind not in NAMED:
+        raise ValueError(f"weights {kind!r} are unknown; choose one of {', '.join(KINDS)}, or give Weights")
+    return NAMED[kind]
+
+
+def attention_weights(scores: Float[Tensor, "*batch keys"], kind: "str | Weights" = "softmax") -> Float[Tensor, "*batch keys"]:
     """Weights from scores, each row divided by its sum.
 
     ``softmax`` exponentiates the scores, ``linear`` takes them as they are (deng2023, Definition 3.2), ``relu`` keeps
     their positive part (bombari2024, the ReLU-RAF map). A row without a positive score has no ReLU weights (0/0): it
-    becomes a row of zeros, so that its query attends to nothing.
+    becomes a row of zeros, so that its query attends to nothing. Other families are :class:`Weights`.
 
     Args:
         scores: (..., queries, keys).
-        kind: one of ``softmax``, ``linear``, ``relu``.
+        kind: one of ``softmax``, ``linear``, ``relu``, or :class:`Weights`.
 
     Raises:
-        ValueError: unknown ``kind``; or a row of ``linear`` scores sums to zero, which leaves its weights undefined.
+        ValueError: unknown ``kind``; or a row of ``linear`` weights, or of :class:`Weights`, sums to zero or is not
+            finite, which leaves its weights undefined.
     """
     if kind == "softmax":
         return torch.softmax(scores, dim=-1)
@@ -39,11 +177,19 @@ def attention_weights(scores: Float[Tensor, "*batch queries keys"], kind: str = 
         positive = torch.relu(scores)
         total = positive.sum(dim=-1, keepdim=True)
         return positive / torch.where(total == 0, 1, total)
-    raise ValueError(f"weights {kind!r} are unknown; choose one of {', '.join(KINDS)}")
+    family = as_weights(kind)
+    weights, empty = family.normalised(scores)
+    if bool(empty.any()):
+        raise ValueError(f"{family}: a row of weights sums to 0, so that it cannot be divided by its sum")
+    if not bool(weights.isfinite().all()):
+        raise ValueError(f"{family}: a row of weights is not finite (scores too large, or negative for a broken power)")
+    return weights
 
 
 def attention(
-    scores: Float[Tensor, "*batch queries keys"], values: Float[Tensor, "*batch keys features"], kind: str = "softmax"
+    scores: Float[Tensor, "*batch queries keys"],
+    values: Float[Tensor, "*batch keys features"],
+    kind: "str | Weights" = "softmax",
 ) -> Float[Tensor, "*batch queries features"]:
     """Attention output: each row averages the rows of ``values`` with its weights.
 

@@ -1,6 +1,7 @@
 """Where to compute, and random numbers that are the same wherever that is."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 
@@ -22,3 +23,10 @@ def signs(*shape: int, generator: torch.Generator) -> Tensor:
 def normal(*shape: int, generator: torch.Generator) -> Tensor:
     """Independent standard normal numbers, float64 on the CPU."""
     return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def least_squares(A: Float[Tensor, "rows columns"], b: Float[Tensor, "rows"]) -> Float[Tensor, "columns"]:
+    """The x of least norm among those with least |A x - b|, at any rank; GPUs have LAPACK's driver for full rank only."""
+    if A.device.type == "cpu":
+        return torch.linalg.lstsq(A, b[:, None], driver="gelsd").solution[:, 0]
+    return torch.linalg.pinv(A) @ b

@@ -29,8 +29,8 @@ def use_style() -> None:
             "axes.titlesize": "medium",
             "lines.linewidth": 1.6,
         }
-        | {key: GREY for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor")}
-        | {key: GREY for key in ("xtick.color", "ytick.color", "legend.labelcolor", "grid.color")}
+        | dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), GREY)
+        | dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor", "grid.color"), GREY)
     )
 
 
@@ -64,7 +64,7 @@ def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -
         raise ValueError(f"columns differ in length: {lengths}")
 
     def cell(header, value):
-        if isinstance(value, (str, bool)) or isinstance(value, int):
+        if isinstance(value, (str, bool, int)):
             return str(value)
         return format(float(value), formats if isinstance(formats, str) else formats.get(header, ".3g"))
 

@@ -1,0 +1,363 @@
+"""What arguments may be: one check for all public functions, made from their signatures.
+
+Importing the package puts :func:`checked` around every public function, method and constructor, so that none has to check by
+hand what its signature says already. What is checked, at the boundary only (calls inside the library go unchecked):
+
+- types and shapes, from the annotations (jaxtyping with beartype; the same letter is the same size in all arguments of a call);
+- numbers and tensors are finite, tensors are not empty, and all floating tensors of a call (those that its object holds
+  included) have one precision, float32 or float64, and one device;
+- ranges, from the parameter's name (:data:`NAMES`: a name means one thing in the whole library), or from its annotation where
+  it means something else: ``n: Annotated[int, Range(2)]``, ``Annotated[float, ANY]`` for a number that may be infinite.
+
+A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the value and the rule. What
+depends on several arguments (n a multiple of d - 2) remains with the function. A call costs some tens of microseconds.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+import math
+import re
+import sys
+import threading
+import types
+import typing
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ParamSpec, TypeGuard, TypeVar
+
+import numpy as np
+from jaxtyping import AbstractArray
+
+if typing.TYPE_CHECKING:
+    import torch  # so far only for its names: evidence does without torch
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class InputError(ValueError, TypeError):
+    """An argument that its function does not take: which one, what was given, what is allowed."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Range:
+    """Numbers from ``low`` to ``high``; ``open`` names the ends that are excluded: ``low``, ``high``, ``both``."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open: str = ""
+
+    def __contains__(self, value: Any) -> bool:
+        above = value > self.low if self.open in ("low", "both") else value >= self.low
+        return above and (value < self.high if self.open in ("high", "both") else value <= self.high)
+
+    def __str__(self) -> str:
+        low = f"{'above' if self.open in ('low', 'both') else 'at least'} {self.low:g}" if self.low > -math.inf else ""
+        high = f"{'below' if self.open in ('high', 'both') else 'at most'} {self.high:g}" if self.high < math.inf else ""
+        return " and ".join(filter(None, (low, high))) or "any number"
+
+
+#: Marks a parameter that may be infinite or NaN, and a tensor that may be empty.
+ANY = Range()
+EMPTY = Range()
+COUNT = Range(1)
+NATURAL = Range(0)
+POSITIVE = Range(0, open="low")
+PROBABILITY = Range(0, 1)
+INNER = Range(0, 1, open="both")
+
+#: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
+SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
+
+_NAMES = {
+    COUNT: "n d m k p N D C digits depth width",
+    SIZE: "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
+    "batch patch outputs search jobs world",
+    STEPS: "steps shape warmup",
+    NATURAL: "token special query successes epoch rank shuffle sigma position_scale movement slack rate rate_v rate_A",
+    Range(0, 2**63 - 1): "seed trial",
+    POSITIVE: "temperature speed ratio radius closeness",
+    INNER: "confidence risk",
+}
+#: What a parameter's name says about its value, in every signature that does not say otherwise.
+NAMES: dict[str, Range] = {name: limits for limits, names in _NAMES.items() for name in names.split()}
+
+
+def _is_tensor(value: Any) -> "TypeGuard[torch.Tensor]":
+    return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)
+
+
+def _brief(value: Any) -> str:
+    """A value in a few words."""
+    if _is_tensor(value) or isinstance(value, np.ndarray):
+        kind = "array" if isinstance(value, np.ndarray) else "tensor"
+        return f"a {str(value.dtype).removeprefix('torch.')} {kind} of shape {tuple(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:50]}... ({type(value).__name__})"
+
+
+def _name_of(hint: Any) -> str:
+    """An annotation as a reader says it."""
+    if isinstance(hint, type) and issubclass(hint, AbstractArray):
+        letters = getattr(hint, "dim_str", "")
+        kind = hint.__name__.split("[")[0].lower().replace("float", "floating").replace("int", "integer")
+        return f"a {kind} {getattr(hint, 'array_type', np.ndarray).__name__.lower()} of shape ({', '.join(letters.split())})"
+    if hint is type(None):
+        return "None"
+    members = _alternatives(hint)
+    if len(members) > 1:
+        return " or ".join(map(_name_of, members))
+    hint = members[0]
+    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else re.sub(r"[a-z_]+\.(?=\w)", "", str(hint))
+
+
+def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
+    """The floating tensors that a value holds, by name: itself, those in a list or tuple, a dataclass's fields, a parameter."""
+    if _is_tensor(value):
+        if value.is_floating_point():
+            yield path, value
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value if value and _is_tensor(value[0]) else ()):
+            yield from _tensors(item, f"{path}[{i}]")
+    elif hasattr(value, "named_parameters"):
+        yield from [(f"{path}.{name}", item.data) for name, item in value.named_parameters()][:1]
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            item = getattr(value, field.name, None)
+            if _is_tensor(item) and item.is_floating_point():
+                yield f"{path}.{field.name}", item
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if _is_tensor(value):
+        torch = sys.modules["torch"]
+        if not (value.is_floating_point() or value.is_complex()) or torch._C._functorch.is_functorch_wrapped_tensor(value):
+            return True  # a transformed function may not look at values
+        # one number tells: a sum is finite only if all terms are; where it overflows they are looked at one by one
+        return math.isfinite(abs(value.detach().sum().item())) or bool(torch.isfinite(value).all())
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind not in "fc" or bool(np.isfinite(value).all())
+    if isinstance(value, list | tuple):
+        return all(map(_finite, value))
+    return True
+
+
+class _Shape:
+    """An array annotation of jaxtyping; what :func:`isinstance` of it says, with the sizes of one call and ten times faster."""
+
+    def __init__(self, hint: Any):
+        self.kind, self.dtypes = hint.array_type, frozenset(hint.dtypes)
+        self.letters = hint.dim_str.split()
+        self.star = next((i for i, letter in enumerate(self.letters) if letter[0] == "*" or letter == "..."), None)
+
+    def sizes(self, value: Any, known: dict[str, Any]) -> dict[str, Any] | None:
+        """The sizes of all letters known by now, None if the value does not fit them."""
+        if not isinstance(value, self.kind) or str(value.dtype).rpartition(".")[2] not in self.dtypes:
+            return None
+        shape, letters = tuple(value.shape), self.letters
+        if self.star is not None:
+            rest = len(letters) - self.star - 1
+            if len(shape) < len(letters) - 1:
+                return None
+            shape = (*shape[: self.star], shape[self.star : len(shape) - rest], *shape[len(shape) - rest :])
+        if len(shape) != len(letters):
+            return None
+        found = dict(known)
+        for letter, size in zip(letters, shape):
+            expected = int(letter) if letter.isdigit() else found.get(letter, size)
+            if expected != size:
+                return None
+            if letter[0] not in "_." and not letter.isdigit():
+                found[letter] = size
+        return found
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """The members of a union, without marks; anything else is its own only one."""
+    if typing.get_origin(hint) is Annotated:
+        return _alternatives(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return [item for member in typing.get_args(hint) for item in _alternatives(member)]
+    return [hint]
+
+
+class _Rules:
+    """The checks of one function, made when it is called first."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+        parameters = inspect.signature(function).parameters.values()
+        self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.several = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
+        hints = typing.get_type_hints(function, include_extras=True)
+        self.hints = {p.name: hints[p.name] for p in parameters if p.name in hints and Any not in _alternatives(hints[p.name])}
+        self.ranges = {name: self._range(name, hint) for name, hint in self.hints.items()}
+        self.kinds = {name: [self._kind(item) for item in _alternatives(hint)] for name, hint in self.hints.items()}
+
+    @staticmethod
+    def _range(name: str, hint: Any) -> Range | None:
+        marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Range)]
+        kinds = _alternatives(hint)
+        return marks[0] if marks else NAMES.get(name) if int in kinds or float in kinds else None
+
+    @staticmethod
+    def _kind(hint: Any) -> Any:
+        """A shape, a tuple of classes, or a test by beartype, for what is neither."""
+        if isinstance(hint, type) and issubclass(hint, AbstractArray):
+            return _Shape(hint)
+        if hint in (int, float):
+            return (int, np.integer, float) if hint is float else (int, np.integer)
+        if "_NestedSequence" in str(hint):
+            return (object,)  # numpy's ArrayLike: anything that it makes an array of
+        if isinstance(hint, type) and not typing.get_args(hint):
+            return (hint,)
+        from beartype import BeartypeConf
+        from beartype.door import is_bearable
+
+        conf = BeartypeConf(is_pep484_tower=True)
+        return lambda value: is_bearable(value, hint, conf=conf)
+
+    def __call__(self, arguments: tuple, keywords: dict[str, Any]) -> None:
+        values = [*zip(self.positional, arguments), *keywords.items()]
+        if self.several is not None:
+            values += [(self.several, value) for value in arguments[len(self.positional) :]]
+        sizes: dict[str, Any] = {}
+        for name, value in values:
+            if name in self.hints:
+                sizes = self.check(name, value, sizes)
+        # an object in the making holds nothing yet
+        known = {*self.hints} | ({"self"} if self.function.__name__ != "__init__" else set())
+        found = [item for name, value in values if name in known for item in _tensors(value, name)]
+        for name, tensor in found[:1]:
+            if str(tensor.dtype) not in ("torch.float32", "torch.float64"):
+                self.refuse(name, _brief(tensor), "computed with are float32 and float64")
+        for name, tensor in found[1:]:
+            first, other = found[0]
+            for what, a, b in (("precision", other.dtype, tensor.dtype), ("device", other.device, tensor.device)):
+                if a != b:
+                    text = f"{str(b).removeprefix('torch.')}, but {first} is {str(a).removeprefix('torch.')}"
+                    self.refuse(name, text, f"all tensors of a call have one {what}")
+
+    def check(self, name: str, value: Any, sizes: dict[str, Any]) -> dict[str, Any]:
+        """Raise InputError unless the value has its type and shape, is finite, and lies in its range; the sizes known then."""
+        found = self.fitting(name, value, sizes)
+        limits = self.ranges[name]
+        if found is None:
+            letters = [letter for item in _alternatives(self.hints[name]) for letter in getattr(item, "dim_str", "").split()]
+            known = ", ".join(f"{letter} = {sizes[letter]}" for letter in letters if letter in sizes)
+            self.refuse(name, _brief(value), _name_of(self.hints[name]) + (f", where {known}" if known else ""))
+        if limits is ANY:
+            return found
+        if not _finite(value):
+            self.refuse(name, _brief(value) if isinstance(value, float) else f"{_brief(value)} with NaN or infinity", "finite")
+        if limits is not EMPTY and _is_tensor(value) and value.numel() == 0:
+            self.refuse(name, _brief(value), "not empty")
+        if limits is not None and isinstance(value, int | float | np.integer) and value not in limits:
+            self.refuse(name, _brief(value), str(limits))
+        return found
+
+    def fitting(self, name: str, value: Any, sizes: dict[str, Any]) -> dict[str, Any] | None:
+        """The sizes known after a value that has its type and shape; None if it has not."""
+        for kind in self.kinds[name]:
+            if isinstance(kind, _Shape):
+                found = kind.sizes(value, sizes)
+                if found is not None:
+                    return found
+            elif isinstance(kind, tuple):
+                if isinstance(value, kind) and (type(value) is not bool or bool in kind or object in kind):
+                    return sizes
+            elif kind(value):
+                return sizes
+        return None
+
+    def refuse(self, name: str, value: str, rule: str) -> typing.NoReturn:
+        raise InputError(f"{self.function.__qualname__}: {name} = {value} is not allowed: {rule}")
+
+
+_state = threading.local()
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """In this block nothing is checked: for timing, and for a loop that calls a small function a million times."""
+    before = getattr(_state, "inside", False)
+    _state.inside = True
+    try:
+        yield
+    finally:
+        _state.inside = before
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which now refuses arguments that its signature does not allow. Inside another checked call it is as before.
+
+    >>> @checked
+    ... def scaled(x: float, sigma: float) -> float:
+    ...     return x * sigma
+    >>> scaled(2.0, -1.0)
+    Traceback (most recent call last):
+    attention_theory.domain.InputError: scaled: sigma = -1.0 is not allowed: at least 0
+    """
+    rules: list[_Rules] = []
+
+    @functools.wraps(function)
+    def boundary(*arguments: P.args, **keywords: P.kwargs) -> R:
+        if getattr(_state, "inside", False):
+            return function(*arguments, **keywords)
+        _state.inside = True
+        try:
+            if not rules:
+                rules.append(_Rules(function))
+            rules[0](arguments, keywords)
+            return function(*arguments, **keywords)
+        finally:
+            _state.inside = False
+
+    for name in ("cache_clear", "cache_info"):
+        if hasattr(function, name):
+            setattr(boundary, name, getattr(function, name))
+    boundary.__dict__["__checked__"] = True
+    return boundary
+
+
+def check_module(module: types.ModuleType) -> None:
+    """Put :func:`checked` around the public functions of a module and around the methods and constructors of its classes."""
+    for name, thing in list(vars(module).items()):
+        if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__ or hasattr(thing, "__checked__"):
+            continue
+        if inspect.isfunction(thing) or hasattr(thing, "cache_info"):
+            setattr(module, name, checked(thing))
+        elif inspect.isclass(thing) and not issubclass(thing, BaseException | tuple):
+            for key, method in list(vars(thing).items()):
+                if key.startswith("_") and key not in ("__init__", "__call__"):
+                    continue
+                if inspect.isfunction(method):
+                    setattr(thing, key, checked(method))
+                elif isinstance(method, classmethod | staticmethod):
+                    setattr(thing, key, type(method)(checked(method.__func__)))
+
+
+class _Finder:
+    """Finds the modules of a package as the others do, and checks them when they have run."""
+
+    def __init__(self, package: str):
+        self.package = package
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if not name.startswith(self.package + ".") or name == __name__:
+            return None
+        others = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (run(module), check_module(module))[0]
+        return spec
+
+
+def install(package: str) -> None:
+    """From now on, what is imported from this package is checked."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "package", None) != package]
+    sys.meta_path.insert(0, _Finder(package))

@@ -1,0 +1,98 @@
+"""Confidence intervals: of a rate, of a mean, of a fitted exponent. Each carries its confidence."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special, stats
+
+#: Confidence of every interval in the book, unless it says otherwise.
+CONFIDENCE = 0.999
+
+
+class Interval(tuple):
+    """A confidence interval: the pair (low, high), which knows its ``confidence``."""
+
+    confidence: float
+
+    def __new__(cls, low: float, high: float, confidence: float = CONFIDENCE) -> "Interval":
+        """Raise ValueError for a confidence outside (0, 1), or ends in the wrong order."""
+        _check_confidence(confidence)
+        if low > high:
+            raise ValueError(f"the interval [{low}, {high}] is not possible")
+        interval = super().__new__(cls, (float(low), float(high)))
+        interval.confidence = confidence
+        return interval
+
+    def __getnewargs__(self) -> tuple[float, float, float]:
+        return (*self, self.confidence)
+
+    @property
+    def low(self) -> float:
+        return self[0]
+
+    @property
+    def high(self) -> float:
+        return self[1]
+
+
+def _sample(values: Any, least: int) -> np.ndarray:
+    """Values as a flat float array of at least ``least`` finite numbers."""
+    array = values.detach().cpu().numpy() if hasattr(values, "detach") else values
+    flat = np.asarray(array, dtype=float).ravel()
+    if flat.size < least:
+        raise ValueError(f"needs at least {least} points, got {flat.size}")
+    if not np.isfinite(flat).all():
+        raise ValueError("not a finite number among the values")
+    return flat
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence = {confidence} is not allowed: it lies strictly between 0 and 1")
+
+
+def rate_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
+    """Clopper-Pearson interval of a success probability.
+
+    Raises:
+        ValueError: numbers of successes and trials that are not possible, or a confidence outside (0, 1).
+    """
+    _check_confidence(confidence)
+    # stats.binomtest would compute a p-value first, hundreds of times slower than the interval
+    successes, failures = int(successes), int(trials) - int(successes)
+    if min(successes, failures) < 0 or successes + failures == 0:
+        raise ValueError(f"{successes} successes in {trials} trials are not possible")
+    tail = (1 - confidence) / 2
+    low = special.betaincinv(successes, failures + 1, tail) if successes else 0.0
+    high = special.betainccinv(successes + 1, failures, tail) if failures else 1.0
+    return Interval(float(low), float(high), confidence)
+
+
+def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE, seed: int = 0) -> Interval:
+    """Bootstrap (BCa) interval of a mean; a point where all samples are equal.
+
+    Raises:
+        ValueError: fewer than two samples, one that is not finite, or a confidence outside (0, 1).
+    """
+    _check_confidence(confidence)
+    values = _sample(samples, 2)
+    if (values == values[0]).all():
+        return Interval(float(values[0]), float(values[0]), confidence)
+    ci = stats.bootstrap((values,), np.mean, confidence_level=confidence, rng=np.random.default_rng(seed)).confidence_interval
+    return Interval(float(ci.low), float(ci.high), confidence)
+
+
+def power_law(x: ArrayLike, y: ArrayLike, confidence: float = CONFIDENCE) -> tuple[float, Interval]:
+    """The exponent of ``y ~ x^exponent`` by least squares on logarithms, and its interval by Student's t.
+
+    Raises:
+        ValueError: fewer than three points, values that are not positive and finite, or a confidence outside (0, 1).
+    """
+    _check_confidence(confidence)
+    xs, ys = (_sample(values, 3) for values in (x, y))
+    if min(xs.min(), ys.min()) <= 0:
+        raise ValueError("a power law is fitted to positive numbers only")
+    fit: Any = stats.linregress(np.log(xs), np.log(ys))
+    half = stats.t.ppf((1 + confidence) / 2, xs.size - 2) * fit.stderr
+    return float(fit.slope), Interval(float(fit.slope - half), float(fit.slope + half), confidence)

@@ -1,0 +1,96 @@
+"""The ledger: what is declared about every numbered statement, one YAML file for each paper."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .checks import METHODS
+
+#: Outcomes of a verdict, and those that the ledger declares without one.
+COMPUTED = ("holds", "holds-in-regime", "corrected", "reproduced", "false", "empty")
+UNCOMPUTED = ("imported", "asymptotic", "planned")
+OUTCOMES = COMPUTED + UNCOMPUTED
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One numbered statement or figure of a paper.
+
+    Attributes:
+        id: ``<citation>/<kind>-<number>[-<part>]``, or ``<citation>/own-<name>`` for a statement of the book's own.
+        printed: its name in the paper; ``ours`` for own statements.
+        kind: theorem, lemma, definition, equation, figure, ...
+        statement: what it says, in our words, with every hypothesis; a figure: which printed settings, which features.
+        depends: ids that its proof uses.
+        chapter: ``<part>/<slug>``, where its verdict stands.
+        label: its statement box, figure or table on that page.
+        code: the function that carries it, as a path below ``attention_theory``: ``separation.exact.success_probability``.
+        method: the strongest method of its checks.
+        outcome: what its verdict must give.
+        note: what a reader should know besides; the reason, where there is no verdict.
+    """
+
+    id: str
+    printed: str
+    kind: str
+    statement: str
+    depends: list[str]
+    chapter: str | None
+    method: str | None
+    outcome: str
+    note: str
+    label: str | None = None
+    code: str | None = None
+
+
+def load_ledger(path: str | Path) -> dict[str, Entry]:
+    """Read and check ``<citation>.yml``: a list of mappings with the fields of :class:`Entry`.
+
+    Raises:
+        ValueError: no YAML, unknown or missing fields, a repeated id, an id of another paper, an unknown outcome or method;
+            an outcome that stands without a verdict but without a reason in ``note``; a computed one without a chapter.
+    """
+    import yaml  # here, so that the mathematics imports without it
+
+    path = Path(path)
+    try:
+        rows = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a readable ledger; restore it with git checkout ({error})") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path}: a ledger is a list of mappings; restore it with git checkout")
+    entries: dict[str, Entry] = {}
+    for row in rows:
+        try:
+            entry = Entry(**row)
+        except TypeError as error:
+            raise ValueError(f"{path.name}: {row.get('id', row)}: {error}") from None
+        problems = {
+            "the id repeats": entry.id in entries,
+            f"the id must begin with {path.stem}/": not entry.id.startswith(path.stem + "/"),
+            f"unknown outcome {entry.outcome!r}": entry.outcome not in OUTCOMES,
+            f"unknown method {entry.method!r}": entry.method not in METHODS and (entry.method or entry.outcome in COMPUTED),
+            "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
+            "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
+        }
+        for problem, present in problems.items():
+            if present:
+                raise ValueError(f"{path.name}: {entry.id}: {problem}")
+        entries[entry.id] = entry
+    return entries
+
+
+def find_ledger(claim: str) -> Path | None:
+    """``ledger/<citation>.yml`` in the current folder or the nearest above it; none for a notebook opened alone.
+
+    Raises:
+        FileNotFoundError: this is the book (a ``ledger`` folder or ``_toc.yml`` is there), but the file is missing.
+    """
+    name = claim.split("/")[0] + ".yml"
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "ledger" / name).is_file():
+            return folder / "ledger" / name
+        if (folder / "ledger").is_dir() or (folder / "_toc.yml").is_file():
+            missing = folder / "ledger" / name if (folder / "ledger").is_dir() else folder / "book" / "ledger" / name
+            raise FileNotFoundError(f"{missing} is missing, so {claim} cannot be judged; restore it with git checkout")
+    return None

@@ -1,0 +1,33 @@
+"""Formulas as printed: the source of a function, shown where the statement stands."""
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """Source text that a notebook shows as Python code, and stores, so that nbval notices when it changes."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_markdown_(self) -> str:
+        return f"```python\n{self.text}\n```"
+
+
+def formula(*functions: Callable) -> Source:
+    """The source of one or several functions, decorators left out.
+
+    Raises:
+        TypeError: an object without Python source.
+    """
+    texts = []
+    for function in functions:
+        lines = textwrap.dedent(inspect.getsource(inspect.unwrap(function))).splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith(("def ", "class ")))
+        texts.append("\n".join(lines[start:]).rstrip())
+    return Source("\n\n\n".join(texts))

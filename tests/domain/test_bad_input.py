@@ -1,0 +1,173 @@
+"""The check of arguments that every public function carries."""
+
+import dataclasses
+import importlib
+import inspect
+import pickle
+import pkgutil
+import typing
+from typing import Annotated, Any
+
+import attention_theory
+import numpy as np
+import pytest
+import torch
+from attention_theory.domain import ANY, EMPTY, NAMES, InputError, Range, checked, unchecked
+from attention_theory.evidence import mean_interval
+from jaxtyping import Float, Int
+from torch import Tensor
+
+MODULES = [importlib.import_module(m.name) for m in pkgutil.walk_packages(attention_theory.__path__, "attention_theory.")]
+ONES = torch.ones(3, 2, dtype=torch.float64)
+
+
+@checked
+def product(
+    X: Float[Tensor, "n d"],
+    y: Float[Tensor, "d m"] | None = None,
+    sigma: float = 1.0,
+    n: int | None = None,
+    kind: str = "x",
+    index: Int[Tensor, "n"] | None = None,
+    batch: Float[Tensor, "*batch 2"] | None = None,
+    many: Annotated[Float[Tensor, "N"] | None, EMPTY] = None,
+    bound: Annotated[float, ANY] = 1.0,
+    other: Any | None = None,
+) -> float:
+    """All kinds of parameters."""
+    return sigma
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"y": ONES.T},
+        {"sigma": 0},
+        {"sigma": np.float64(2)},
+        {"n": 5},
+        {"n": np.int64(5)},
+        {"sigma": np.int64(2)},
+        {"other": ONES.float()},
+        {"index": torch.arange(3)},
+        {"batch": torch.ones(2, dtype=torch.float64)},
+        {"batch": torch.ones(5, 4, 2, dtype=torch.float64)},
+        {"many": ONES[:0, 0]},
+        {"bound": float("inf")},
+    ],
+)
+def test_what_fits_passes(given):
+    assert product(ONES, **given) == given.get("sigma", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"X": None}, r"product: X = None is not allowed: a floating tensor of shape \(n, d\)"),
+        ({"X": ONES.numpy()}, r"X = a float64 array of shape \(3, 2\)"),
+        ({"X": ONES[0]}, r"X = a float64 tensor of shape \(2,\) is not allowed: a floating tensor of shape \(n, d\)"),
+        ({"X": ONES.long()}, "X = a int64 tensor"),
+        ({"X": ONES.half()}, "X = a float16 tensor .* float32 and float64"),
+        ({"X": ONES / 0}, "X = a float64 tensor .* with NaN or infinity is not allowed: finite"),
+        ({"X": ONES[:0]}, r"X = a float64 tensor of shape \(0, 2\) is not allowed: not empty"),
+        ({"y": ONES}, r"y = .* \(3, 2\) is not allowed: a floating tensor of shape \(d, m\) or None, where d = 2"),
+        ({"y": ONES.T.float()}, "y = float32, but X is float64 is not allowed: all tensors of a call have one precision"),
+        ({"sigma": -1}, "sigma = -1 is not allowed: at least 0"),
+        ({"sigma": float("nan")}, "sigma = nan is not allowed: finite"),
+        ({"sigma": "1"}, "sigma = '1' is not allowed: float"),
+        ({"sigma": torch.tensor(1.0)}, "sigma = a float32 tensor"),
+        ({"n": 0}, "n = 0 is not allowed: at least 1"),
+        ({"n": 2.0}, "n = 2.0 is not allowed: int or None"),
+        ({"n": True}, "n = True"),
+        ({"kind": 3}, "kind = 3 is not allowed: str"),
+        ({"index": torch.arange(2)}, "index = .* where n = 3"),
+        ({"batch": torch.ones(3, dtype=torch.float64)}, r"\(\*batch, 2\)"),
+    ],
+)
+def test_what_does_not_is_named(given, message):
+    for kind in (ValueError, TypeError):
+        with pytest.raises(kind, match=message):
+            product(**({"X": ONES} | given))
+
+
+def test_inside_a_call_and_in_an_unchecked_block_nothing_is_checked():
+    @checked
+    def outer(d: int) -> float:
+        """Call with what the boundary would refuse."""
+        return product(ONES, sigma=-1.0)
+
+    assert outer(1) == -1
+    with unchecked():
+        assert product(ONES, sigma=-1.0) == -1
+    with pytest.raises(InputError):
+        product(ONES, sigma=-1.0)
+
+
+def test_an_error_ends_the_call():
+    @checked
+    def fails(d: int) -> None:
+        """Raise."""
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        fails(1)
+    with pytest.raises(InputError):
+        fails(0)
+
+
+def test_objects_are_checked_when_made_and_held_tensors_count():
+    @dataclasses.dataclass(frozen=True)
+    class Map:
+        """A matrix."""
+
+        A: Float[Tensor, "n d"]
+
+        def __call__(self, x: Float[Tensor, "d"]) -> Tensor:
+            return self.A @ x
+
+    Map.__init__ = checked(Map.__init__)
+    Map.__call__ = checked(Map.__call__)
+    with pytest.raises(InputError, match="A = None"):
+        Map(None)
+    with pytest.raises(InputError, match=r"x = float32, but self.A is float64"):
+        Map(ONES)(torch.ones(2))
+
+
+def test_transformed_functions_are_let_through():
+    @checked
+    def square(x: Float[Tensor, "d"]) -> Tensor:
+        """x^2."""
+        return x.square()
+
+    assert torch.equal(torch.func.vmap(torch.func.jacrev(square))(ONES), torch.diag_embed(2 * ONES))
+
+
+def test_ranges_say_what_they_are():
+    assert str(Range(0, 1, "both")) == "above 0 and below 1" and 0 not in Range(0, 1, "both") and 1 in Range(0, 1, "low")
+    assert str(Range(1)) == "at least 1" and str(ANY) == "any number" and float("nan") not in Range(0)
+
+
+def test_all_public_functions_are_checked_and_their_annotations_can_be_read():
+    count = 0
+    for module in MODULES:
+        for name, thing in vars(module).items():
+            if (
+                name.startswith("_")
+                or getattr(thing, "__module__", None) != module.__name__
+                or module.__name__.endswith("domain")
+            ):
+                continue
+            if inspect.isfunction(thing) or hasattr(thing, "cache_info"):
+                assert hasattr(thing, "__checked__"), (module, name)
+                typing.get_type_hints(inspect.unwrap(thing), include_extras=True)
+                count += 1
+    assert count > 150
+
+
+def test_wrapped_functions_stay_what_they_are():
+    assert inspect.unwrap(mean_interval) is not mean_interval and pickle.loads(pickle.dumps(mean_interval)) is mean_interval
+    assert list(inspect.signature(mean_interval).parameters) == ["samples", "confidence", "seed"]
+
+
+def test_a_name_means_one_thing():
+    assert NAMES["confidence"].open == "both" and NAMES["seed"].high == 2**63 - 1

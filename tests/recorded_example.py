@@ -1,0 +1,38 @@
+"""A recording for the tests of records, sweeps and their command line: ``python -m recorded_example --out FOLDER``."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from attention_theory.sweep import Recording
+
+
+def run(n: int, seed: int, scale: float = 1.0, log: str | None = None) -> dict:
+    """A row; with ``log`` it also notes there that it was computed."""
+    if log:
+        with Path(log).open("a") as file:
+            print(n, seed, file=file)
+    return {"value": scale * n / 3, "path": [n, seed]}
+
+
+def mortal(n: int, log: str) -> int:
+    """Kill its own process the first time that n = 2 comes along."""
+    time.sleep(0.05)
+    with Path(log).open("a") as file:
+        print(n, file=file)
+    if n == 2 and Path(log).read_text().split().count("2") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n * n
+
+
+def slow(n: int) -> int:
+    """A tenth of a second."""
+    time.sleep(0.1)
+    return n
+
+
+RECORDING = Recording("example", run, [{"n": n, "seed": s} for n in (1, 2) for s in (0, 1)], settings={"scale": 2.0})
+
+if __name__ == "__main__":
+    RECORDING.main()

@@ -1,0 +1,92 @@
+"""The picture that the reader moves: what it stores, and that it is the same on every run and machine."""
+
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+from attention_theory.movable import movable
+
+ARGUMENTS = {
+    "x": [1, 10, 100],
+    "curves": {"rate": [[0.1, 0.2, 0.30004], [0.5, float("nan"), 1e-17]], "bound <1>": [1, 1, 1]},
+    "parameter": ("n", [5, 50]),
+    "alt": 'The "rate" grows.',
+    "log": "x",
+    "says": ["it grows", "it falls"],
+    "start": 5,
+}
+
+
+def stored(picture):
+    return json.loads(html.unescape(re.search(r'data-movable="(.*?)"', picture._repr_html_()).group(1)))
+
+
+def test_text_and_picture_hold_the_same_rounded_numbers():
+    picture = movable(**ARGUMENTS)
+    assert repr(picture).splitlines() == [
+        "x: 1 10 100",
+        "n = 5: it grows",
+        "    rate: 0.1 0.2 0.3",
+        "    bound <1>: 1 1 1",
+        "n = 50: it falls",
+        "    rate: 0.5 - 0",
+        "    bound <1>: 1 1 1",
+    ]
+    data = stored(picture)
+    assert data["curves"] == [[[0.1, 0.2, 0.3], [0.5, None, 0]], [[1, 1, 1], [1, 1, 1]]]
+    assert data["values"] == ["5", "50"] and data["says"] == ["it grows", "it falls"]
+
+
+def test_what_a_machine_adds_below_the_rounding_changes_nothing():
+    noisy = ARGUMENTS | {"curves": {"rate": np.array(ARGUMENTS["curves"]["rate"]) * (1 + 1e-9) + 1e-12, "bound <1>": [1, 1, 1]}}
+    assert movable(**noisy)._repr_html_() == movable(**ARGUMENTS)._repr_html_()
+
+
+def test_it_is_one_line_of_valid_html_with_a_labelled_slider_and_names_escaped():
+    page = movable(**ARGUMENTS)._repr_html_()
+    key = re.search(r'<figure class="movable" id="(movable-[0-9a-f]{8})"', page).group(1)
+    assert f'<label for="{key}-range"' in page and f'<input type="range" id="{key}-range"' in page
+    assert "<1>" not in page and 'aria-label="The &quot;rate&quot; grows."' in page
+    assert "http" not in page  # nothing is loaded
+
+
+def test_first_position_is_drawn_without_a_script():
+    page = movable(**ARGUMENTS)._repr_html_()
+    path = re.search(r'<path data-curve="0" d="(.*?)"', page).group(1)
+    assert re.fullmatch(r"M52\.0,[\d.]+L232\.0,[\d.]+L412\.0,[\d.]+", path)
+
+
+def test_a_gap_ends_the_line_and_points_are_dots():
+    gap = movable(**ARGUMENTS | {"start": 50})._repr_html_()
+    assert re.search(r'data-curve="0" d="M[\d.,]+M[\d.,]+"', gap)
+    dots = movable(**ARGUMENTS | {"points": ["rate"]})._repr_html_()
+    assert re.search(r'data-curve="0" d="(M[\d.,]+h0){3}"', dots)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log", "labels"),
+    [
+        (0, 1, False, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (-3, 7, False, ["-2", "0", "2", "4", "6"]),
+        (0.01, 1000, True, ["10⁻²", "10⁻¹", "10⁰", "10¹", "10²", "10³"]),
+        (2, 30, True, ["2", "3", "5", "10", "20", "30"]),
+    ],
+)
+def test_ticks(low, high, log, labels):
+    picture = movable(
+        [low or 1, high], {"a": [low or 1, high]}, ("p", [1, 2]), alt="a", log="xy" if log else "", ylim=(low, high)
+    )
+    assert list(picture.axes[1].ticks().values()) == labels
+    if not log:
+        assert picture.axes[0].ticks()
+
+
+def test_a_logarithmic_axis_keeps_digits_of_each_value():
+    picture = movable([1, 2], {"a": [1.2345e-9, 4567.8]}, ("p", ["small", "large"]), alt="a", log="y")
+    assert picture.curves["a"][0] == [1.23e-9, 4570] and picture.values == ["small", "large"]
+
+
+def test_a_flat_picture_has_room():
+    assert movable([1, 2], {"a": [3, 3]}, ("p", [1, 2]), alt="a").axes[1].low == 2.5

@@ -1,0 +1,135 @@
+"""Proofs over boxes: true bounds go through, bounds past the true constant fail with the offending box."""
+
+from fractions import Fraction
+
+import flint
+import pytest
+import sympy
+from attention_theory.evidence import Proof, compare, proved
+from attention_theory.evidence.prove import NotProved, every, exprel, exprel2, joined, least, nonnegative, positive, same
+
+
+def test_a_true_bound_goes_through_and_says_its_range():
+    proof = positive("x log x > -0.368", lambda x: x * x.log() + flint.arb("0.368"), x=(0.01, 5))
+    assert proof.what == "x log x > -0.368" and proof.range == "x in [0.01, 5]" and proof.boxes > 1
+    assert str(proof) == f"x log x > -0.368 on x in [0.01, 5]: {proof.boxes} boxes"
+
+
+def test_two_parameters_and_large_ends():
+    proof = positive("n^a >= 1", lambda n, a: n**a - flint.arb("0.99"), n=(2, 10**6), a=(0, 3))
+    assert proof.range == "n in [2, 10^6], a in [0, 3]"
+    assert positive("", lambda x: x, x=(1, 1)).boxes == 1  # one point
+    assert positive("", lambda x: x, shown="everything", x=(1, 2)).range == "everything"
+
+
+def test_past_the_true_constant_a_point_is_named():
+    # the minimum of x log x is -1/e = -0.367879..., at x = 0.367879...
+    with pytest.raises(NotProved, match=r"violated at x = 0\.36") as failed:
+        positive("x log x > -0.3678", lambda x: x * x.log() + flint.arb("0.3678"), x=(0.01, 5))
+    assert failed.value.violated and abs(float(failed.value.box["x"]) - 0.3679) < 0.02
+
+
+def test_an_equality_stays_undecided_and_names_the_box():
+    with pytest.raises(NotProved, match="undecided on x = ") as failed:
+        positive("(x - 1/3)^2 > 0", lambda x: (x - flint.arb(1) / 3) ** 2, x=(0, 1))
+    assert not failed.value.violated
+
+
+def test_an_undefined_function_is_not_positive():
+    with pytest.raises(NotProved):
+        positive("1/x > 0", lambda x: 1 / x, x=(0, 1))
+    with pytest.raises(NotProved):
+        positive("log", lambda x: x.log() + 100, x=(-1, 1))
+
+
+def test_the_number_of_boxes_is_bounded():
+    with pytest.raises(NotProved, match=r"after \d boxes"):
+        positive("", lambda x: (x - flint.arb("0.3")) ** 2 + flint.arb("1e-9"), x=(0, 1), most=5)
+
+
+@pytest.mark.parametrize("prove", [positive, nonnegative])
+def test_ranges_are_checked(prove):
+    with pytest.raises(ValueError, match="empty"):
+        prove("", lambda x: x, x=(2, 1))
+    with pytest.raises(ValueError, match="at least one"):
+        prove("", lambda: 1)
+
+
+def test_ball_arithmetic_needs_an_upper_end():
+    with pytest.raises(ValueError, match="no upper end"):
+        positive("", lambda x: x, x=(1, None))
+
+
+def test_coefficients_prove_on_all_sizes():
+    proof = nonnegative("(n - 1)/n^2 <= 1/4", lambda n: 1 - 4 * (n - 1) / n**2, n=(2, None))
+    assert proof.range == "n >= 2" and proof.by == "coefficients"
+    weight = nonnegative("weight", lambda n, z: z / n - z / (z + n - 1), n=(2, None), z=(1, None))
+    assert weight.range == "n >= 2, z >= 1"
+
+
+@pytest.mark.parametrize(
+    "f, ranges, at",
+    [
+        (lambda n: Fraction(24, 25) - 4 * (n - 1) / n**2, {"n": (2, None)}, "n = 2"),  # past the constant
+        (lambda n, z: z / n - z / (z + n - 1), {"n": (2, None), "z": (0.5, None)}, "z = 0.5"),  # without z >= 1
+        (lambda x: 1 - x, {"x": (0, None)}, "x = "),  # wrong far out
+        (lambda x: x * (1 - x) - Fraction(1, 4) - Fraction(1, 10**6), {"x": (0, 1)}, "x = "),
+    ],
+)
+def test_coefficients_fail_with_the_point(f, ranges, at):
+    with pytest.raises(NotProved, match=f"violated at .*{at}") as failed:
+        nonnegative("", f, **ranges)
+    assert failed.value.violated
+
+
+def test_coefficients_on_a_box_with_halving_and_strictly():
+    assert nonnegative("", lambda x: x**2 - x + Fraction(26, 100), strict=True, x=(0, 1)).boxes > 3
+    assert nonnegative("", lambda x: x * (1 - x), x=(0, 1)).boxes == 1
+    for f in (lambda x: x * (1 - x), lambda x: 1 - x, lambda x: x):
+        with pytest.raises(NotProved):
+            nonnegative("", f, strict=True, x=(0, 1))
+    with pytest.raises(NotProved, match="undecided"):  # touches 0 at a point that no halving meets
+        nonnegative("", lambda x: (x - Fraction(1, 3)) ** 2 - Fraction(1, 10**12), x=(0, 1), depth=4)
+
+
+def test_a_pole_inside_is_not_proved():
+    with pytest.raises((NotProved, ZeroDivisionError)):
+        nonnegative("", lambda x: 1 / (x - 1) ** 3, x=(0, 2))
+
+
+def test_identities_and_cases():
+    x, y = sympy.symbols("x y", positive=True)
+    assert same("square", (x + y) ** 2, x**2 + 2 * x * y + y**2, "all x, y > 0").boxes == 1
+    with pytest.raises(NotProved, match="left - right"):
+        same("square", (x + y) ** 2, x**2 + y**2, "all x, y > 0")
+    assert str(every("n^2 >= n", lambda n: n * n >= n, range(5), "n < 5")) == "n^2 >= n on n < 5: 5 cases"
+    with pytest.raises(NotProved, match="case = "):
+        every("n^2 > n", lambda n: n * n > n, range(5), "n < 5")
+    with pytest.raises(ValueError, match="no case"):
+        every("", bool, [], "nothing")
+
+
+def test_series_helpers_enclose():
+    for f, values in ((exprel, (1.0, 1.718281828459045)), (exprel2, (0.5, 0.718281828459045))):
+        image = f(flint.arb(0).union(flint.arb(1)))
+        assert all(image.contains(flint.arb(value, 1e-12)) for value in values) and image.rad() < 0.5
+
+
+def test_a_check_wants_a_proof():
+    proof = Proof("f > 0", "x in [0, 1]", 1)
+    check = proved("positive", proof)
+    assert check.method == "proof" and check.holds and check.text == "positive: f > 0 on x in [0, 1]: 1 box"
+    assert proved("two", proof, proof).text.count(";") == 1
+    assert joined("both", "x in [0, 2]", proof, proof).boxes == 2
+    for wrong in ((), ("text",), (compare("", 1, "==", 1),)):
+        with pytest.raises(ValueError, match="needs proofs|is not allowed"):
+            proved("positive", *wrong)
+    with pytest.raises(ValueError):
+        joined("", "")
+
+
+def test_the_least_of_several_is_positive_only_if_all_are():
+    one, nan, wide = flint.arb(1), flint.arb("nan"), flint.arb(1, 2)
+    assert least(one, flint.arb(2)) > 0
+    for bad in (nan, wide, -one):
+        assert not least(one, bad) > 0 and not least(bad, one) > 0
