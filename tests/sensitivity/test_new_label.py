@@ -1,19 +1,17 @@
 """Both solutions on a new label, against gradient descent and literal pseudo-inverses; and what breaks them."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
-from conftest import BOOK
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal, signs
 from attention_theory.evidence import identity
-from attention_theory.sensitivity import attention_features, new_label, new_label_runs
+from attention_theory.sensitivity import attention_features, new_label, paper
 from attention_theory.sensitivity.random_features import one_token_in_law
+from attention_theory.sensitivity.runs import new_label as new_label_runs
+from attention_theory.sensitivity.runs import worst
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 n, d, N, k = 5, 12, 9, 80
 
@@ -34,6 +32,14 @@ def maps(seed=1):
         yield map, contexts, torch.stack([map(X).flatten() for X in contexts])
 
 
+def fine_tuned_error(Phi, labels, phi, label, moved):
+    return paper.equation_6_7(paper.equation_6_5(paper.equation_6_3(Phi, labels), phi, label), moved, label)
+
+
+def retrained_error(Phi, labels, phi, label, moved):
+    return paper.equation_6_7(paper.equation_6_6(Phi, labels, phi, label), moved, label)
+
+
 def descent(Phi, labels, theta):
     """Plain gradient descent on the quadratic loss."""
     rate = 1 / float(torch.linalg.matrix_norm(Phi, 2)) ** 2
@@ -43,14 +49,14 @@ def descent(Phi, labels, theta):
 
 
 def test_solutions_are_where_gradient_descent_ends():
-    Phi, labels, phi, label, moved = problem()
+    Phi, labels, phi, label, _moved = problem()
     start = normal(30, generator=generator(5))
     theta = sensitivity.trained(Phi, labels, start)
     assert torch.allclose(theta, descent(Phi, labels, start), atol=1e-9)
     fine = descent(phi[None], labels.new_tensor([label]), theta)
-    assert torch.allclose(sensitivity.fine_tuned(theta, phi, label), fine)
+    assert torch.allclose(paper.equation_6_5(theta, phi, label), fine)
     joint = torch.cat([Phi, phi[None]]), torch.cat([labels, labels.new_tensor([label])])
-    assert torch.allclose(sensitivity.retrained(Phi, labels, phi, label, start), descent(*joint, start), atol=1e-8)
+    assert torch.allclose(paper.equation_6_6(Phi, labels, phi, label, start), descent(*joint, start), atol=1e-8)
 
 
 def test_errors_are_those_of_pseudo_inverses():
@@ -58,7 +64,7 @@ def test_errors_are_those_of_pseudo_inverses():
     theta = np.linalg.pinv(Phi.numpy()) @ labels.numpy()
     fine = theta + phi.numpy() * (label - phi.numpy() @ theta) / (phi.numpy() @ phi.numpy())
     joint = np.linalg.pinv(np.vstack([Phi, phi])) @ np.append(labels, label)
-    for error, parameters in ((sensitivity.fine_tuned_error, fine), (sensitivity.retrained_error, joint)):
+    for error, parameters in ((fine_tuned_error, fine), (retrained_error, joint)):
         assert np.allclose(error(Phi, labels, phi, label, moved), (moved.numpy() @ parameters + label) ** 2)
     off = np.eye(30) - np.linalg.pinv(Phi.numpy()) @ Phi.numpy()
     expected = moved.numpy() @ off @ phi.numpy() / (phi.numpy() @ off @ phi.numpy())
@@ -76,7 +82,7 @@ def test_identity_6_13_for_any_start(seed, rows, positive):
     Phi, labels, phi, _, moved = problem(seed, rows=rows)
     label = 1.0 if positive else -1.0
     start = normal(30, generator=generator(seed + 1))
-    theta, again = sensitivity.trained(Phi, labels, start), sensitivity.retrained(Phi, labels, phi, label, start)
+    theta, again = sensitivity.trained(Phi, labels, start), paper.equation_6_6(Phi, labels, phi, label, start)
     change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
     assert identity("(6.13)", moved @ (again - theta), change, 1e-8).holds
 
@@ -86,8 +92,8 @@ def test_identity_6_13_for_any_start(seed, rows, positive):
 def test_the_bound_with_its_slack_holds_for_any_features(seed):
     Phi, labels, phi, label, moved = problem(seed)
     theta = sensitivity.trained(Phi, labels)
-    gamma = sensitivity.smallest_gamma(theta, phi, moved)
-    for error, Psi in ((sensitivity.fine_tuned_error, Phi[:0]), (sensitivity.retrained_error, Phi)):
+    gamma = paper.equation_6_4(theta, phi, moved)
+    for error, Psi in ((fine_tuned_error, Phi[:0]), (retrained_error, Phi)):
         slack = (sensitivity.feature_alignment(Psi, phi, moved) - 1).abs() * (label - phi @ theta).abs()
         assert (error(Phi, labels, phi, label, moved) >= (2 - gamma - slack).clamp(min=0).square() - 1e-9).all()
 
@@ -102,11 +108,11 @@ def test_directions_equal_the_literal_solutions():
         moved = torch.stack([map(torch.cat([X[:2], X[2:3] + delta, X[3:]])).flatten() for delta in deltas])
         found = model.measure(map.one_token(X, 2), deltas)
         theta = sensitivity.trained(Phi, labels[:-1])
-        assert torch.allclose(found["shift"].abs(), sensitivity.smallest_gamma(theta, phi, moved))
+        assert torch.allclose(found["shift"].abs(), paper.equation_6_4(theta, phi, moved))
         assert torch.allclose(found["alignment-again"], sensitivity.feature_alignment(Phi, phi, moved))
         assert torch.allclose(found["alignment-fine"], sensitivity.feature_alignment(Phi[:0], phi, moved))
-        assert torch.allclose(found["error-fine"], sensitivity.fine_tuned_error(Phi, labels[:-1], phi, label, moved))
-        assert torch.allclose(found["error-again"], sensitivity.retrained_error(Phi, labels[:-1], phi, label, moved))
+        assert torch.allclose(found["error-fine"], fine_tuned_error(Phi, labels[:-1], phi, label, moved))
+        assert torch.allclose(found["error-again"], retrained_error(Phi, labels[:-1], phi, label, moved))
         gram = features @ features.T
         assert model.smallest == pytest.approx(float(torch.linalg.eigvalsh(gram)[0]))
         assert float((1 / model.again.square().sum()) * torch.linalg.inv(gram)[-1, -1]) == pytest.approx(1)
@@ -124,10 +130,10 @@ def test_a_near_duplicate_is_trained_through_the_features():
     Phi, labels, phi, label, moved = problem(p=200)
     Phi[1] = Phi[0] + 1e-7 * Phi[1]
     labels[1] = labels[0]
-    theta, again = sensitivity.trained(Phi, labels), sensitivity.retrained(Phi, labels, phi, label)
+    theta, again = sensitivity.trained(Phi, labels), paper.equation_6_6(Phi, labels, phi, label)
     change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
     assert identity("(6.13)", moved @ (again - theta), change, 1e-6).holds
-    with pytest.raises(ValueError, match="lost to rounding; use fine_tuned_error"):
+    with pytest.raises(ValueError, match="lost to rounding; use trained and feature_alignment"):
         sensitivity.solutions(Phi, labels, phi, label)
 
 
@@ -174,32 +180,69 @@ def test_descent_finds_the_minimum_of_a_quadratic_inside_and_at_the_rim():
 def test_recorded_run_evaluates_the_parameters_it_trained():
     for map in ("RF", "RAF", "ReLU-RAF"):
         losses = {6: new_label_runs.PLAIN, 8: new_label_runs.PENALISED}
-        rows = new_label_runs.run(map, "iid", 4, 10, losses, 0, starts=2, steps=5)
-        assert {tuple(row) for row in rows} == {new_label_runs.COLUMNS}
-        assert len(rows) == 2 * (len(new_label_runs.PLAIN) + len(new_label_runs.PENALISED))
-        for row in rows:
-            slack = abs(row["alignment"] - 1) * row["residual"]
-            assert row["error"] >= max(0, 2 - row["gamma"] - slack) ** 2 - 1e-9
-            assert abs(row["alignment"] - 1) <= row["ceiling"] + 1e-9
-            if map == "RF" and row["solution"] == "fine":
-                assert row["ceiling"] <= row["sensitivity"]
+        found = new_label_runs.run(map, "iid", 4, 10, losses, 0, starts=2, steps=5)
+        assert len(found["N"]) == 2 * (len(new_label_runs.PLAIN) + len(new_label_runs.PENALISED))
+        slack = np.abs(found["alignment"] - 1) * found["residual"]
+        assert (found["error"] >= np.clip(2 - found["gamma"] - slack, 0, None) ** 2 - 1e-9).all()
+        assert (np.abs(found["alignment"] - 1) <= found["ceiling"] + 1e-9).all()
+        fine = np.array(found["solution"]) == "fine"
+        assert (
+            (found["ceiling"][fine] <= found["sensitivity"][fine]).all()
+            if map == "RF"
+            else np.isnan(found["sensitivity"]).all()
+        )
 
 
 def test_a_part_of_a_recorded_run_can_be_repeated():
     losses = new_label_runs.PLAIN[:2]
     whole = new_label_runs.run("RAF", "iid", 4, 10, {6: losses, 8: losses}, 0, starts=2, steps=5)
     part = new_label_runs.run("RAF", "iid", 4, 10, {6: losses}, 0, pool=8, starts=2, steps=5)
-    assert [row["error"] for row in part] == pytest.approx([row["error"] for row in whole if row["N"] == 6])
+    assert part["error"] == pytest.approx(whole["error"][np.array(whole["N"]) == 6])
 
 
-def test_records_say_how_they_were_made():
-    files = sorted((BOOK / "data").glob("bombari2024-figures-4-7*.json"))
-    assert files
-    for file in files:
-        record = json.loads(file.read_text(encoding="utf-8"))
-        assert record["provenance"].keys() >= {"command", "device", "versions", "date", "seed"}
-        assert tuple(record["columns"]) == new_label_runs.COLUMNS
-        assert len({len(values) for values in record["columns"].values()}) == 1
+def test_the_record_has_the_losses_of_the_grid(book, monkeypatch):
+    monkeypatch.chdir(book / "sensitivity")
+    record = new_label_runs.load()
+    for map, n, losses in new_label_runs.GRID:
+        for N, wanted in losses.items():
+            runs = record.where(map=map, n=n, N=N, trial=0, kind="iid", solution="fine")
+            assert list(zip(runs["loss"], runs["penalty"])) == wanted
+    assert {p for _, p in new_label_runs.PENALISED} == {0.0, *paper.FIGURE_5["p"]}
+
+
+def test_lines_and_turns():
+    runs = new_label_runs.Columns({"gamma": np.array([0.05, 0.5, 3.0]), "error": np.array([0.9, 2.1, 0.0])})
+    assert np.allclose(new_label_runs.line(runs), [1.95**2, 2.25, 0])
+    assert new_label_runs.below(runs).tolist() == [True, True, False]
+    assert new_label_runs.turned_at_once(runs).tolist() == [True, False, False]
+
+
+def test_worst_moves_are_bounded_as_the_proof_says():
+    for k in (None, 40):
+        found = worst.worst_moves("iid", 5, 8, 6, 0, k)
+        assert found.fine <= found.S and found.again <= found.S * found.ratio
+        assert found.excess_fine >= -4 * found.S * found.residual
+        assert found.excess_again >= -4 * found.S * found.ratio * found.residual
+    assert worst.slack_law(10, 64, 640) == pytest.approx(3**0.5 / 10)
+
+
+def test_a_turned_answer_is_the_literal_one():
+    found = worst.turned(0.4, 0, n=4, d=12, N=5)
+    assert found["gamma"] < 1 and 0 <= found["again"] < 4
+
+
+def test_alignment_in_single_precision():
+    Phi, _, phi, _, moved = problem()
+    single = sensitivity.feature_alignment(Phi.float(), phi.float(), moved.float())
+    torch.testing.assert_close(single.double(), sensitivity.feature_alignment(Phi, phi, moved), rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="0/0"):
+        sensitivity.feature_alignment(Phi.float(), Phi[:4].sum(dim=0).float(), moved.float())
+
+
+def test_condition_is_that_of_the_gram_matrix():
+    Phi, labels, phi, label, _ = problem()
+    joint = torch.cat([Phi, phi[None]])
+    assert sensitivity.solutions(Phi, labels, phi, label).condition == pytest.approx(float(torch.linalg.cond(joint @ joint.T)))
 
 
 # Bad input
@@ -207,31 +250,26 @@ def test_records_say_how_they_were_made():
 
 @pytest.mark.parametrize("label", [0.0, 2.0, float("nan")])
 def test_a_label_must_be_a_sign(label):
-    Phi, labels, phi, _, moved = problem()
-    with pytest.raises(ValueError, match=f"must be -1 or 1.*got {label}"):
-        sensitivity.retrained_error(Phi, labels, phi, label, moved)
+    Phi, labels, phi, _, _ = problem()
+    with pytest.raises(ValueError, match=f"must be -1 or 1.*got {label}|is not allowed"):
+        sensitivity.solutions(Phi, labels, phi, label)
 
 
 def test_entries_must_be_finite():
-    Phi, labels, phi, label, moved = problem()
+    Phi, _, phi, _, moved = problem()
     moved[1, 2] = torch.inf
-    with pytest.raises(ValueError, match="moved has entries that are not finite"):
-        sensitivity.fine_tuned_error(Phi, labels, phi, label, moved)
-
-
-def test_features_that_vanish_fit_no_label():
-    with pytest.raises(ValueError, match="vanish"):
-        sensitivity.fine_tuned(torch.ones(3).double(), torch.zeros(3).double(), 1.0)
+    with pytest.raises(ValueError, match="moved has entries that are not finite|is not allowed"):
+        sensitivity.feature_alignment(Phi, phi, moved)
 
 
 def test_alignment_inside_the_span_is_refused():
-    Phi, _, phi, _, moved = problem()
+    Phi, _, _phi, _, moved = problem()
     with pytest.raises(ValueError, match="0/0"):
         sensitivity.feature_alignment(Phi, Phi[:4].sum(dim=0), moved)
 
 
 def test_unknown_losses_are_named():
-    map, contexts, features = list(maps())[0]
+    map, contexts, features = next(iter(maps()))
     model = sensitivity.solutions(features[:-1], torch.ones(N).double(), features[-1], 1.0)
     with pytest.raises(ValueError, match="'error'"):
         sensitivity.best_moves(model, map.one_token(contexts[-1], 0), [("error", 0.0)])
@@ -241,7 +279,7 @@ def test_unknown_losses_are_named():
 
 
 def check_6_13(Phi, labels, phi, label, moved):
-    theta, again = sensitivity.trained(Phi, labels), sensitivity.retrained(Phi, labels, phi, label)
+    theta, again = sensitivity.trained(Phi, labels), paper.equation_6_6(Phi, labels, phi, label)
     change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
     return identity("(6.13)", moved @ (again - theta), change, 1e-8)
 
@@ -250,13 +288,13 @@ def check_6_13(Phi, labels, phi, label, moved):
     "wrong",
     [
         lambda A, b: A.T @ b,  # the transpose for the pseudo-inverse
-        lambda A, b: -torch.linalg.lstsq(A, b[:, None], driver="gelsd").solution[:, 0],
-        lambda A, b: 0.9 * torch.linalg.lstsq(A, b[:, None], driver="gelsd").solution[:, 0],
+        lambda A, b: -torch.linalg.pinv(A) @ b,
+        lambda A, b: 0.9 * torch.linalg.pinv(A) @ b,
     ],
 )
 def test_a_wrong_pseudo_inverse_fails(monkeypatch, wrong):
     assert check_6_13(*problem()).holds
-    monkeypatch.setattr(new_label, "_pseudo_solve", wrong)
+    monkeypatch.setattr(new_label, "least_squares", wrong)
     assert not check_6_13(*problem()).holds
 
 

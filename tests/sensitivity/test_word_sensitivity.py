@@ -1,20 +1,21 @@
 """Feature maps against their literal definitions, the ascent and its certificate, and wrong implementations that fail."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
-
 from attention_theory import sensitivity, tokens
 from attention_theory.device import generator, normal
 from attention_theory.evidence import identity
-from attention_theory.sensitivity import attention_features, recorded
+from attention_theory.sensitivity import attention_features, paper
 from attention_theory.sensitivity.deferred import Apply
+from attention_theory.sensitivity.paper import moved
+from attention_theory.sensitivity.runs import theorem_3, word
+from attention_theory.sensitivity.runs.deferred import power_iterations
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 
 def context(n, d, seed=0, kind="iid"):
@@ -25,18 +26,8 @@ def moves(count, d, seed=0, length=1.0):
     return length * tokens.on_sphere(normal(count, d, generator=generator(100 + seed)))
 
 
-def moved(X, token, delta):
-    X = X.clone()
-    X[token] += delta
-    return X
-
-
 def literal_raf(X, W, weights="softmax"):
-    scores = X @ W @ X.T / math.sqrt(X.shape[1])
-    if weights == "softmax":
-        return torch.softmax(scores, dim=1) @ X
-    rows = [row.clamp(min=0) / row.clamp(min=0).sum() if bool((row > 0).any()) else 0 * row for row in scores]
-    return torch.stack(rows) @ X
+    return {"softmax": paper.equation_3_3, "relu": paper.relu_raf}[weights](X, W)
 
 
 def update_check(raf, n=6, d=10, token=2):
@@ -117,16 +108,13 @@ def test_random_features_through_one_block(n, d, k, depth, activation):
     X, deltas, token = context(n, d, k), moves(2, d), n - 1
     phi = {"relu": torch.relu, "tanh": torch.tanh}[activation]
     shallow = sensitivity.RandomFeatures.sample(n, d, k, 1, activation)
-    torch.testing.assert_close(shallow(X), phi(shallow.V @ X.flatten()))
-    expected = torch.stack([phi(shallow.V @ moved(X, token, delta).flatten()) for delta in deltas])
+    torch.testing.assert_close(shallow(X), paper.equation_3_1(X, shallow.V, phi))
+    expected = torch.stack([paper.equation_3_1(moved(X, token, delta), shallow.V, phi) for delta in deltas])
     torch.testing.assert_close(shallow.perturbed(X, token, deltas), expected)
 
     deep = sensitivity.DeepRandomFeatures.sample(n, d, k, depth, 2)
     assert [tuple(V.shape) for V in deep.V] == [(k, n * d)] + [(k, k)] * (depth - 1)
-    features = X.flatten()
-    for V in deep.V:
-        features = torch.relu(V @ features)
-    torch.testing.assert_close(deep(X), features)
+    torch.testing.assert_close(deep(X), paper.equation_4_2(X, deep.V))
     expected = torch.stack([deep(moved(X, token, delta)) for delta in deltas])
     torch.testing.assert_close(deep.perturbed(X, token, deltas), expected)
 
@@ -241,7 +229,7 @@ def test_lemmas_d1_and_d2_are_constructive(n, seed):
 
 
 def test_least_dimension():
-    for n in (1, 4, 40):
+    for n in (1, 4, 40, 4 * 10**9):
         d = sensitivity.least_dimension(n)
         assert d / math.log(d) ** 4 >= n > (d - 1) / math.log(d - 1) ** 4
 
@@ -249,25 +237,124 @@ def test_least_dimension():
 # Records -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("figure", ["figure-2-left", "figure-2-right", "figure-3"])
-def test_records_are_complete_and_say_where_they_come_from(figure, book, monkeypatch):
-    monkeypatch.chdir(book / "sensitivity")
-    record = recorded.load(figure)
-    _, points = recorded.points(figure, list(tokens.KINDS), recorded.TRIALS)
-    assert len(record["S"]) == len(points)
-    for name in points[0]:
-        assert record[name].tolist() == [point[name] for point in points]
-    provenance = json.loads((book / "data" / f"bombari2024-{figure}.json").read_text())["provenance"]
-    assert set(provenance) == {"command", "device", "versions", "date", "seed"}
-
-
 def test_records_can_be_computed_again(book, monkeypatch):
     monkeypatch.chdir(book / "sensitivity")
-    record = recorded.load("figure-3")
-    point = recorded.raf_point("real", "softmax", 20, 192, 3)
-    here = np.logical_and.reduce([record[name] == point[name] for name in ("kind", "weights", "n", "d", "trial")])
-    assert record["S"][here] == pytest.approx(point["S"], rel=1e-2)
-    assert record["bound"][here] == pytest.approx(point["bound"], rel=1e-3)
+    point = {"kind": "real", "weights": "softmax", "n": 20, "d": 192, "trial": 3}
+    for column, tolerance in (("S", 1e-2), ("bound", 1e-3), ("attention_after", 2e-2), ("norm", 1e-5)):
+        now, stored = word.again("figure-3", column, **point)
+        assert now == pytest.approx(stored, rel=tolerance)
+
+
+def test_columns_of_a_record(book, monkeypatch):
+    monkeypatch.chdir(book / "sensitivity")
+    record = word.load("figure-2-right")
+    assert record.settings("d", "depth") == {"d": (768,), "depth": (2, 4, 8)}
+    assert len(record.of("S", n=10, depth=(2, 4))) == 20
+    values = record.of("S", n=80, depth=8)
+    assert record.mean("S", "n", depth=8)[-1] == values.mean() and record.spread("S", "n", depth=8)[-1] == values.std(ddof=1)
+
+
+# What the chapters measure --------------------------------------------------------------------------------------------
+
+
+def test_a_proof_run_measures_literal_attention():
+    X = context(4, 60, 1)
+    run = theorem_3.prove_on(X, seed=2)
+    assert run.aligned == paper.lemma_d_1(X, run.delta) >= 0.5
+    before = torch.softmax(run.before, dim=1) @ X
+    assert run.norm == pytest.approx(float(before.norm()) / math.sqrt(240))
+    assert run.change == pytest.approx(float(run.rows.norm(dim=1).max()) / 2)
+    assert run.served[0] >= run.served[1] and run.attending.shape == (3,)
+
+
+def test_moves_compared_are_literal_changes():
+    found = theorem_3.moves_compared(5, 40, seed=3)
+    X, raf = context(5, 40, 3), sensitivity.RandomAttentionFeatures.sample(40, 4)
+    even = raf.one_token(X, 0).even_move()
+    assert found["even"] == pytest.approx(paper.equation_3_4(raf, X, 0, even))
+    assert 0 < found["proof"] <= found["ascent"] and found["even"] <= found["ascent"]
+
+
+def test_deep_layers_and_the_recorded_search():
+    rows = word.deep_layers(4, 6, 4, 0, "iid")
+    assert [row["layer"] for row in rows] == [1, 2, 4]
+    assert all(row["change"] <= math.sqrt(6) * row["C1"] ** row["layer"] for row in rows)
+    assert 0 < word.drf_search_share(4, 6, 2, 0) <= 1.05
+
+
+def test_certificates_of_random_features():
+    view = sensitivity.RandomFeatures.sample(4, 6, 3, 1, "identity").one_token(context(4, 6), 1)  # fewer features than d
+    best = math.sqrt(6) * torch.linalg.svd(view.block).Vh[:1]
+    assert float(view.change(best).sqrt()) == pytest.approx(view.certificate())
+    row = word.rf_certified(10, 6, 60, 1)
+    assert row["S"] <= row["U"]
+
+
+def test_power_iterations_agree_in_law():
+    assert stats.ks_2samp(*power_iterations(300)).pvalue > 1e-3
+
+
+# Small moves, devices, odd sizes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", ["softmax", "relu"])
+def test_small_moves_do_not_cancel(weights):
+    raf = sensitivity.RandomAttentionFeatures.sample(10, 1, weights)
+    X, delta = context(6, 10, 1), moves(1, 10, 5)
+    slope = float(raf.one_token(X, 2).change(1e-4 * delta)) / 1e-8
+    for size in (1e-6, 1e-8, 1e-11):
+        assert float(raf.one_token(X, 2).change(size * delta)) / size**2 == pytest.approx(slope, rel=1e-3)
+    single = raf.to(torch.float32).one_token(X.float(), 2)
+    for size in (1e-3, 1e-6):
+        assert float(single.change((size * delta).float())) / size**2 == pytest.approx(slope, rel=1e-2)
+
+
+def test_a_change_is_never_negative():
+    for seed in range(40):  # x moves onto y, and every row attends to y alone, before and after: the change is 0
+        X = context(2, 6, seed)
+        X[0] = tokens.on_sphere((X[1] + 0.3 * X[0])[None])[0]
+        W = torch.outer(X.sum(dim=0), X[1] - X[0]) * (3 + seed)
+        view = sensitivity.RandomAttentionFeatures(W).one_token(X, 0)
+        assert float(view.change((X[1] - X[0])[None])) >= 0
+
+
+def test_a_token_is_counted_from_the_front():
+    with pytest.raises(ValueError, match="token -1 is not in the context|is not allowed"):
+        sensitivity.OneTokenAttention(sensitivity.RandomAttentionFeatures.sample(4, 0), context(5, 4), -1)
+
+
+def test_maps_move_to_another_precision_and_never_compare_by_value():
+    X = context(5, 4)
+    for map in (sensitivity.RandomFeatures.sample(5, 4, 9, 0), sensitivity.DeepRandomFeatures.sample(5, 4, 9, 2, 0)):
+        assert map == map and map != type(map)(map.V, map.n)
+        torch.testing.assert_close(map.to(torch.float32)(X.float()).double(), map(X), rtol=1e-5, atol=1e-6)
+    long = 2 * tokens.on_sphere(moves(50, 4).float()) / 2
+    sensitivity.RandomFeatures.sample(5, 4, 9, 0).to(torch.float32).perturbed(X.float(), 0, long)
+
+
+def test_a_deferred_matrix_follows_its_questions():
+    A = sensitivity.DeferredGaussian(5, 4, 1.0, generator(0))
+    v = normal(2, 4, generator=generator(1)).float()
+    image = A.times(v)
+    assert image.dtype == torch.float32
+    torch.testing.assert_close(A.times(v), image)
+
+
+def test_an_ascent_stops_inside_the_ball():
+    class Bowl(sensitivity.OneTokenFeatures):  # largest at a point inside
+        peak = torch.tensor([0.3, -0.2, 0.1]).double()
+
+        def __init__(self):
+            self.x, self.norm = torch.zeros(3).double(), torch.tensor(1.0).double()
+
+        def change(self, deltas):
+            return 4 - (deltas - self.peak).square().sum(dim=1)
+
+        def starts(self):
+            return torch.eye(3).double()
+
+    found = sensitivity.climb(Bowl(), starts=3, steps=80)
+    torch.testing.assert_close(found.delta, Bowl.peak, atol=1e-4, rtol=0)
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------
@@ -278,38 +365,44 @@ def test_bad_input_is_refused_with_its_value():
     rf = sensitivity.RandomFeatures.sample(5, 4, 10, 0)
     zero = torch.zeros(1, 4, dtype=torch.float64)
     for feature_map in (raf, rf):
-        with pytest.raises(ValueError, match=r"one has 6; .*on_sphere"):
+        with pytest.raises(ValueError, match=r"one has 6; .*on_sphere|is not allowed"):
             feature_map.perturbed(3 * X, 0, zero)
-        with pytest.raises(ValueError, match="token 5 is not in the context, whose tokens are 0 to 4"):
+        with pytest.raises(ValueError, match="token 5 is not in the context, whose tokens are 0 to 4|is not allowed"):
             feature_map.perturbed(X, 5, zero)
-        with pytest.raises(ValueError, match="a move has length 4, and .* at most sqrt.d. = 2"):
+        with pytest.raises(ValueError, match="a move has length 4, and .* at most sqrt.d. = 2|is not allowed"):
             feature_map.perturbed(X, 0, zero + 2)
-        with pytest.raises(ValueError, match="a move has entries that are not finite"):
+        with pytest.raises(ValueError, match="a move has entries that are not finite|is not allowed"):
             feature_map.perturbed(X, 0, zero + math.nan)
-        with pytest.raises(ValueError, match="not finite"):
+        with pytest.raises(ValueError, match="finite|is not allowed"):
             feature_map(X * math.inf)
-        with pytest.raises(ValueError, match="at least 1 start"):
+        with pytest.raises(ValueError, match="at least 1 start|is not allowed"):
             sensitivity.word_sensitivity(feature_map, X, starts=0)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="k must be at least 1, got 0|is not allowed"):
         sensitivity.RandomFeatures.sample(5, 4, 0, 0)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="k must be at least 1, got 0|is not allowed"):
         sensitivity.one_token_in_law(X[None], 0, 0, 0)
-    with pytest.raises(ValueError, match="depth must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="depth must be at least 1, got 0|is not allowed"):
         sensitivity.DeepRandomFeatures.sample(5, 4, 3, 0, 0)
-    with pytest.raises(ValueError, match="activation 'cosine' is unknown"):
+    with pytest.raises(ValueError, match="activation 'cosine' is unknown|is not allowed"):
         sensitivity.RandomFeatures.sample(5, 4, 3, 0, "cosine")
-    with pytest.raises(ValueError, match="tanh stays below 1"):
+    with pytest.raises(ValueError, match="tanh stays below 1|is not allowed"):
         sensitivity.DeepRandomFeatures.sample(5, 4, 3, 2, 0, "tanh")
-    with pytest.raises(ValueError, match="weights 'linear' are unknown"):
+    with pytest.raises(ValueError, match="weights 'linear' are unknown|is not allowed"):
         sensitivity.RandomAttentionFeatures.sample(4, 0, "linear")
-    with pytest.raises(ValueError, match="d must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="d must be at least 1, got 0|is not allowed"):
         sensitivity.RandomAttentionFeatures.sample(0, 0)
-    with pytest.raises(ValueError, match="got n = 0"):
+    with pytest.raises(ValueError, match="got n = 0|is not allowed"):
         sensitivity.infinite_width_sensitivity(0)
-    with pytest.raises(ValueError, match="the 4 tokens span R.4"):
+    with pytest.raises(ValueError, match="the 4 tokens span R.4|is not allowed"):
         sensitivity.two_directions(context(4, 4), zero[0] + 1)
-    with pytest.raises(ValueError, match="got -1"):
-        sensitivity.least_dimension(-1)
+    for wrong in (-1, math.inf, math.nan):
+        with pytest.raises(ValueError, match=f"got {wrong}|is not allowed"):
+            sensitivity.least_dimension(wrong)
+    with pytest.raises(ValueError, match="on_sphere|is not allowed"):
+        sensitivity.aligned_direction(torch.zeros(3, 4).double())
+    for wrong in ((-1, 0.3), (5, 1.2), (5, 0.3, 2.0), (5, 0.3, 1.0, 0)):
+        with pytest.raises(ValueError, match=r"n > 0|lies in|is not allowed"):
+            sensitivity.infinite_width_change(*wrong)
 
 
 # Wrong implementations -----------------------------------------------------------------------------------------------

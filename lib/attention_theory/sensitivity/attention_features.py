@@ -7,15 +7,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.attention import attention, attention_weights
-from attention_theory.device import normal
+from attention_theory.attention import Weights, attention, attention_weights
+from attention_theory.device import least_squares, normal
+from attention_theory.sensitivity.any_weights import OneToken
 from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 
 WEIGHTS = ("softmax", "relu")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RandomAttentionFeatures:
     """phi(X) = weights(X W X^T / sqrt d) X, with random W: RAF for softmax weights, ReLU-RAF for relu weights.
 
@@ -25,23 +26,23 @@ class RandomAttentionFeatures:
     """
 
     W: Float[Tensor, "d d"]
-    weights: str = "softmax"
+    weights: str | Weights = "softmax"
 
     @classmethod
-    def sample(cls, d: int, seed: int, weights: str = "softmax") -> "RandomAttentionFeatures":
+    def sample(cls, d: int, seed: int, weights: str | Weights = "softmax") -> "RandomAttentionFeatures":
         """Draw W with independent entries N(0, 1/d).
 
         Args:
             d: token dimension.
             seed: of the CPU generator.
-            weights: ``softmax``, or ``relu`` for ReLU-RAF.
+            weights: ``softmax``, ``relu`` for ReLU-RAF, or Weights that are never negative.
 
         Raises:
             ValueError: d < 1, or unknown weights.
         """
         if d < 1:
             raise ValueError(f"the token dimension d must be at least 1, got {d}")
-        if weights not in WEIGHTS:
+        if not isinstance(weights, Weights) and weights not in WEIGHTS:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
@@ -66,7 +67,7 @@ class RandomAttentionFeatures:
         check_context(X, d=len(self.W))
         return attention(self.scores(X), X, self.weights)
 
-    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenAttention":
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenAttention | OneToken":
         """The map as a function of one token, with everything that the token does not touch computed once.
 
         Raises:
@@ -74,11 +75,12 @@ class RandomAttentionFeatures:
         """
         check_context(X, d=len(self.W))
         require_on_sphere(X)
-        check_token(token, len(X))
+        if isinstance(self.weights, Weights):
+            return OneToken(self.weights, self.W, X, token)
         return OneTokenAttention(self, X, token)
 
     def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
-        """phi of X with row ``token`` moved by each delta, by the one-token update.
+        """Phi of X with row ``token`` moved by each delta, by the one-token update.
 
         Args:
             X: context (n, d), tokens of norm sqrt(d).
@@ -99,9 +101,13 @@ class OneTokenAttention:
     Moving token i changes row i and column i of the scores only. With M_j the attention average of row j without
     token i, and p_j the weight of token i in row j, phi_j = (1 - p_j) M_j + p_j x' for j != i. For softmax
     p_j = sigmoid(K_j x' - log Z_j), where K = X W / sqrt d and Z_j is the normaliser without token i.
+
+    Raises:
+        ValueError: the context has no such token.
     """
 
     def __init__(self, raf: RandomAttentionFeatures, X: Float[Tensor, "n d"], token: int):
+        check_token(token, len(X))
         self.raf, self.token = raf, token
         self.x = X[token]
         self.others = torch.cat([X[:token], X[token + 1 :]])
@@ -113,11 +119,10 @@ class OneTokenAttention:
         else:
             self.Z = torch.relu(scores).sum(dim=1)
         # what change() needs of the unmoved context
-        self.unmoved_weight = self.weight(self.x[None])[0]
+        self.scores = self.K @ self.x
+        self.unmoved_weight = self.weight_at(self.scores)
         self.unmoved_own = self.own_row(self.x[None])[0]
-        self._M_square = self.M.square().sum(dim=1)
-        self._M_x = self.M @ self.x
-        self._distance = self._M_square - 2 * self._M_x + self.x.square().sum()
+        self._gap_x, self._gap_square = (self.x - self.M) @ self.x, (self.x - self.M).square().sum(dim=1)
         others_square = (self.M + self.unmoved_weight[:, None] * (self.x - self.M)).square().sum()
         self.norm = torch.sqrt(others_square + self.unmoved_own.square().sum())
 
@@ -125,7 +130,7 @@ class OneTokenAttention:
         """The weight of the moved token in the rows of the others."""
         return self.weight_at(moved @ self.K.T)
 
-    def weight_at(self, scores: Float[Tensor, "batch others"]) -> Float[Tensor, "batch others"]:
+    def weight_at(self, scores: Float[Tensor, "*batch others"]) -> Float[Tensor, "*batch others"]:
         """The weight of a token on which the other rows have these scores."""
         if self.raf.weights == "softmax":
             return torch.sigmoid(scores - self.log_Z)
@@ -141,7 +146,7 @@ class OneTokenAttention:
         return weights[:, :-1] @ self.others + weights[:, -1:] * moved
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
-        """phi of the context with the token moved by each delta."""
+        """Phi of the context with the token moved by each delta."""
         moved = self.x + deltas
         p = self.weight(moved)[:, :, None]
         rows = (1 - p) * self.M + p * moved[:, None]
@@ -157,18 +162,53 @@ class OneTokenAttention:
         return parts.sum(dim=2) + self.own_row(moved) @ rows[:, self.token].T
 
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
-        """|phi(X^i(delta)) - phi(X)|^2, expanded so that no (n, d) array per move is formed.
+        """|phi(X^i(delta)) - phi(X)|^2, without an (n, d) array for each move and without cancellation for small ones.
 
-        Row j != i changes by p_j (x' - M_j) - a_j (x - M_j), with a_j the weight before the move.
+        Row j != i changes by p_j delta + (p_j - a_j)(x - M_j), with a_j and p_j the weights before and after. The weights'
+        differences are computed from those of the scores.
         """
-        moved = self.x + deltas
-        p, a = self.weight(moved), self.unmoved_weight
-        M_moved = moved @ self.M.T
-        square = moved.square().sum(dim=1, keepdim=True) - 2 * M_moved + self._M_square
-        cross = (moved @ self.x)[:, None] - M_moved - self._M_x + self._M_square
-        rows = p.square() * square - 2 * p * a * cross + a.square() * self._distance
-        own = (self.own_row(moved) - self.unmoved_own).square().sum(dim=1)
-        return (rows.sum(dim=1) + own).clamp(min=0)
+        added = deltas @ self.K.T
+        p, rise = self.weight(self.x + deltas), self.weight_change(added)
+        along = (deltas @ self.x)[:, None] - deltas @ self.M.T  # delta (x - M_j)
+        square = deltas.square().sum(dim=1, keepdim=True)
+        rows = p.square() * square + 2 * p * rise * along + rise.square() * self._gap_square
+        return (rows.sum(dim=1) + self.own_change(deltas).square().sum(dim=1)).clamp(min=0)
+
+    def weight_change(self, added: Float[Tensor, "batch others"]) -> Float[Tensor, "batch others"]:
+        """By how much the other rows' weights of the token grow when their scores on it grow by ``added``."""
+        before, after = self.scores, self.scores + added
+        if self.raf.weights == "softmax":
+            p, a = torch.sigmoid(after - self.log_Z), torch.sigmoid(before - self.log_Z)
+            q, b = torch.sigmoid(self.log_Z - after), torch.sigmoid(self.log_Z - before)  # 1 - p, 1 - a
+            return torch.tanh(added / 2) * (p * b + a * q)
+        rise = _relu_rise(before, added)
+        Z = torch.where(self.Z > 0, self.Z, 1)
+        small = rise * Z / ((torch.relu(after) + Z) * (torch.relu(before) + Z))
+        return torch.where(self.Z > 0, small, self.weight_at(after) - self.weight_at(before))
+
+    def own_change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
+        """By how much the features of the moved token itself change.
+
+        Where the scores move little, the differences of weights are computed from those of the scores.
+        """
+        root = math.sqrt(len(self.x))
+        keys = torch.cat([self.others, self.x[None]])
+        query, step = self.x @ self.raf.W / root, deltas @ self.raf.W / root
+        before, own = keys @ query, step @ self.x + deltas @ query + (step * deltas).sum(dim=1)
+        added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
+        a = attention_weights(before, self.raf.weights)
+        if self.raf.weights == "softmax":
+            near = added.clamp(-1, 1)
+            rise = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
+            usable = added.abs().amax(dim=1, keepdim=True) < 1
+        else:
+            grown = _relu_rise(before, added)
+            old = torch.relu(before).sum()
+            usable = grown.abs().sum(dim=1, keepdim=True) < old / 2
+            new = torch.where(usable, old + grown.sum(dim=1, keepdim=True), 1)
+            rise = (grown - a * grown.sum(dim=1, keepdim=True)) / new
+        small = rise @ keys + (a[-1] + rise[:, -1:]) * deltas
+        return torch.where(usable, small, self.own_row(self.x + deltas) - self.unmoved_own)
 
     def starts(self) -> Float[Tensor, "starts d"]:
         """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`."""
@@ -191,5 +231,11 @@ class OneTokenAttention:
 
     @staticmethod
     def _level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"]:
-        delta = torch.linalg.lstsq(rows, torch.ones_like(rows[:, :1]), driver="gelsd").solution[:, 0]
+        delta = least_squares(rows, torch.ones_like(rows[:, 0]))
         return delta * (math.sqrt(len(delta)) / torch.linalg.vector_norm(delta))
+
+
+def _relu_rise(before: Tensor, added: Tensor) -> Tensor:
+    """relu(before + added) - relu(before), without cancellation where both are positive."""
+    after = before + added
+    return torch.where((before > 0) & (after > 0), added, torch.relu(after) - torch.relu(before))

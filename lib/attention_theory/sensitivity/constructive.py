@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import normal
-from attention_theory.sensitivity.context import starts_generator
+from attention_theory.device import least_squares, normal
+from attention_theory.sensitivity.context import check_context, starts_generator
+from attention_theory.tokens import require_on_sphere
 
 #: The proof's constant: (x_j . delta)^2 >= 0.01 d^2 / n counts as aligned.
 ALIGNED = 0.01
@@ -29,12 +30,17 @@ def aligned_direction(X: Float[Tensor, "n d"], seed: int = 0) -> tuple[Float[Ten
         X: context (n, d), tokens of norm sqrt(d).
         seed: of the draws.
 
+    Raises:
+        ValueError: X is not a finite matrix of tokens of norm sqrt(d).
+
     bombari2024, Lemma D.1.
     """
+    check_context(X)
+    require_on_sphere(X)
     n, d = X.shape
     # X^T eigenvectors / sqrt(eigenvalues) is U; the Gram matrix is small when d is huge
     values, vectors = torch.linalg.eigh(X @ X.T)
-    keep = values > 1e-12 * values[-1]
+    keep = values > 1e4 * torch.finfo(values.dtype).eps * values[-1]
     coefficients = vectors[:, keep] / values[keep].sqrt()
     draw, draws = starts_generator(seed), 0
     while True:
@@ -46,7 +52,9 @@ def aligned_direction(X: Float[Tensor, "n d"], seed: int = 0) -> tuple[Float[Ten
             return delta, draws
 
 
-def two_directions(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"], seed: int = 0) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
+def two_directions(
+    X: Float[Tensor, "n d"], delta: Float[Tensor, "d"], seed: int = 0
+) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
     """Lemma D.2: (delta + v)/2 and (delta - v)/2 with v orthogonal to all tokens, |v| = sqrt(d).
 
     delta is turned to the side on which more tokens are aligned with it.
@@ -61,9 +69,10 @@ def two_directions(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"], seed: int
     if 2 * positive < aligned_count(X, delta):
         delta = -delta
     v = normal(d, generator=starts_generator(seed + 1)).to(X)
+    before = float(v.norm())
     for _ in range(2):
-        v = v - torch.linalg.lstsq(X @ X.T, (X @ v)[:, None], driver="gelsd").solution[:, 0] @ X
-    if float(v.norm()) < 1e-6:
+        v = v - least_squares(X @ X.T, X @ v) @ X
+    if float(v.norm()) < 1e6 * torch.finfo(v.dtype).eps ** 1.2 * before:
         raise ValueError(f"the {n} tokens span R^{d}: nothing is orthogonal to all of them (the lemma needs n < d)")
     v = v * (math.sqrt(d) / v.norm())
     return (delta + v) / 2, (delta - v) / 2
@@ -73,14 +82,14 @@ def least_dimension(n: float) -> int:
     """The smallest d from which on d / log(d)^4 >= n, the hypothesis of Theorem 3 with constant 1.
 
     Raises:
-        ValueError: n <= 0.
+        ValueError: n is not positive and finite.
     """
-    if not n > 0:
-        raise ValueError(f"a number of tokens is positive, got {n}")
-    low, high = math.exp(4), 2.0 * math.exp(4)  # d / log(d)^4 grows from e^4 on
+    if not 0 < n < math.inf:
+        raise ValueError(f"a number of tokens is positive and finite, got {n}")
+    low, high = 54, 110  # d / log(d)^4 grows from e^4 = 54.6 on
     while high / math.log(high) ** 4 < n:
         high *= 2
-    while high - low > 0.5:
-        middle = (low + high) / 2
+    while high - low > 1:
+        middle = (low + high) // 2
         low, high = (middle, high) if middle / math.log(middle) ** 4 < n else (low, middle)
-    return math.ceil(low)
+    return high

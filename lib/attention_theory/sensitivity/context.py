@@ -43,7 +43,7 @@ def check_token(token: int, n: int) -> None:
 
 
 def check_deltas(deltas: Float[Tensor, "batch d"], d: int) -> None:
-    """Moves of a token: rows of length at most sqrt(d), with 1e-9 of it for rounding.
+    """Moves of a token: rows of length at most sqrt(d), up to rounding.
 
     Raises:
         ValueError: not rows of d numbers, not finite, or too long for definition (3.4).
@@ -54,5 +54,5 @@ def check_deltas(deltas: Float[Tensor, "batch d"], d: int) -> None:
     if not bool(torch.isfinite(norms).all()):
         raise ValueError("a move has entries that are not finite")
     longest = float(norms.max()) if len(norms) else 0.0
-    if longest > math.sqrt(d) * (1 + 1e-9):
+    if longest > math.sqrt(d) * (1 + max(1e-9, 16 * torch.finfo(norms.dtype).eps)):
         raise ValueError(f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {math.sqrt(d):.6g}")

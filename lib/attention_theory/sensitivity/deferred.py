@@ -18,12 +18,13 @@ class DeferredGaussian:
 
     def __init__(self, rows: int, columns: int, deviation: float, generator: torch.Generator):
         self.deviation, self.generator = deviation, generator
-        empty = {"dtype": torch.float64}
-        self.right, self.right_image = torch.zeros(0, columns, **empty), torch.zeros(0, rows, **empty)
-        self.left, self.left_image = torch.zeros(0, rows, **empty), torch.zeros(0, columns, **empty)
+        self.right, self.right_image, self.left, self.left_image = (
+            torch.zeros(0, size, dtype=torch.float64) for size in (columns, rows, rows, columns)
+        )
 
     def times(self, vectors: Float[Tensor, "batch columns"]) -> Float[Tensor, "batch rows"]:
         """A v for each row v."""
+        self._move_to(vectors)
         new = self._new_directions(vectors, self.right)
         self.right_image = torch.cat([self.right_image, self._images(new, self.left, self.left_image)])
         self.right = torch.cat([self.right, new])
@@ -31,10 +32,16 @@ class DeferredGaussian:
 
     def transpose_times(self, vectors: Float[Tensor, "batch rows"]) -> Float[Tensor, "batch columns"]:
         """A^T v for each row v."""
+        self._move_to(vectors)
         new = self._new_directions(vectors, self.left)
         self.left_image = torch.cat([self.left_image, self._images(new, self.right, self.right_image)])
         self.left = torch.cat([self.left, new])
         return (vectors @ self.left.T) @ self.left_image
+
+    def _move_to(self, vectors: Tensor) -> None:
+        """What is known goes where the question comes from."""
+        for name in ("right", "right_image", "left", "left_image"):
+            setattr(self, name, getattr(self, name).to(vectors))
 
     @staticmethod
     def _new_directions(vectors: Tensor, basis: Tensor) -> Tensor:
@@ -44,13 +51,13 @@ class DeferredGaussian:
             rest, size = vector, float(vector.norm())
             for known in (basis, added) * 2:  # twice is enough for orthogonality to rounding
                 rest = rest - (rest @ known.T) @ known
-            if float(rest.norm()) > 1e-12 * size:
+            if float(rest.norm()) > 1e4 * torch.finfo(rest.dtype).eps * size:
                 added = torch.cat([added, rest[None] / rest.norm()])
         return added
 
     def _images(self, new: Tensor, other: Tensor, other_image: Tensor) -> Tensor:
         """Images of new directions: what the queries from the other side fix, and fresh noise orthogonal to them."""
-        noise = self.deviation * normal(len(new), other.shape[1], generator=self.generator)
+        noise = self.deviation * normal(len(new), other.shape[1], generator=self.generator).to(new)
         return (new @ other_image.T) @ other + noise - (noise @ other.T) @ other
 
 

@@ -4,11 +4,13 @@
 0.099
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 
-def arc_cosine(c: np.ndarray | float) -> np.ndarray | np.floating:
+def arc_cosine(c: np.ndarray | np.floating | float) -> np.ndarray | np.floating:
     """Cosine between ReLU features of infinite width, from the cosine between their inputs.
 
     2 E relu(a) relu(b) for standard Gaussians a, b of correlation c: (sqrt(1 - c^2) + (pi - arccos c) c) / pi.
@@ -35,7 +37,14 @@ def infinite_width_change(
         cosine: between delta and the token, in [-1, 1].
         length: |delta| / sqrt(d), in [0, 1].
         depth: number of layers.
+
+    Raises:
+        ValueError: a value outside its range.
     """
+    if not n > 0 or depth < 1:
+        raise ValueError(f"a context has n > 0 tokens and a map at least 1 layer, got n = {n} and depth = {depth}")
+    if not (np.all(np.abs(cosine) <= 1) and np.all((np.asarray(length) >= 0) & (np.asarray(length) <= 1))):
+        raise ValueError("the cosine lies in [-1, 1] and the length, in units of sqrt(d), in [0, 1]")
     q = np.sqrt(np.maximum(1 + (np.square(length) + 2 * length * cosine) / n, 0.0))
     angle = (1 + length * cosine / n) / np.where(q == 0, 1, q)
     for _ in range(depth):
@@ -61,7 +70,9 @@ def infinite_width_sensitivity(n: float, depth: int = 1) -> tuple[float, float]:
     grid = np.linspace(-1, 1, 401)
     start = int(infinite_width_change(n, grid, depth=depth).argmax())
     bounds = grid[max(start - 1, 0)], grid[min(start + 1, 400)]
-    inner = minimize_scalar(lambda t: -infinite_width_change(n, t, depth=depth), bounds=bounds, method="bounded", options={"xatol": 1e-10})
+    inner: Any = minimize_scalar(
+        lambda t: -infinite_width_change(n, t, depth=depth), bounds=bounds, method="bounded", options={"xatol": 1e-10}
+    )
     candidates = [float(inner.x), *map(float, bounds)]
     best = max(candidates, key=lambda t: infinite_width_change(n, t, depth=depth))
     return float(infinite_width_change(n, best, depth=depth)), best

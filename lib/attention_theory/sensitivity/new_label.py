@@ -7,12 +7,14 @@ label -y at X with one token moved. Features come as matrices: Phi (N, p) of the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import normal
+from attention_theory.device import least_squares, normal
+from attention_theory.domain import EMPTY
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
 from attention_theory.sensitivity.random_features import OneTokenFeatures
@@ -20,7 +22,7 @@ from attention_theory.sensitivity.random_features import OneTokenFeatures
 LOSSES = ("alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again")
 
 
-# Literal definitions -------------------------------------------------------------------------------------------------
+# From the features -----------------------------------------------------------------------------------------------------
 
 
 def trained(
@@ -43,96 +45,11 @@ def trained(
     """
     _check(Phi, labels)
     theta_0 = torch.zeros_like(Phi[0]) if theta_0 is None else theta_0
-    return theta_0 + _pseudo_solve(Phi, labels - Phi @ theta_0)
-
-
-def fine_tuned(theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], label: float) -> Float[Tensor, "p"]:
-    """theta_f = theta + phi (label - phi·theta) / |phi|^2, where gradient descent from theta on one sample ends.
-
-    Raises:
-        ValueError: phi is zero, so that no theta fits the label.
-
-    bombari2024, (6.5).
-    """
-    square = phi.square().sum()
-    if not float(square) > 0:
-        raise ValueError("the features of X vanish, so that no parameters give it its label")
-    return theta + phi * ((label - phi @ theta) / square)
-
-
-def retrained(
-    Phi: Float[Tensor, "N p"],
-    labels: Float[Tensor, "N"],
-    phi: Float[Tensor, "p"],
-    label: float,
-    theta_0: Float[Tensor, "p"] | None = None,
-) -> Float[Tensor, "p"]:
-    """theta_r: training from theta_0 on the N samples and (X, label) together.
-
-    Args and Raises: as in :func:`trained`.
-
-    bombari2024, (6.6).
-    """
-    return trained(torch.cat([Phi, phi[None]]), torch.cat([labels, labels.new_tensor([label])]), theta_0)
-
-
-def smallest_gamma(
-    theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], moved: Float[Tensor, "batch p"]
-) -> Float[Tensor, "batch"]:
-    """|f(X^i(delta), theta*) - f(X, theta*)|: the smallest gamma of Assumption 2 for each move.
-
-    bombari2024, (6.4).
-    """
-    return ((moved - phi) @ theta).abs()
-
-
-def fine_tuned_error(
-    Phi: Float[Tensor, "N p"],
-    labels: Float[Tensor, "N"],
-    phi: Float[Tensor, "p"],
-    label: float,
-    moved: Float[Tensor, "batch p"],
-    theta_0: Float[Tensor, "p"] | None = None,
-) -> Float[Tensor, "batch"]:
-    """(f(X^i(delta), theta_f) + label)^2: the model is trained, then fine-tuned on (X, label), then asked for -label.
-
-    Args:
-        Phi: features of the training samples (N, p).
-        labels: theirs (N,).
-        phi: features of X (p,).
-        label: of X, -1 or 1.
-        moved: features of X with one token moved, one row a move (batch, p).
-        theta_0: where training starts; 0 if not given.
-
-    Raises:
-        ValueError: sizes that do not fit, entries that are not finite, a label that is not a sign.
-
-    bombari2024, (6.7) with (6.5).
-    """
-    _check(Phi, labels, phi, moved, label)
-    return (moved @ fine_tuned(trained(Phi, labels, theta_0), phi, label) + label).square()
-
-
-def retrained_error(
-    Phi: Float[Tensor, "N p"],
-    labels: Float[Tensor, "N"],
-    phi: Float[Tensor, "p"],
-    label: float,
-    moved: Float[Tensor, "batch p"],
-    theta_0: Float[Tensor, "p"] | None = None,
-) -> Float[Tensor, "batch"]:
-    """(f(X^i(delta), theta_r) + label)^2: the model is trained on all N + 1 samples, then asked for -label.
-
-    Args and Raises: as in :func:`fine_tuned_error`.
-
-    bombari2024, (6.7) with (6.6).
-    """
-    _check(Phi, labels, phi, moved, label)
-    return (moved @ retrained(Phi, labels, phi, label, theta_0) + label).square()
+    return theta_0 + least_squares(Phi, labels - Phi @ theta_0)
 
 
 def feature_alignment(
-    Phi: Float[Tensor, "N p"], phi: Float[Tensor, "p"], moved: Float[Tensor, "batch p"]
+    Phi: Annotated[Float[Tensor, "N p"], EMPTY], phi: Float[Tensor, "p"], moved: Float[Tensor, "batch p"]
 ) -> Float[Tensor, "batch"]:
     """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r the part of phi(X) off the span of the training features.
 
@@ -149,15 +66,12 @@ def feature_alignment(
     bombari2024, (6.14).
     """
     _check(Phi, None, phi, moved)
-    rest = phi - Phi.T @ _pseudo_solve(Phi.T, phi) if len(Phi) else phi
-    if not float(rest.norm()) > 1e-9 * float(phi.norm()):
+    rest = phi
+    for _ in range(2 * bool(len(Phi))):  # the second time removes what rounding left in the span
+        rest = rest - Phi.T @ least_squares(Phi.T, rest)
+    if not float(rest.norm()) > torch.finfo(phi.dtype).eps ** 0.6 * float(phi.norm()):
         raise ValueError("the features of X lie in the span of the training features, where the alignment is 0/0")
     return moved @ rest / rest.square().sum()
-
-
-def _pseudo_solve(A: Tensor, b: Tensor) -> Tensor:
-    """A^+ b through the singular values of A."""
-    return torch.linalg.lstsq(A, b[:, None], driver="gelsd" if A.device.type == "cpu" else None).solution[:, 0]
 
 
 def _check(Phi, labels=None, phi=None, moved=None, label=None) -> None:
@@ -180,7 +94,7 @@ def _check(Phi, labels=None, phi=None, moved=None, label=None) -> None:
 OneToken = OneTokenAttention | OneTokenFeatures
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solutions:
     """Three directions in feature space that settle both solutions at every move.
 
@@ -198,7 +112,7 @@ class Solutions:
 
     @property
     def residual(self) -> float:
-        """y - f(X, theta*)."""
+        """Y - f(X, theta*)."""
         return self.label - self.before
 
     def measure(self, one: OneToken, deltas: Float[Tensor, "batch d"]) -> dict[str, Float[Tensor, "batch"]]:
@@ -231,8 +145,9 @@ def solutions(
         gram: Gram matrix of the N samples and X, in this order, if it is at hand.
 
     Raises:
-        ValueError: as in :func:`fine_tuned_error`; or the Gram matrix has a condition number above 1e10 (samples nearly
-            repeat, or N + 1 > p), where its inverse has lost the answer: use the literal functions.
+        ValueError: as in :func:`trained`; a label that is not a sign; or the Gram matrix has a condition number above
+            1e10 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
+            use :func:`trained` and :func:`feature_alignment`.
     """
     _check(Phi, labels, phi, None, label)
     if gram is None:
@@ -243,7 +158,7 @@ def solutions(
     if not float(values[0]) > 1e-10 * float(values[-1]):
         raise ValueError(
             f"the Gram matrix of the {len(gram)} samples has smallest eigenvalue {float(values[0]):.1e} and largest "
-            f"{float(values[-1]):.1e}: its inverse is lost to rounding; use fine_tuned_error and retrained_error"
+            f"{float(values[-1]):.1e}: its inverse is lost to rounding; use trained and feature_alignment"
         )
     factor = torch.linalg.cholesky(K)
     coefficients = torch.cholesky_solve(torch.stack([labels, cross], dim=1), factor)
@@ -288,7 +203,7 @@ def best_moves(
     for name, _ in losses:
         if name not in LOSSES:
             raise ValueError(f"loss {name!r} is unknown; choose one of {', '.join(LOSSES)}")
-    chosen = torch.tensor([LOSSES.index(name) for name, _ in losses], device=one.x.device).repeat_interleave(starts)
+    chosen = torch.tensor([LOSSES.index(name) for name, _ in losses]).to(one.x.device).repeat_interleave(starts)
     penalty = torch.tensor([p for _, p in losses]).to(one.x).repeat_interleave(starts)
 
     def objective(deltas):
@@ -305,7 +220,7 @@ def best_moves(
     first = first * (d**0.5 / first.norm(dim=1, keepdim=True))
     delta, value = descend(objective, first.repeat(len(losses), 1), steps)
     best = value.unflatten(0, (-1, starts)).argmin(dim=1)
-    return delta.unflatten(0, (-1, starts))[torch.arange(len(losses)), best]
+    return delta.unflatten(0, (-1, starts))[torch.arange(len(losses)).to(best.device), best]
 
 
 def descend(

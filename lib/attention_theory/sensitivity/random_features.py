@@ -10,7 +10,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import normal
-from attention_theory.sensitivity.context import check_context, check_deltas, check_token, starts_generator, weights_generator
+from attention_theory.sensitivity.context import (
+    check_context,
+    check_deltas,
+    check_token,
+    starts_generator,
+    weights_generator,
+)
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere
 
@@ -34,7 +40,7 @@ def _check_sizes(**sizes: int) -> None:
             raise ValueError(f"{name} must be at least 1, got {size}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RandomFeatures:
     """phi(X) = activation(V flat X), V with independent entries N(0, 1/(nd)).
 
@@ -62,6 +68,10 @@ class RandomFeatures:
         _check_sizes(n=n, d=d, k=k)
         activation_named(activation)
         return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
+
+    def to(self, *where) -> "RandomFeatures":
+        """The same map on another device or in another precision."""
+        return type(self)(self.V.to(*where), self.n, self.activation)
 
     @property
     def d(self) -> int:
@@ -93,7 +103,7 @@ class RandomFeatures:
         return OneTokenFeatures(self.V @ X.reshape(-1) - block @ X[token], block, X[token], self.activation)
 
     def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """phi of X with row ``token`` moved by each delta, through the block V_i alone.
+        """Phi of X with row ``token`` moved by each delta, through the block V_i alone.
 
         Args:
             X: context (n, d), tokens of norm sqrt(d).
@@ -117,7 +127,7 @@ class OneTokenFeatures:
 
     @cached_property
     def unmoved(self) -> Float[Tensor, "k"]:
-        """phi of the context itself."""
+        """Phi of the context itself."""
         return self.features(torch.zeros_like(self.x)[None])[0]
 
     @cached_property
@@ -126,7 +136,7 @@ class OneTokenFeatures:
         return torch.linalg.vector_norm(self.unmoved)
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """phi of the context with the token moved by each delta."""
+        """Phi of the context with the token moved by each delta."""
         return self.activation(self.rest + (self.x + deltas) @ self.block.T)
 
     def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m k"]) -> Float[Tensor, "batch m"]:
@@ -136,6 +146,14 @@ class OneTokenFeatures:
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
         """|phi(X^i(delta)) - phi(X)|^2."""
         return (self.features(deltas) - self.unmoved).square().sum(dim=1)
+
+    def certificate(self) -> float:
+        """No move of length at most sqrt(d) changes the features by more than this: sigma_max(V_i) sqrt(d).
+
+        All activations here have Lipschitz constant 1.
+        """
+        gram = self.block.T @ self.block if len(self.block) > len(self.x) else self.block @ self.block.T
+        return float(torch.linalg.eigvalsh(gram)[-1].clamp(min=0).sqrt()) * math.sqrt(len(self.x))
 
     def starts(self) -> Float[Tensor, "starts d"]:
         """Constructive moves to start an ascent from: the direction of largest linear change, both ways."""
@@ -154,7 +172,9 @@ class OneTokenFeatures:
         return basis @ torch.linalg.eigh(images.T @ images).eigenvectors[:, -1]
 
 
-def one_token_in_law(contexts: Float[Tensor, "N n d"], token: int, k: int, seed: int, activation: str = "relu") -> list[OneTokenFeatures]:
+def one_token_in_law(
+    contexts: Float[Tensor, "N n d"], token: int, k: int, seed: int, activation: str = "relu"
+) -> list[OneTokenFeatures]:
     """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N + d) numbers.
 
     V_i (k x d) is drawn. What the other tokens add to the pre-activations is, row by row, Gaussian and independent of
@@ -193,7 +213,7 @@ def one_token_in_law(contexts: Float[Tensor, "N n d"], token: int, k: int, seed:
 
 
 def he_variance(activation: str = "relu") -> float:
-    """beta with E activation(g)^2 = 1 for g ~ N(0, beta): 2 for ReLU.
+    """Beta with E activation(g)^2 = 1 for g ~ N(0, beta): 2 for ReLU.
 
     Raises:
         ValueError: unknown activation; or no beta exists, as for tanh, whose square stays below 1.
@@ -206,7 +226,7 @@ def he_variance(activation: str = "relu") -> float:
     return {"relu": 2.0, "identity": 1.0}[activation]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeepRandomFeatures:
     """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k) with N(0, beta/k).
 
@@ -237,6 +257,10 @@ class DeepRandomFeatures:
         widths = [n * d] + [k] * (depth - 1)
         return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
 
+    def to(self, *where) -> "DeepRandomFeatures":
+        """The same map on another device or in another precision."""
+        return type(self)(tuple(V.to(*where) for V in self.V), self.n, self.activation)
+
     @property
     def first(self) -> RandomFeatures:
         """The first layer, a shallow map."""
@@ -266,7 +290,7 @@ class DeepRandomFeatures:
         return OneTokenDeep(self.first.one_token(X, token), [lambda h, V=V: h @ V.T for V in self.V[1:]])
 
     def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """phi of X with row ``token`` moved by each delta.
+        """Phi of X with row ``token`` moved by each delta.
 
         Args and Raises: as :meth:`RandomFeatures.perturbed`.
         """
@@ -288,7 +312,7 @@ class OneTokenDeep(OneTokenFeatures):
         return self.first.starts()
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """phi of the context with the token moved by each delta."""
+        """Phi of the context with the token moved by each delta."""
         features = self.first.features(deltas)
         for layer in self.layers:
             features = self.first.activation(layer(features))

@@ -16,7 +16,7 @@ from attention_theory.sensitivity.random_features import OneTokenFeatures
 OneToken = OneTokenAttention | OneTokenFeatures
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WordSensitivity:
     """The largest relative change found, the move that gives it, and how each start of the ascent climbed."""
 
@@ -26,7 +26,9 @@ class WordSensitivity:
     history: Float[Tensor, "steps starts"]
 
 
-def word_sensitivity(map, X: Float[Tensor, "n d"], token: int = 0, starts: int = 6, steps: int = 100, seed: int = 0) -> WordSensitivity:
+def word_sensitivity(
+    map, X: Float[Tensor, "n d"], token: int = 0, starts: int = 6, steps: int = 100, seed: int = 0
+) -> WordSensitivity:
     """A lower estimate of S(X): |phi(X^i(delta)) - phi(X)| / |phi(X)|, climbed over |delta| <= sqrt(d).
 
     Args:

@@ -1,0 +1,197 @@
+"""Claims of bombari2024 for all sizes, by :mod:`..evidence.prove`: Gaussian tails, identities of updates and of re-training.
+
+A function gives one :class:`Proof` for each part.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+from ..evidence.prove import Proof, nonnegative, positive, same
+
+
+def _constant(text: str) -> Any:
+    import flint
+
+    return flint.arb(text)
+
+
+def _tail(x: Any) -> Any:
+    """P(g > x) of a standard Gaussian, times e^(x^2/2); falls with x, so that the ends of a ball enclose it."""
+    import flint
+
+    def at(end: Any) -> Any:
+        return (end / flint.arb(2).sqrt()).erfc() * (end * end / 2).exp() / 2
+
+    x = flint.arb(x)
+    return at(x.lower()).union(at(x.upper()))
+
+
+def maximum(c: str = "0.397") -> dict[str, Proof]:
+    """Appendix A, corrected: the maximum of n >= 2 standard Gaussians exceeds log n with probability at most exp(-c log^2 n).
+
+    By the union bound n P(g > log n), with x = log n. ``near``: in ball arithmetic, for all real n. ``far``: Mills' bound
+    P(g > x) < exp(-x^2/2)/(x sqrt(2 pi)) leaves (1/2 - c) x^2 - x + log(x sqrt(2 pi)) > 0. c = .397 is sharp to three digits:
+    at n = 40 the union bound has the constant .39702, the probability itself .39719 (least .39717, at n = 42).
+    """
+
+    def near(x: Any) -> Any:
+        # exp(-c x^2) - n P(g > x), over exp(x - x^2/2), with n = e^x
+        return ((_constant("0.5") - _constant(c)) * x * x - x).exp() - _tail(x)
+
+    return {
+        "near": positive(f"n P(g > log n) < exp(-{c} log^2 n)", near, x=(0.69, 12), shown="n in [2, e^12]"),
+        "far": nonnegative(
+            "(1/2 - c) x^2 >= x", lambda x: (Fraction(1, 2) - Fraction(c)) * x**2 - x, x=(12, None), shown="x = log n >= 12"
+        ),
+    }
+
+
+def small_balls() -> dict[str, Proof]:
+    """P(rho_r^2 <= 3) >= .75 for every r (D.15), P(g^2 <= .03) < .14, Var(rho_r^2) = 2/r, in the proof of Lemma D.1.
+
+    rho_r^2 is the mean of r squares of standard Gaussians; g^2 has the variance E g^4 - 1 = 2 (``variance``: the moments are
+    derivatives of the generating function), so the mean has 2/r. Chebyshev: P(|rho^2 - 1| > 2) <= (2/r)/4 <= 1/4 for r >= 2
+    (``chebyshev``); at r = 1 the probability is erf(sqrt(3/2)) = .917 (``one``). ``density``: erf(sqrt(.015)) = .1375.
+    """
+    import sympy
+
+    s = sympy.symbols("s")
+    moments: Any = [sympy.diff(sympy.exp(s**2 / 2), s, k).subs(s, 0) for k in (2, 4)]
+    return {
+        "variance": same(
+            "E g^4 - (E g^2)^2 = 2",
+            moments[1] - moments[0] ** 2,
+            sympy.Integer(2),
+            "a standard Gaussian; 2/r for the mean of r",
+        ),
+        "chebyshev": nonnegative("(2/r)/2^2 <= 1/4", lambda r: Fraction(1, 4) - 2 / r / 4, r=(2, None)),
+        "one": positive("erf(sqrt(3/2)) > 0.75", lambda t: (t / 2).sqrt().erf() - _constant("0.75"), t=(3, 3), shown="r = 1"),
+        "density": positive(
+            "erf(sqrt(0.015)) < 0.14", lambda t: _constant("0.14") - (t / 2).sqrt().erf(), t=(0.03, 0.03), shown="g^2 <= 0.03"
+        ),
+    }
+
+
+def one_token() -> dict[str, Proof]:
+    """own-one-token-update, with symbols: moving token i changes phi_j to (1 - p_j) M_j + p_j x', for j != i.
+
+    The scores of row j stay but for the one on token i, and so do all values but x_i. With e_k the exponentials of the scores
+    that stay (two of them stand for n - 1: they enter through Z = sum e_k and Z M = sum e_k x_k only) and e' the moved one, the
+    row is (Z M + e' x')/(Z + e'), p = e'/(Z + e') = sigmoid(log e' - log Z). ``scores``: (D.42) corrected, the moved matrix of
+    scores, at n = 2, d = 2 (a bilinear form, entry by entry).
+    """
+    import sympy
+
+    e = sympy.symbols("e1:4", positive=True)
+    x = sympy.symbols("x1:4")
+    Z = e[0] + e[1]
+    M = (e[0] * x[0] + e[1] * x[1]) / Z
+    p = e[2] / (Z + e[2])
+    row = sum(w * v for w, v in zip(e, x)) / sum(e)
+    n = d = 2
+    X, W = sympy.Matrix(n, d, sympy.symbols("a1:5")), sympy.Matrix(d, d, sympy.symbols("w1:5"))
+    delta, unit = sympy.Matrix(sympy.symbols("t1:3")), sympy.Matrix([1, 0])
+    moved = X + unit * delta.T
+    return {
+        "row": same("softmax row = (1 - p) M + p x'", row, (1 - p) * M + p * x[2], "all n, d, tokens, moves"),
+        "sigmoid": same("p = 1/(1 + Z/e')", p, 1 / (1 + Z / e[2]), "all n, scores"),
+        "scores": same(
+            "moved scores",
+            moved * W * moved.T,
+            X * W * X.T + X * W * delta * unit.T + unit * delta.T * W * X.T + unit * delta.T * W * delta * unit.T,
+            "all n, d, X, W, Delta",
+        ),
+    }
+
+
+def retraining() -> dict[str, Proof]:
+    """(B.22) and its identity, (6.13) (Lemma 4.1 of [12]), (6.5), (6.9), (6.10), with symbols.
+
+    ``schur``: |P_perp phi|^2 = phi.phi - k^T K^-1 k is 1/[K_r^-1]_last, K_r = [[K, k], [k^T, phi.phi]], at N = 2 with
+    symbols; for all N it is the last step of elimination in K_r. Hence (B.22): [K_r^-1]_last = e^T K_r^-1 e <= 1/lambda_min
+    (``rayleigh``: a mean of numbers 1/lambda >= ... is at most the largest). ``retrained``: theta* + r P_perp phi/|P_perp
+    phi|^2 fits the N old samples (P_perp phi is orthogonal to them) and the new one, and differs from theta* in the row
+    space, so it is the solution nearest to theta_0: at N = 1, in inner products. ``fine-tuned``: (6.5) and (6.9): theta* + r
+    phi/|phi|^2 answers y at phi, and phi'.phi/|phi|^2 r is the change at phi'. ``fine-gap``: alignment - 1 = (phi' -
+    phi).phi/|phi|^2, so at most |phi' - phi|/|phi| by Cauchy-Schwarz, whose sum of squares is ``cauchy`` (6.10).
+    ``again-gap``: the same with P_perp phi, so at most |phi' - phi|/|P_perp phi| <= S |phi|/sqrt(lambda_min) (6.15).
+    """
+    import sympy
+
+    K = sympy.Matrix(2, 2, sympy.symbols("p q q r"))
+    k, s = sympy.Matrix(sympy.symbols("k1:3")), sympy.symbols("s")
+    whole = sympy.Matrix(sympy.BlockMatrix([[K, k], [k.T, sympy.Matrix([[s]])]]))
+    # inner products: of the old sample o, of phi = f and of the moved phi' = g, among themselves and with theta*
+    oo, of, og, ff, fg, to, tf, tg, y = sympy.symbols("oo of og ff fg to tf tg y", real=True)
+    rest_o, rest_f, rest_g = of - of, ff - of**2 / oo, fg - of * og / oo  # of P_perp phi = phi - (of/oo) o
+    r = (y - tf) / rest_f
+    x: Any = sympy.Matrix(sympy.symbols("x1:4", real=True))
+    z: Any = sympy.Matrix(sympy.symbols("z1:4", real=True))
+    cross = sum((x[i] * z[j] - x[j] * z[i]) ** 2 for i in range(3) for j in range(i))
+    every = "all features, theta*, y"
+    return {
+        "schur": same(
+            "(phi.phi - k K^-1 k) [K_r^-1]_last = 1",
+            (s - (k.T * K.inv() * k)[0]) * whole.inv()[2, 2],
+            sympy.Integer(1),
+            "all N (N = 2 with symbols)",
+        ),
+        "rayleigh": nonnegative(
+            "w/x + (1 - w)/(x + e) <= 1/x",
+            lambda w, x, e: 1 / x - w / x - (1 - w) / (x + e),
+            w=(0, 1),
+            x=(1, None),
+            e=(0, None),
+            shown="weights w on eigenvalues x = lambda_min (as unit) and x + e",
+        ),
+        "retrained": same(
+            "theta_r fits old and new samples",
+            sympy.Matrix([to + r * rest_o, tf + r * rest_f]),
+            sympy.Matrix([to, y]),
+            every + " (N = 1 with symbols)",
+        ),
+        "alignment": same("change = alignment times residual", tg + r * rest_g - tg, rest_g / rest_f * (y - tf), every),
+        "fine-tuned": same(
+            "(6.5) and (6.9)",
+            sympy.Matrix([tf + (y - tf) / ff * ff, tg + (y - tf) / ff * fg - tg]),
+            sympy.Matrix([y, fg / ff * (y - tf)]),
+            every,
+        ),
+        "fine-gap": same("alignment - 1 = (phi' - phi) phi/|phi|^2", fg / ff - 1, (fg - ff) / ff, every),
+        "again-gap": same(
+            "alignment - 1 = (phi' - phi) P_perp phi/|P_perp phi|^2", rest_g / rest_f - 1, (rest_g - rest_f) / rest_f, every
+        ),
+        "cauchy": same(
+            "|u|^2 |v|^2 - (u v)^2 = a sum of squares",
+            x.dot(x) * z.dot(z) - x.dot(z) ** 2,
+            cross,
+            "all u, v (a sum over pairs of entries)",
+        ),
+    }
+
+
+def lengths() -> dict[str, Proof]:
+    """|phi_RAF(X)| <= sqrt(nd) ((D.60)) and the normalisation E ReLU(rho)^2 = 1 at beta = 2 ((4.3)).
+
+    A row is a mean of tokens of length sqrt(d), and |w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2
+    (``mean``: two tokens, then by induction). By symmetry E ReLU(rho)^2 = E rho^2/2 = beta/2 (``relu``).
+    """
+    import sympy
+
+    w, u, v, beta, t = sympy.symbols("w u v beta t", positive=True)
+    half = sympy.integrate(t**2 * sympy.exp(-(t**2) / 2), (t, 0, sympy.oo)) / sympy.sqrt(2 * sympy.pi)
+    return {
+        "mean": same(
+            "|w u + (1 - w) v|^2",
+            (w * u + (1 - w) * v) ** 2,
+            w * u**2 + (1 - w) * v**2 - w * (1 - w) * (u - v) ** 2,
+            "0 <= w <= 1",
+        ),
+        "relu": same("E ReLU(rho)^2 = beta/2", beta * half, beta / 2, "rho ~ N(0, beta)"),
+    }
+
+
+def everything() -> dict[str, Proof]:
+    """Every proof of this module, under ``family/part``."""
+    families = (maximum, small_balls, one_token, retraining, lengths)
+    return {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}

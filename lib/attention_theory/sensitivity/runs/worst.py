@@ -1,0 +1,98 @@
+"""The worst word: how far one moved token takes a trained model on random features (bombari2024, Section 6.1)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from attention_theory import tokens
+from attention_theory.device import generator, normal, signs
+from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
+from attention_theory.sensitivity.new_label import Solutions, best_moves, descend, solutions
+from attention_theory.sensitivity.random_features import OneTokenFeatures, one_token_in_law
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest values over the moves that the descent finds, and what bounds them."""
+
+    n: int
+    N: int
+    fine: float  #: |alignment - 1|, fine-tuned
+    again: float  #: |alignment - 1|, re-trained
+    shift: float  #: gamma
+    shift_again: float  #: |f(X^i(delta), theta_r) - f(X, theta_r)|
+    excess_fine: float  #: error minus (2 - gamma)^2, the lowest over all moves found
+    excess_again: float
+    residual: float  #: |y - f(X, theta*)|
+    S: float  #: certified bound on S_RF
+    ratio: float  #: |phi(X)| / sqrt(lambda_min)
+    smallest: float  #: lambda_min(K_r) / k
+
+
+def random_features_problem(
+    kind: str, n: int, d: int, N: int, trial: int, k: int | None = None
+) -> tuple[Solutions, OneTokenFeatures]:
+    """Both solutions on ReLU features (k = nd if not given), and the last context as a function of its first token."""
+    contexts = tokens.contexts(kind, N + 1, n, d, seed=trial)
+    labels = signs(N + 1, generator=generator(10_000 + trial))
+    ones = one_token_in_law(contexts, 0, k or n * d, seed=trial)
+    features = torch.relu(torch.stack([one.rest for one in ones]) + contexts[:, 0] @ ones[-1].block.T)
+    return solutions(features[:-1], labels[:-1], features[-1], float(labels[-1])), ones[-1]
+
+
+def worst_moves(kind: str, n: int, d: int, N: int, trial: int, k: int | None = None) -> Worst:
+    """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in one trial."""
+    model, one = random_features_problem(kind, n, d, N, trial, k)
+    start = torch.stack([one.x, -one.x])
+    goals = {
+        "fine": lambda m: m["alignment-fine"] - 1,
+        "again": lambda m: m["alignment-again"] - 1,
+        "shift": lambda m: m["shift"],
+        "shift_again": lambda m: m["shift"] + (m["alignment-again"] - 1) * model.residual,
+    }
+    found, moves = {}, []
+    for name, goal in goals.items():
+        move, value = descend(lambda x: -goal(model.measure(one, x)).square(), start, 30)
+        found[name] = math.sqrt(-float(value.min()))
+        moves.append(move)
+    losses = [("error-fine", 0.0), ("error-again", 0.0), ("error-fine", 1.0)]
+    measured = model.measure(one, torch.cat([*moves, best_moves(model, one, losses, starts=2, steps=30)]))
+    floor = (2 - measured["shift"].abs()).clamp(min=0).square()
+    return Worst(
+        n,
+        N,
+        **found,
+        excess_fine=float((measured["error-fine"] - floor).min()),
+        excess_again=float((measured["error-again"] - floor).min()),
+        residual=abs(model.residual),
+        S=one.certificate() / float(one.norm),
+        ratio=float(one.norm) / math.sqrt(model.smallest),
+        smallest=model.smallest / len(one.rest),
+    )
+
+
+def slack_law(n: float, d: float, k: float) -> float:
+    """Where the worst |alignment - 1| of fine-tuned ReLU features lies, to first order in the move: sqrt(1/n^2 + 2d/(nk)).
+
+    It is sqrt(d) |V_i^T phi| / |phi|^2. V_i^T phi has the mean k x_i / (2nd) and, across x_i, Gaussian coordinates of
+    variance k / (2nd).
+    """
+    return math.sqrt(1 / n**2 + 2 * d / (n * k))
+
+
+def turned(share: float, trial: int, n: int = 30, d: int = 192, N: int = 60) -> dict[str, float]:
+    """Attention features, tokens with this share of their square in a common mean: errors of the best moves, and gamma.
+
+    The moves make the error small at gamma near 0 (losses ``target-fine`` and ``target-again`` with penalty 1).
+    """
+    draw = generator(trial)
+    contexts = tokens.on_sphere((1 - share) ** 0.5 * normal(N + 1, n, d, generator=draw) + share**0.5)
+    labels = signs(N + 1, generator=draw)
+    raf = RandomAttentionFeatures.sample(d, seed=trial)
+    features = torch.stack([raf(X).flatten() for X in contexts])
+    model = solutions(features[:-1], labels[:-1], features[-1], float(labels[-1]))
+    one = raf.one_token(contexts[-1], 0)
+    found = model.measure(one, best_moves(model, one, [("target-fine", 1.0), ("target-again", 1.0)]))
+    gamma = float(found["shift"].abs().max())
+    return {"gamma": gamma, "fine": float(found["error-fine"][0]), "again": float(found["error-again"][1])}
