@@ -9,7 +9,7 @@ from attention_theory.device import generator, normal, signs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-L = lambda n: math.sqrt(math.log(n))  # noqa: E731
+L = lambda n: math.sqrt(math.log(n))
 
 
 def test_self_attention_data_is_definition_d1():

@@ -1,6 +1,7 @@
 """The exact route against enumeration of all sign vectors, Monte Carlo, and itself at large sizes."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -76,7 +77,11 @@ def test_special_rows_elsewhere_in_the_residue_class_change_nothing():
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize(
     "model, n, d, m, sizes",
-    [("self-identity", 200, 12, 15, (0.01, 1.2, 0.2, 0.8)), ("self-ones", 40, 6, 3, (0.1, 1.2, 0.3, 0.6)), ("cross", 60, 4, 2, (0.01, 1.1))],
+    [
+        ("self-identity", 200, 12, 15, (0.01, 1.2, 0.2, 0.8)),
+        ("self-ones", 40, 6, 3, (0.1, 1.2, 0.3, 0.6)),
+        ("cross", 60, 4, 2, (0.01, 1.1)),
+    ],
 )
 def test_probability_is_the_formula_and_monte_carlo_agrees(model, n, d, m, sizes, shared):
     counts = separation.success_counts(model, n, d, *sizes)
@@ -107,10 +112,15 @@ def test_chunks_do_not_change_the_batched_trials(monkeypatch):
     pieces = separation.success_rate(**arguments)
     assert pieces.trials == 500 and abs(pieces.successes - whole.successes) < 60  # other draws, the same law
     monkeypatch.setattr(network, "BATCH", 50)
-    assert integers(separation.enumerated_counts("cross", 12, 4, 0.1, 1.1)) == integers(separation.success_counts("cross", 12, 4, 0.1, 1.1))
+    assert integers(separation.enumerated_counts("cross", 12, 4, 0.1, 1.1)) == integers(
+        separation.success_counts("cross", 12, 4, 0.1, 1.1)
+    )
 
 
-@pytest.mark.parametrize("model, sizes", [("self-identity", (0.01, 1.2, 0.2, 0.8)), ("self-ones", (0.01, 1.2, 0.2, 0.8)), ("cross", (0.01, 3))])
+@pytest.mark.parametrize(
+    "model, sizes",
+    [("self-identity", (0.01, 1.2, 0.2, 0.8)), ("self-ones", (0.01, 1.2, 0.2, 0.8)), ("cross", (0.01, 3))],
+)
 def test_log_n_continues_n(model, sizes):
     for n in (200, 1000, 10**6):
         by_n = separation.success_probability(model, 12 if model != "cross" else 11, 15, *sizes, n=n)
@@ -141,7 +151,7 @@ def test_near_ties_are_decided_by_terms_below_the_precision_of_floats():
     # b (K + y_*) / (d-2) = 0.1 exactly for 4 block signs with sum 2: the sign of a0 y_1 / n decides, at n = 10^60 too
     fractions = []
     for log_n in (math.log(10) * 3, math.log(10) * 60):
-        signs, patterns, margin = exact._patterns("self-ones", 6, 0.01, 0.01, 0.2, 0.8, None, log_n)
+        signs, patterns, margin = exact._patterns("self-ones", 6, exact._event(0.01, 0.01), 0.2, 0.8, None, log_n)
         assert signs == 3
         fractions.append(sum(exact._upper(3)[fewest[3]] for fewest in patterns) / 64)
     assert fractions[0] == fractions[1]
@@ -208,3 +218,25 @@ def test_wrong_classes_of_rows_are_noticed(monkeypatch, wrong):
     monkeypatch.setattr(exact, "row_classes", changed)
     counts = [separation.success_counts(*case) for case in (CASE, PAPER)]
     assert [(c.ok, c.ok_and_quiet) for c in counts] != [by_hand(*case) for case in (CASE, PAPER)]
+
+
+@pytest.mark.parametrize("model", separation.MODELS)
+@pytest.mark.parametrize("weights", ["softmax", "linear"])
+@pytest.mark.parametrize("t", [2, 3])
+def test_classes_are_the_rows_of_the_literal_features(model, weights, t):
+    d, a = 6, 0.7
+    columns = d - 1 if model == "cross" else d - 2
+    n, scales = t * columns, (None, None) if model == "cross" else (0.2, 0.8)
+    A1, A2, X = separation.inputs(model, n, d, a, *scales)
+    features = separation.attention_features(A1, A2, A2, X, weights)
+    literal = []
+    for row in (0, columns, 1) if model == "self-identity" else (0, 1):
+        blocks = features[row, 1:] if model == "cross" else features[row, 1:-1]
+        own = row % columns
+        far = next(i for i in range(columns) if i not in (0, own))
+        best = float(blocks[own] - blocks[far]) if own else 0.0
+        last = 0.0 if model == "cross" else float(features[row, -1])
+        literal.append([float(features[row, 0]), float(blocks[0]), last, float(blocks[far]), best])
+    exact_sizes = [None if x is None else Decimal(repr(x)) for x in (a, *scales)]
+    classes = exact.row_classes(model, weights, d, Decimal(n).ln(), Decimal(n), *exact_sizes)
+    assert [[float(x) for x in row] for row in classes] == [pytest.approx(row, abs=1e-12) for row in literal]

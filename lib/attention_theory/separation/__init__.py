@@ -15,6 +15,7 @@ from .network import (
     kronecker_features,
     literal_success,
     readout,
+    sign_vectors,
     success_rate,
 )
 from .panels import Panel, exact_curve, misses, panel, plot_panel, sampled_rates

@@ -8,8 +8,7 @@ Three models, by the names used everywhere in this part:
 """
 
 import math
-from decimal import Decimal
-from typing import TypeVar
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -17,7 +16,6 @@ from torch import Tensor
 
 MODELS = ("self-ones", "self-identity", "cross")
 Real = int | float
-Number = TypeVar("Number", float, Decimal)
 
 
 def check_model(model: str) -> None:
@@ -50,7 +48,9 @@ def check_sizes(model: str, n: int, d: int) -> int:
         raise ValueError(f"n = {n} is not allowed: the data need an integer n >= 2, since every entry scales with ln n")
     if n % columns:
         taken = int(d) - columns
-        raise ValueError(f"n = {n} is not divisible by d - {taken} = {columns}: the data stack identity blocks, n = (d-{taken}) t")
+        raise ValueError(
+            f"n = {n} is not divisible by d - {taken} = {columns}: the data stack identity blocks, n = (d-{taken}) t"
+        )
     return int(n) // columns
 
 
@@ -134,7 +134,13 @@ def cross_attention_data(
 
 
 def inputs(
-    model: str, n: int, d: int, a: Real, b: Real | None = None, c: Real | None = None, device: torch.device | str = "cpu"
+    model: str,
+    n: int,
+    d: int,
+    a: Real,
+    b: Real | None = None,
+    c: Real | None = None,
+    device: torch.device | str = "cpu",
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
     """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
     check_sizes(model, n, d)
@@ -146,16 +152,19 @@ def inputs(
     return A, A, torch.ones_like(eye) if model == "self-ones" else eye
 
 
-def threshold(model: str, scale: Number, c: Number | None = None) -> Number:
-    """tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
+def threshold(model: str, scale: Any, c: Any = None, level: Any = None) -> Any:
+    """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
 
-    The one place that knows tau, for floats and for Decimals.
+    The one place that knows tau, for floats, Decimals and balls.
 
     Args:
         model: one of ``MODELS``.
         scale: sqrt(ln n).
         c: as in :func:`self_attention_data`; none for ``cross``.
+        level: in place of the paper's 0.1 (cross-attention: of its 0.9).
     """
     check_model(model)
     number = type(scale)
-    return number("0.9") if model == "cross" else (c + number("0.1")) * scale
+    if model == "cross":
+        return number("0.9") if level is None else level
+    return (c + (number("0.1") if level is None else level)) * scale

@@ -9,19 +9,20 @@ with y_1, y_*, y_d the signs of the first column, of the block column that the s
 (none for cross-attention), K the sum of the N other block signs and M their maximum. All coefficients of K and M are >= 0, so
 for each of the 8 (or 4) patterns of (y_1, y_*, y_d) a network fires from some number of plus signs on: binomial tails count.
 
-Coefficients are Decimals with as many digits as n needs, then integers, so that near ties are decided right at n = 10^100 too.
+Coefficients are balls (Arb, through python-flint): each encloses its number, so that a comparison is decided, which proves
+it, or open. Precision is added only while one is open, so that n = 10^10000 costs milliseconds.
 """
 
 import math
 from collections.abc import Iterable
-from decimal import Decimal, getcontext, localcontext
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
+from ..attention import Weights, as_weights
 from . import data
 from .data import Real
 from .network import NETWORKS, SuccessCounts, check_counts
@@ -30,83 +31,65 @@ from .network import NETWORKS, SuccessCounts, check_counts
 INTEGER_SIGNS = 2000
 
 
-@lru_cache(maxsize=64)
-def _ln10(digits: int) -> Decimal:
-    with localcontext() as context:
-        context.prec = digits
-        return Decimal(10).ln()
-
-
-def exponential(x: Decimal) -> Decimal:
-    """exp(x) to the digits of the context, by a Taylor sum in integers: Decimal.exp takes 50 times as long at 600 digits."""
-    digits = getcontext().prec
-    power = int(x / _ln10(digits + 10))
-    with localcontext() as context:
-        context.prec = digits + len(str(abs(power))) + 10
-        rest = x - power * _ln10(context.prec)  # |rest| < 2.4, and exp(x) = 10^power exp(rest)
-        halvings = math.isqrt(digits) + 4
-        bits = int(3.33 * digits) + 2 * halvings + 20
-        step = int(rest * 2**bits) >> halvings
-        total = term = 1 << bits
-        for k in range(1, digits):
-            term = (term * step >> bits) // k
-            if term in (0, -1):
-                break
-            total += term
-        for _ in range(halvings):
-            total = total * total >> bits
-        return +(Decimal(total) / 2**bits).scaleb(power)
+#: Bits at which a comparison is tried first, and at which it is given up: numbers that agree so far count as equal.
+FEWEST_BITS, MOST_BITS = 64, 2**16
+#: The same for weights sharper than softmax, the smallest of which need not be told from nothing.
+SHARP_BITS = 2**12
 
 
 class RowClass(NamedTuple):
     """Coefficients of y_1, y_*, y_d, K and M in the value of a row."""
 
-    first: Decimal
-    star: Decimal
-    last: Decimal
-    other: Decimal
-    best: Decimal
+    first: Any
+    star: Any
+    last: Any
+    other: Any
+    best: Any
 
 
 def row_classes(
-    model: str, weights: str, d: int, log_n: Decimal, n: Decimal, a: Decimal, b: Decimal | None, c: Decimal | None
+    model: str, weights: str | Weights, d: int, log_n: Any, n: Any, a: Any, b: Any | None, c: Any | None
 ) -> list[RowClass]:
     """The classes of rows of one attention layer: the special row, the other rows of its block, the rest.
 
     Where two classes have equal scores they are given once. Classes without a row are left out.
 
     Args:
-        model, weights: as in :func:`data.inputs` and :func:`network.attention_features`.
-        d, log_n, n: sizes; n may be any real number >= d - 2 (d - 1 for cross).
-        a, b, c: the sizes of the data.
+        model: as in :func:`data.inputs`.
+        weights: as in :func:`attention_theory.attention.attention_weights`.
+        d: columns of the data.
+        log_n, n, a, b, c: ln n, n and the sizes of the data, as numbers of one type that knows ``sqrt`` and ``exp``: Decimals,
+            or balls (``flint.arb``). n may be any real number >= d - 2 (d - 1 for cross).
     """
+    number = type(log_n)
     columns = d - 1 if model == "cross" else d - 2
     t = n / columns
     # Scores of four groups of keys: the special one, the rest of its block, one other block, all others. With a single block
-    # column the last two are empty.
-    counts = (Decimal(1), t - 1, t, n - 2 * t) if columns > 1 else (Decimal(1), t - 1, Decimal(0), Decimal(0))
+    # column the last two are empty. A class of rows says which of the values each group has.
+    counts = (number(1), t - 1, t, n - 2 * t) if columns > 1 else (number(1), t - 1, number(0), number(0))
     if model == "cross":
         # queries score every key with ln n, but the special query scores the special key with (1 + a) ln n
-        scores = [((1 + a) * log_n, log_n, log_n, log_n), (log_n,) * 4]
-        size, block, last = Decimal(1), Decimal(1), Decimal(0)
+        values, rows = [(1 + a) * log_n, log_n], [(0, 1, 1, 1), (1, 1, 1, 1)]
+        size, block, last = number(1), number(1), number(0)
     else:
         scale = log_n.sqrt()
         size, block, last = a * scale, b * scale, c * scale
         if model == "self-ones":
             # the product of the row sums
-            sums = (size + block + last, block + last, block + last, block + last)
-            scores = [tuple(r * s for s in sums) for r in sums[:2]]
+            special, usual = size + block + last, block + last
+            values, rows = [special * special, special * usual, usual * usual], [(0, 1, 1, 1), (1, 2, 2, 2)]
         else:
             # the inner product: c^2 for all, b^2 more in the same block, a^2 more for the special row with itself
-            far, near, itself = last**2, block**2 + last**2, size**2 + block**2 + last**2
-            scores = [(itself, near, far, far)]
-            scores += [(near, near, far, far)] if t > 1 else []
-            scores += [(far, far, near, far)] if columns > 1 else []
-    raw = {score: exponential(score) if weights == "softmax" else score for score in set().union(*scores)}
+            far, near = last**2, block**2 + last**2
+            values, rows = [size**2 + near, near, far], [(0, 1, 2, 2)]
+            rows += [(1, 1, 2, 2)] if t > 1 else []
+            rows += [(2, 2, 1, 2)] if columns > 1 else []
+    family = as_weights(weights)
+    raw = [family(value) for value in values]
     classes = []
-    for row in scores:
-        total = sum(count * raw[score] for count, score in zip(counts, row))
-        special, rest_of_block, one_block, others = (raw[score] / total for score in row)
+    for row in rows:
+        total = sum((count * raw[i] for count, i in zip(counts, row)), number(0))
+        special, rest_of_block, one_block, others = (raw[i] / total for i in row)
         classes.append(
             RowClass(
                 first=size * special,
@@ -119,63 +102,114 @@ def row_classes(
     return classes
 
 
-def _firing(rows: list[tuple[int, ...]], signs: int, pattern: tuple[int, int, int], tau: int) -> tuple[int, int]:
+class _OpenError(ArithmeticError):
+    """A comparison that more bits may decide."""
+
+
+def _positive(x: Any, give_up: bool) -> bool:
+    """Whether a ball is positive; if it holds 0 (and may be 0), :class:`_OpenError`, or no when it is time to give up."""
+    if x > 0:
+        return True
+    if not (x <= 0 or give_up):
+        raise _OpenError
+    return False
+
+
+def _size(x: Any) -> float:
+    """The distance from 0 that a ball has at least."""
+    return float(x.abs_lower())
+
+
+def _firing(rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau: Any, give_up: bool) -> tuple[int, float]:
     """The fewest plus signs among ``signs`` with which one of the rows exceeds tau (``signs`` + 1: never), and the margin."""
     fewest, margins = signs + 1, []
     for first, star, last, other, best in rows:
         base = pattern[0] * first + pattern[1] * star + pattern[2] * last - tau - other * signs
         # the excess over tau is none without a plus sign, and some + 2 other plus with plus > 0 of them
         none, some = base - best, base + best
-        if none > 0 or signs == 0:
-            needed, near = (0 if none > 0 else 1), abs(none)
-        elif other == 0:
-            needed, near = (1 if some > 0 else signs + 1), abs(some)
+        if signs == 0 or _positive(none, give_up):
+            needed, near = (0 if _positive(none, give_up) else 1), _size(none)
+        elif _positive(some + 2 * other, give_up):
+            needed, near = 1, min(_size(some + 2 * other), _size(none))
+        elif not _positive(some + 2 * other * signs, give_up):
+            needed, near = signs + 1, _size(some + 2 * other * signs)
         else:
-            needed = -some // (2 * other) + 1
-            if needed <= 1:
-                needed, near = 1, min(some + 2 * other, -none)
-            elif needed > signs:
-                needed, near = signs + 1, -(some + 2 * other * signs)
-            else:
-                over = some + 2 * other * needed
-                near = min(over, 2 * other - over)
+            reach = -some / (2 * other)
+            whole = reach.floor().unique_fmpz()
+            if whole is None:
+                if not give_up:
+                    raise _OpenError
+                whole = (reach + 0.5).mid().floor().unique_fmpz()  # a tie with tau, which does not exceed it
+            needed = int(whole) + 1
+            near = min(_size(some + 2 * other * needed), _size(some + 2 * other * (needed - 1)))
         fewest = min(fewest, needed)
         margins.append(near)
     return fewest, min(margins)
 
 
+def _bits(weights: str | Weights, top: float, log_n: float) -> int:
+    """Bits that tell the smallest weights, and up to n of them, from nothing: 64 beyond both. Scores are at most top ln n."""
+    family = as_weights(weights)
+    needed = 64 + 1.5 * (1 + top) * log_n
+    if family.family == "sharp" and 1 < family.knob < math.inf:
+        needed = max(needed, min(SHARP_BITS, 64 + 1.5 * (1 + family.knob * top) * log_n))
+    return int(min(MOST_BITS, needed))
+
+
 def _patterns(
-    model: str, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None, n: int | None, log_n: Real | None
+    model: str,
+    d: int,
+    networks: list[tuple[str | Weights, Real]],
+    b: Real | None,
+    c: Real | None,
+    n: int | None,
+    log_n: Real | None,
 ) -> tuple[int, list[list[int]], float]:
-    """N; for each sign pattern the fewest plus signs with which each of the four networks fires; the smallest margin."""
-    # a parameter means the decimal number that is written: 0.1 is 1/10
-    a0, a1, b, c = (None if x is None else Decimal(repr(float(x))) for x in (a0, a1, b, c))
-    a = max(a0, a1)
-    rough = math.log(n) if log_n is None else float(log_n)
-    # the smallest weights are about n^-top, and up to n of them are added: 20 digits beyond both
-    top = 1 + a if model == "cross" else (a + b + c) ** 2
-    digits = 20 + math.ceil((1 + top) * Decimal(rough) / Decimal(math.log(10)))
-    with localcontext() as context:
-        context.prec = digits + 5
-        size = exponential(Decimal(repr(rough))) if n is None else Decimal(n)
-        log_n = Decimal(repr(rough)) if n is None else size.ln()
-        signs = d - 2 if model == "cross" else d - 3
+    """N; for each sign pattern the fewest plus signs with which each network fires; the smallest margin.
 
-        def whole(x: Decimal) -> int:
-            return int(x.scaleb(digits))
+    Args:
+        networks: (weights, a) of each.
+    """
+    from flint import ctx
 
-        # a value that equals tau to all digits carried does not exceed it
-        tau = whole(data.threshold(model, log_n.sqrt(), c)) + 100 * (signs + 1)
-        networks = []
-        for weights, which in NETWORKS:
-            classes = row_classes(model, weights, d, log_n, size, (a0, a1)[which], b, c)
-            networks.append(list(dict.fromkeys(tuple(map(whole, row)) for row in classes)))
+    rough = float(log_n) if n is None else math.log(n)
+    most = 0
+    for weights, a in networks:
+        top = float(1 + a) if b is None or c is None else (float(a) + b + c) ** 2
+        most = max(most, _bits(weights, top, rough))
+    bits = FEWEST_BITS
+    while True:
+        with ctx.workprec(min(bits, most)):
+            try:
+                return _patterns_in_balls(model, d, networks, b, c, n, log_n, give_up=bits >= most)
+            except _OpenError:
+                bits *= 4
+
+
+def _patterns_in_balls(model, d, networks, b, c, n, log_n, give_up: bool) -> tuple[int, list[list[int]], float]:
+    """:func:`_patterns` at the precision at hand; :class:`_OpenError` if that leaves a decision open."""
+    from flint import arb
+
+    def ball(x: Real) -> arb:  # a parameter means the decimal number that is written: 0.1 is 1/10
+        return arb(repr(float(x)))
+
+    size = arb(n) if log_n is None else ball(log_n).exp()
+    ln = size.log() if log_n is None else ball(log_n)
+    b, c = (None if x is None else ball(x) for x in (b, c))
+    signs = d - 2 if model == "cross" else d - 3
+    tau = data.threshold(model, ln.sqrt(), c)
+    rows = [row_classes(model, weights, d, ln, size, ball(a), b, c) for weights, a in networks]
     patterns, margins = [], []
-    for pattern in product((1, -1), repeat=2 if model == "cross" else 3):
-        answers = [_firing(rows, signs, (*pattern, 0)[:3], tau) for rows in networks]
+    for pattern in product((1, -1), (1, -1), (0,) if model == "cross" else (1, -1)):
+        answers = [_firing(classes, signs, pattern, tau, give_up) for classes in rows]
         patterns.append([fewest for fewest, _ in answers])
         margins.append(min(margin for _, margin in answers))
-    return signs, patterns, min(margins) / 10**digits
+    return signs, patterns, min(margins)
+
+
+def _event(a0: Real, a1: Real) -> list[tuple[str | Weights, Real]]:
+    """The four networks of E_success with the size of their data."""
+    return [(weights, (a0, a1)[which]) for weights, which in NETWORKS]
 
 
 @lru_cache(maxsize=256)
@@ -208,7 +242,7 @@ def success_counts(
     data.check_sizes(model, n, d)
     data.check_parameters(a0=a0, a1=a1)
     data.check_scales(model, b, c)
-    signs, patterns, margin = _patterns(model, int(d), a0, a1, b, c, int(n), None)
+    signs, patterns, margin = _patterns(model, int(d), _event(a0, a1), b, c, int(n), None)
     upper = _upper(signs)
     total = len(patterns) << signs
     calm = [total // len(patterns) - upper[min(fewest[1:])] for fewest in patterns]
@@ -227,6 +261,64 @@ def _tail(plus: int, signs: int) -> float:
         return float(special.betainc(plus, signs - plus + 1, 0.5))
     # beyond the integers of a float; the normal tail is then exact to about 1e-8 of itself
     return float(special.erfc((2 * plus - 1 - signs) / math.sqrt(2 * signs)) / 2)
+
+
+def _mean(counted: Iterable[float]) -> float:
+    counted = list(counted)
+    return math.fsum(counted) / len(counted)
+
+
+def _only_first(signs: int, patterns: list[list[int]], m: int) -> float:
+    """P[the first network fires at one of m shared sign vectors, the others at none]."""
+    alarm = _mean(_tail(min(fewest[1:]), signs) for fewest in patterns)
+    # no false alarm, and the first fires
+    hit = _mean(_tail(min(fewest), signs) - _tail(min(fewest[1:]), signs) for fewest in patterns)
+    if hit == 0:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        return float(np.exp(m * np.log1p(-alarm)) * -np.expm1(m * np.log1p(-min(1.0, hit / (1 - alarm)))))
+
+
+def _check_probability(model, d, m, a0, a1, b, c, n, log_n) -> int | None:
+    """Raise ValueError unless sizes and parameters are allowed; n as an integer, or None where log_n is given."""
+    columns = data.check_columns(model, d)
+    data.check_parameters(a0=a0, a1=a1)
+    data.check_scales(model, b, c)
+    check_counts(m=m)
+    if (n is None) == (log_n is None):
+        raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
+    if n is not None:
+        data.check_sizes(model, n, d)
+        return int(n)
+    if not math.isfinite(log_n) or log_n <= 0 or log_n < math.log(columns) * (1 - 1e-12):
+        raise ValueError(f"log_n = {log_n} is not allowed: n must be > 1 and hold one identity block of size {columns}")
+    return None
+
+
+def separation_probability(
+    weights: str | Weights,
+    model: str,
+    d: int,
+    m: int,
+    a0: Real,
+    a1: Real,
+    b: Real | None = None,
+    c: Real | None = None,
+    n: int | None = None,
+    log_n: Real | None = None,
+) -> float:
+    """P[F_u positive on D1 and 0 on D0] exactly, for one network with attention weights u and shared signs.
+
+    Args:
+        weights: the family of weights.
+        model, d, m, a0, a1, b, c, n, log_n: as in :func:`success_probability`.
+
+    Raises:
+        ValueError: as :func:`success_probability`; weights that are unknown, or infinitely sharp.
+    """
+    n = _check_probability(model, d, m, a0, a1, b, c, n, log_n)
+    signs, patterns, _ = _patterns(model, int(d), [(weights, a1), (weights, a0)], b, c, n, log_n)
+    return _only_first(signs, patterns, m)
 
 
 def success_probability(
@@ -255,31 +347,12 @@ def success_probability(
     Raises:
         ValueError: both or neither of n and log_n; sizes that do not fit; bad parameters; m < 1.
     """
-    columns = data.check_columns(model, d)
-    data.check_parameters(a0=a0, a1=a1)
-    data.check_scales(model, b, c)
-    check_counts(m=m)
-    if (n is None) == (log_n is None):
-        raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
-    if n is not None:
-        data.check_sizes(model, n, d)
-        n = int(n)
-    elif not math.isfinite(log_n) or log_n <= 0 or log_n < math.log(columns) * (1 - 1e-12):
-        raise ValueError(f"log_n = {log_n} is not allowed: n must be > 1 and hold one identity block of size {columns}")
-    signs, patterns, _ = _patterns(model, int(d), a0, a1, b, c, n, log_n)
-
-    def mean(counted: Iterable[float]) -> float:
-        return math.fsum(counted) / len(patterns)
+    n = _check_probability(model, d, m, a0, a1, b, c, n, log_n)
+    signs, patterns, _ = _patterns(model, int(d), _event(a0, a1), b, c, n, log_n)
 
     if shared_signs:
-        alarm = mean(_tail(min(fewest[1:]), signs) for fewest in patterns)
-        # no false alarm, and F_exp(D1) fires
-        hit = mean(_tail(min(fewest), signs) - _tail(min(fewest[1:]), signs) for fewest in patterns)
-        if hit == 0:
-            return 0.0
-        with np.errstate(divide="ignore"):
-            return float(np.exp(m * np.log1p(-alarm)) * -np.expm1(m * np.log1p(-min(1.0, hit / (1 - alarm)))))
-    fires = [mean(_tail(fewest[i], signs) for fewest in patterns) for i in range(4)]
+        return _only_first(signs, patterns, m)
+    fires = [_mean(_tail(fewest[i], signs) for fewest in patterns) for i in range(4)]
     with np.errstate(divide="ignore"):
         logs = m * np.log1p(-np.array(fires))
     return float(-np.expm1(logs[0]) * np.exp(logs[1:].sum()))

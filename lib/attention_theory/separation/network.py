@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import attention, attention_weights
+from ..attention import Weights, attention, attention_weights
 from ..device import generator, signs
 from ..evidence import rate_interval
 from . import data
@@ -27,13 +27,28 @@ BATCH = 2**23
 ROUNDING = 1e-12
 
 
-def _check_weights(weights: str) -> None:
-    if weights not in WEIGHTS:
+def _check_weights(weights: str | Weights) -> None:
+    if not isinstance(weights, Weights) and weights not in WEIGHTS:
         raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
 
 
+def sign_vectors(d: int) -> Float[Tensor, "vectors d"]:
+    """All 2^d sign vectors, one a row.
+
+    Raises:
+        ValueError: d > 24.
+    """
+    if not 0 < d <= 24:
+        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to 1 <= d <= 24")
+    return ((torch.arange(2**d)[:, None] >> torch.arange(d)) & 1).to(torch.float64) * 2 - 1
+
+
 def attention_features(
-    A1: Float[Tensor, "n d"], A2: Float[Tensor, "k d"], A3: Float[Tensor, "k d"], X: Float[Tensor, "d d"], weights: str
+    A1: Float[Tensor, "n d"],
+    A2: Float[Tensor, "k d"],
+    A3: Float[Tensor, "k d"],
+    X: Float[Tensor, "d d"],
+    weights: str | Weights,
 ) -> Float[Tensor, "n d"]:
     """Rows c_{j0} of one attention layer with V = I: weights from the scores A1 X A2^T, applied to A3.
 
@@ -43,7 +58,7 @@ def attention_features(
         A1: (n, d) queries.
         A2, A3: (k, d) keys and values.
         X: (d, d), the product Q K^T.
-        weights: ``softmax`` (f_exp) or ``linear`` (f_lin).
+        weights: ``softmax`` (f_exp), ``linear`` (f_lin), or Weights.
 
     Raises:
         ValueError: unknown weights, shapes that do not fit, or a row of linear scores that sums to 0.
@@ -57,7 +72,11 @@ def attention_features(
 
 
 def kronecker_features(
-    A1: Float[Tensor, "n d"], A2: Float[Tensor, "k d"], A3: Float[Tensor, "k d"], X: Float[Tensor, "d d"], weights: str
+    A1: Float[Tensor, "n d"],
+    A2: Float[Tensor, "k d"],
+    A3: Float[Tensor, "k d"],
+    X: Float[Tensor, "d d"],
+    weights: str | Weights,
 ) -> Float[Tensor, "n d"]:
     """The same through A1 kron A2, as deng2023 prints it (Definitions C.1 and C.4): n k d^2 numbers, for small sizes only.
 
@@ -80,13 +99,25 @@ def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: float)
         ValueError: shapes that do not fit, m < 1, or a threshold that is not finite.
     """
     if y.ndim != 2 or y.shape[0] != features.shape[-1] or y.shape[1] < 1:
-        raise ValueError(f"y of shape {tuple(y.shape)} is not allowed: features have d = {features.shape[-1]}, so y is (d, m), m >= 1")
+        raise ValueError(
+            f"y of shape {tuple(y.shape)} is not allowed: features have d = {features.shape[-1]}, so y is (d, m), m >= 1"
+        )
     if not math.isfinite(tau):
         raise ValueError(f"tau = {tau} is not allowed: it must be a finite number")
     return torch.relu(torch.relu(features @ y - tau).sum()).item()
 
 
-def _four(model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None, c: Real | None, device: torch.device | str):
+def _four(
+    model: str,
+    n: int,
+    d: int,
+    a0: Real,
+    a1: Real,
+    b: Real | None,
+    c: Real | None,
+    device: torch.device | str,
+    level: float | None = None,
+):
     """Features of the four networks in the order of NETWORKS, each with n rows, and tau."""
     data.check_parameters(a0=a0, a1=a1)
     sizes = {1: data.inputs(model, n, d, a1, b, c, device), 0: data.inputs(model, n, d, a0, b, c, device)}
@@ -94,7 +125,7 @@ def _four(model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None, c: Rea
     for weights, which in NETWORKS:
         A1, A2, X = sizes[which]
         features.append(attention_features(A1, A2, A2, X, weights))
-    return features, data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c))
+    return features, data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c), level)
 
 
 def check_counts(**counts: int) -> None:
@@ -159,14 +190,26 @@ def success_rate(
     successes = 0
     for start in range(0, trials, chunk):
         count = min(chunk, trials - start)
-        draws = [signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)] * (4 if shared_signs else 1)
+        draws = [signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)] * (
+            4 if shared_signs else 1
+        )
         fires = [((rows @ y).amax(0) > tau + ROUNDING).view(count, m).any(1) for rows, y in zip(features, draws)]
         successes += int((fires[0] & ~fires[1] & ~fires[2] & ~fires[3]).sum())
     return Rate(successes, trials, rate_interval(successes, trials))
 
 
 def literal_success(
-    model: str, n: int, d: int, m: int, a0: Real, a1: Real, b: Real | None = None, c: Real | None = None, *, seed: int, kronecker: bool = False
+    model: str,
+    n: int,
+    d: int,
+    m: int,
+    a0: Real,
+    a1: Real,
+    b: Real | None = None,
+    c: Real | None = None,
+    *,
+    seed: int,
+    kronecker: bool = False,
 ) -> bool:
     """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference.
 
@@ -205,16 +248,26 @@ class SuccessCounts:
 
 
 def enumerated_counts(
-    model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None = None, c: Real | None = None, device: torch.device | str = "cpu"
+    model: str,
+    n: int,
+    d: int,
+    a0: Real,
+    a1: Real,
+    b: Real | None = None,
+    c: Real | None = None,
+    device: torch.device | str = "cpu",
+    level: float | None = None,
 ) -> SuccessCounts:
     """The counts by brute force: all 2^d sign vectors through literal attention. ``margin`` is over all rows and vectors.
+
+    ``level`` is that of :func:`data.threshold`.
 
     Raises:
         ValueError: sizes that do not fit, parameters that are negative or not finite, or d > 24.
     """
     if d > 24:
         raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
-    features, tau = _four(model, n, d, a0, a1, b, c, device)
+    features, tau = _four(model, n, d, a0, a1, b, c, device, level)
     bits = torch.arange(d, device=device)
     chunk = max(1, BATCH // max(n, d))
     ok = ok_and_quiet = 0

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..figures import COLORS, GREY
+from ..evidence import Check, compare
 from .data import Real
 from .exact import success_probability
 from .network import Rate, success_rate
@@ -22,7 +22,8 @@ DELTA = 0.01
 @dataclass(frozen=True)
 class Panel:
     """One panel: ``points`` are keyword arguments of :func:`success_probability` and, with trials and a seed, of
-    :func:`success_rate` (for Figure 3: n and m of the regression model); ``values`` are those of the swept ``parameter``."""
+    :func:`success_rate` (for Figure 3: n and m of the regression model); ``values`` are those of the swept ``parameter``.
+    """
 
     name: str
     model: str
@@ -104,6 +105,26 @@ def panel(name: str, rounding: str = "floor", keep: str = "n") -> Panel:
     return Panel(name, model, parameter, tuple(values), tuple(points), trials=100)
 
 
+def as_printed(grid: Panel, printed: dict[str, Any], unprinted: Sequence[str] = ()) -> list[Check]:
+    """Checks that a grid has the settings that the paper prints.
+
+    Args:
+        grid: from :func:`panel`.
+        printed: the swept values as a list, the other settings as numbers, ``models`` for the trials; an m that is given in
+            words, ``log n`` or ``log(n/delta)``, is allowed any rounding.
+        unprinted: settings that the paper does not give, or gives wrongly, which the grid fills.
+    """
+    same = {"swept values": list(grid.values) == printed[grid.parameter], "trials": grid.trials == printed["models"]}
+    for key in set(printed) - {grid.parameter, "models", *unprinted}:
+        if key == "m" and isinstance(printed[key], str):
+            delta = DELTA if "delta" in printed[key] else 1
+            same["m"] = all(abs(point["m"] - math.log(point["n"] / delta)) < 1 for point in grid.points)
+        else:
+            same[key] = all(point[key] == printed[key] for point in grid.points)
+    names = ", ".join(sorted(same))
+    return [compare(f"settings as printed: {names}", sum(same.values()), "==", len(same))]
+
+
 def exact_curve(grid: Panel, shared_signs: bool = True) -> list[float]:
     """The exact probability of success at every point of a panel of Figures 4, 5 or 7."""
     return [success_probability(**point, shared_signs=shared_signs) for point in grid.points]
@@ -112,7 +133,8 @@ def exact_curve(grid: Panel, shared_signs: bool = True) -> list[float]:
 def sampled_rates(grid: Panel, seed: int = 0, shared_signs: bool = True) -> list[Rate]:
     """Monte Carlo at every point of a panel of Figures 4, 5 or 7, with the paper's number of trials."""
     return [
-        success_rate(**point, trials=grid.trials, seed=1000 * seed + i, shared_signs=shared_signs) for i, point in enumerate(grid.points)
+        success_rate(**point, trials=grid.trials, seed=1000 * seed + i, shared_signs=shared_signs)
+        for i, point in enumerate(grid.points)
     ]
 
 
@@ -123,6 +145,8 @@ def misses(exact: Sequence[float], rates: Sequence[Rate]) -> int:
 
 def plot_panel(ax, grid: Panel, exact: Sequence[float] | None = None, rates: Sequence[Rate] | None = None) -> None:
     """Monte Carlo points with their 99.9% intervals over the exact curve, on a matplotlib axis."""
+    from ..figures import COLORS, GREY  # here, so that the mathematics imports without matplotlib
+
     if rates is not None:
         share = [rate.successes / rate.trials for rate in rates]
         below = [max(0.0, s - rate.interval[0]) for s, rate in zip(share, rates)]

@@ -14,9 +14,12 @@ from scipy import stats
 from torch import Tensor
 
 from ..attention import attention_weights
+from ..device import generator, normal
 
 #: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.
 LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
+#: A value this close to tau equals it.
+ROUNDING = 1e-12
 #: The four networks of E_success, (weights, data set): the first must be positive, the others zero.
 NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
 
@@ -52,14 +55,35 @@ def regression_scores(n: int, dataset: int, high: int = 0) -> Float[Tensor, " n"
     return scores * math.log(n)
 
 
-def regression_weights(n: int, dataset: int, kind: str, high: int = 0) -> Float[Tensor, " n"]:
-    """f_exp (``kind`` softmax) or f_lin (linear) of :func:`regression_scores` (deng2023, Definitions 3.2 and 3.3)."""
-    return attention_weights(regression_scores(n, dataset, high)[None], kind)[0]
+def regression_data(n: int, dataset: int, high: int = 0, d: int = 6, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """A (n, d) and x (d,) with the scores Ax = s of :func:`regression_scores`: A = s x^T / |x|^2 at a random x."""
+    x = normal(d, generator=generator(seed))
+    return torch.outer(regression_scores(n, dataset, high), x) / (x @ x), x
 
 
-def worst_high(n: int) -> int:
-    """The number of high entries that makes |f_exp| on D0 largest: the share 1 / (1 + n^0.4) of them."""
-    return round(n / (1 + n ** (HIGH - LOW)))
+def regression_weights(n: int, dataset: int, weights: str, high: int = 0) -> Float[Tensor, " n"]:
+    """f_exp (``weights`` softmax) or f_lin (linear) of :func:`regression_scores` (deng2023, Definitions 3.2 and 3.3)."""
+    return attention_weights(regression_scores(n, dataset, high)[None], weights)[0]
+
+
+def worst_high(n: int, dataset: int = 0, weights: str = "softmax") -> int:
+    """The number of high entries at which the norm |f| is largest; no data of Definition 3.8 have a larger one.
+
+    |u| / <u, 1> is quasiconvex in the scores' images u, so over a box it is largest at a corner: at data of two levels.
+    On D0 the number is about n / (1 + n^0.4) for softmax and n / 2.4 for linear weights.
+    """
+    _check(n, 0)
+    low, top, special = (n**level if weights == "softmax" else level for level in (LOW, HIGH, SPECIAL))
+    rest = n - dataset
+    high = np.arange(rest + (dataset == 1))  # at least one entry of D0 stays low
+    squares = high * top**2 + (rest - high) * low**2 + dataset * special**2
+    return int(np.argmax(squares / (high * top + (rest - high) * low + dataset * special) ** 2))
+
+
+def largest_norm(n: int) -> float:
+    """The largest |f| among the three networks that must stay at 0, over all data of Definition 3.8."""
+    worst = (regression_weights(n, k, weights, worst_high(n, k, weights)) for weights, k in NETWORKS[1:])
+    return max(float(f.norm()) for f in worst)
 
 
 def norm_bound(ratio: float, n: int) -> float:
@@ -78,10 +102,10 @@ def sure_margin(n: int) -> float:
 # Exact probabilities -------------------------------------------------------------------------------------------------
 
 
-def _levels(n: int, dataset: int, kind: str, high: int) -> tuple[float, float, float]:
+def _levels(n: int, dataset: int, weights: str, high: int) -> tuple[float, float, float]:
     """Weights of the first entry, of the low ones and of the high ones."""
-    weights = regression_weights(n, dataset, kind, high)
-    return float(weights[0]), float(weights[n - high - 1]), float(weights[-1])
+    f = regression_weights(n, dataset, weights, high)
+    return float(f[0]), float(f[n - high - 1]), float(f[-1])
 
 
 def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: int) -> np.ndarray:
@@ -93,15 +117,15 @@ def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: in
     return np.floor(((tau - sums) / low + others) / 2 + 1e-9)
 
 
-def alarm_probability(n: int, dataset: int, kind: str, tau: float, high: int = 0) -> float:
+def alarm_probability(n: int, dataset: int, weights: str, tau: float, high: int = 0) -> float:
     """Pr[<f, sigma> > tau] for one random sign vector, exactly (binomial sums).
 
     Args:
         n, dataset, high: the scores, as in :func:`regression_scores`.
-        kind: ``softmax`` or ``linear``.
+        weights: ``softmax`` or ``linear``.
         tau: threshold of the ReLU.
     """
-    quiet = _plus_signs(_levels(n, dataset, kind, high), tau, n, high)
+    quiet = _plus_signs(_levels(n, dataset, weights, high), tau, n, high)
     tail = stats.binom.sf(quiet, n - 1 - high, 0.5).mean(axis=0)
     return float(stats.binom.pmf(np.arange(high + 1), high, 0.5) @ tail)
 
@@ -119,61 +143,82 @@ def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: 
     """
     _check(n, high, m=m, tau=tau)
     if not shared_signs:
-        quiet = [(1 - alarm_probability(n, dataset, kind, tau, high)) ** m for kind, dataset in NETWORKS]
+        quiet = [(1 - alarm_probability(n, dataset, weights, tau, high)) ** m for weights, dataset in NETWORKS]
         return (1 - quiet[0]) * math.prod(quiet[1:])
-    bounds = [_plus_signs(_levels(n, dataset, kind, high), tau, n, high) for kind, dataset in NETWORKS]
+    bounds = [_plus_signs(_levels(n, dataset, weights, high), tau, n, high) for weights, dataset in NETWORKS]
     ok = np.minimum.reduce(bounds[1:])
     share = stats.binom.pmf(np.arange(high + 1), high, 0.5)
     no_alarm, silent = (
-        min(1.0, float(share @ stats.binom.cdf(bound, n - 1 - high, 0.5).mean(axis=0))) for bound in (ok, np.minimum(ok, bounds[0]))
+        min(1.0, float(share @ stats.binom.cdf(bound, n - 1 - high, 0.5).mean(axis=0)))
+        for bound in (ok, np.minimum(ok, bounds[0]))
     )
     return no_alarm**m - silent**m
 
 
-def quiet_edge(n: int, m: int, risk: float, dataset: int, kind: str, high: int = 0) -> float:
+def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: int = 0) -> float:
     """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 1e-12, for these data."""
     _check(n, high, m=m, risk=risk)
     inside, outside = 1.0, 0.0  # <f, sigma> never exceeds 1
     while inside - outside > 1e-12:
         tau = (inside + outside) / 2
-        alarm = -math.expm1(m * math.log1p(-alarm_probability(n, dataset, kind, tau, high)))
+        alarm = -math.expm1(m * math.log1p(-alarm_probability(n, dataset, weights, tau, high)))
         inside, outside = (tau, outside) if alarm <= risk else (inside, tau)
     return inside
 
 
-def threshold_range(n: int, m: int, risk: float, high: int = 0) -> tuple[float, float]:
-    """The thresholds [low, high) at which Lemmas 5.1 to 5.4 hold: each false alarm <= ``risk``, detection 1 - 2^-m.
+def detection_edge(n: int, m: int, risk: float, high: int = 0) -> float:
+    """The tau below which m sign vectors miss F_exp(D1) > 0 with probability <= ``risk``, to 1e-12, for these data.
 
-    Empty when the first number is not below the second. Detection counts over all data of D1, alarms for these data.
+    Below :func:`sure_margin` a miss has probability 2^-m; beyond it still <= ``risk`` if 2^-m leaves room.
     """
-    edges = [quiet_edge(n, m, risk, dataset, kind, high) for kind, dataset in NETWORKS[1:]]
-    return max(edges), sure_margin(n)
+    _check(n, high, m=m, risk=risk)
+    inside, outside = 0.0, 1.0
+    while outside - inside > 1e-12:
+        tau = (inside + outside) / 2
+        miss = math.exp(m * math.log1p(-alarm_probability(n, 1, "softmax", tau, high)))
+        inside, outside = (tau, outside) if miss <= risk else (inside, tau)
+    return inside
+
+
+def threshold_range(n: int, m: int, risk: float, high: int = 0) -> tuple[float, float]:
+    """All thresholds [low, high) at which Lemmas 5.1 to 5.4 hold for these data, each with probability >= 1 - ``risk``.
+
+    Empty when the first number is not below the second. Both ends are sharp: every probability is monotone in tau.
+    """
+    edges = [quiet_edge(n, m, risk, dataset, weights, high) for weights, dataset in NETWORKS[1:]]
+    return max(edges), detection_edge(n, m, risk, high)
 
 
 def certified_edge(n: int, m: int, risk: float) -> float:
     """A threshold at which no data of Definition 3.8 raise a false alarm with probability above ``risk``.
 
-    Hoeffding's bound m exp(-tau^2 / 2|f|^2) with the largest norm that the definition allows, :func:`norm_bound`.
+    Hoeffding's one-sided bound m exp(-tau^2 / 2|f|^2) at :func:`largest_norm`.
     """
     _check(n, 0, m=m, risk=risk)
-    norm = max(norm_bound(n ** (HIGH - LOW), n), norm_bound(SPECIAL / LOW, n))
-    return norm * math.sqrt(2 * math.log(m / risk))
+    return largest_norm(n) * math.sqrt(2 * math.log(m / risk))
 
 
 # Sampling ------------------------------------------------------------------------------------------------------------
 
 
-def regression_successes(signs: Float[Tensor, "trials m n"], tau: float, high: int = 0) -> list[int]:
+def group_sums(signs: Float[Tensor, "*trials n"], high: int = 0) -> Float[Tensor, "*trials 3"]:
+    """The sign of the special entry, the sum of the signs of the low and that of the high ones: all that <f, y> depends on."""
+    n = signs.shape[-1]
+    groups = (signs[..., :1], signs[..., 1 : n - high], signs[..., n - high :])
+    return torch.stack([group.sum(-1) for group in groups], dim=-1)
+
+
+def regression_successes(sums: Float[Tensor, "trials m 3"], n: int, tau: float, high: int = 0) -> list[int]:
     """How often E_success happens when only the first 1, ..., m sign vectors of each trial are used.
 
     Args:
-        signs: the readouts y of all trials, entries -1 and 1.
+        sums: the readouts y of all trials, as :func:`group_sums`.
+        n, high: the data, as in :func:`regression_scores`.
         tau: threshold, > 0.
-        high: the data, as in :func:`regression_scores`.
     """
-    n = signs.shape[-1]
     _check(n, high, tau=tau)
-    weights = torch.stack([regression_weights(n, dataset, kind, high) for kind, dataset in NETWORKS], dim=-1)
-    fired: Bool[Tensor, "trials m 4"] = (signs @ weights.to(signs.device) > tau).cumsum(dim=1) > 0
+    levels = torch.tensor([_levels(n, k, weights, high) for weights, k in NETWORKS], dtype=torch.float64).to(sums)
+    # a value this close to tau equals it and does not fire, as in the exact probability
+    fired: Bool[Tensor, "trials m 4"] = (sums @ levels.T > tau + ROUNDING).cumsum(dim=1) > 0
     success = fired[..., 0] & ~fired[..., 1:].any(dim=-1)
     return success.sum(dim=0).tolist()

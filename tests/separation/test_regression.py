@@ -5,11 +5,10 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
 from attention_theory.device import generator, signs
 from attention_theory.separation import readout, regression
+from hypothesis import given
+from hypothesis import strategies as st
 
 KINDS = ("softmax", "linear")
 
@@ -61,12 +60,26 @@ def test_a_tie_is_quiet():
 @given(sizes(), st.integers(1, 3), st.floats(0.013, 0.987))
 def test_success_probability_of_shared_signs(size, m, tau):
     n, high = size
-    counts = regression.regression_successes(all_signs(n)[:, None, :], tau, high)
-    quiet = [all_signs(n) @ regression.regression_weights(n, dataset, kind, high) <= tau for kind, dataset in regression.NETWORKS]
+    sums = regression.group_sums(all_signs(n)[:, None, :], high)
+    counts = regression.regression_successes(sums, n, tau, high)
+    # a value that equals tau up to rounding is quiet
+    quiet = [
+        all_signs(n) @ regression.regression_weights(n, dataset, kind, high) <= tau + 1e-12
+        for kind, dataset in regression.NETWORKS
+    ]
     ok = quiet[1] & quiet[2] & quiet[3]
     expected = (int(ok.sum()) / 2**n) ** m - (int((ok & quiet[0]).sum()) / 2**n) ** m
     assert regression.regression_success(n, m, tau, high) == pytest.approx(expected, abs=1e-9)
     assert counts == [int((ok & ~quiet[0]).sum())]
+
+
+def test_an_exact_tie_is_quiet_on_both_routes():
+    # linear weights 1/5: two signs of five decide <f, y> = 0.6, 0.2, ...; at tau = 0.6 and 0.2 rounding would decide
+    for n, tau in ((5, 0.6), (5, 0.2), (10, 0.4), (5, 0.5)):
+        sums = regression.group_sums(all_signs(n)[:, None, :])
+        share = regression.regression_successes(sums, n, tau)[0] / 2**n
+        assert regression.regression_success(n, 1, tau) == pytest.approx(share, abs=1e-12)
+    assert regression.regression_success(5, 1, 0.5) == 0.34375
 
 
 def test_successes_follow_the_literal_network():
@@ -82,7 +95,7 @@ def test_successes_follow_the_literal_network():
             ]
             count += outputs[0] > 0 and outputs[1:] == [0, 0, 0]
         expected.append(count)
-    assert regression.regression_successes(y, tau, high) == expected
+    assert regression.regression_successes(regression.group_sums(y, high), n, tau, high) == expected
 
 
 @given(st.integers(2, 400), st.floats(1, 1000))
@@ -92,6 +105,20 @@ def test_norm_bound_is_never_exceeded(n, ratio):
             weights = torch.ones(n, dtype=torch.float64)
             weights[:high] = ratio
             assert float((weights / weights.sum()).norm()) <= regression.norm_bound(ratio, n) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("dataset, weights", [(0, "softmax"), (0, "linear"), (1, "linear")])
+@pytest.mark.parametrize("n", [2, 3, 8, 50])
+def test_no_data_have_a_larger_norm_than_worst_high(n, dataset, weights):
+    norms = [float(regression.regression_weights(n, dataset, weights, high).norm()) for high in range(n)]
+    worst = float(regression.regression_weights(n, dataset, weights, regression.worst_high(n, dataset, weights)).norm())
+    assert worst == pytest.approx(max(norms), rel=1e-12) and regression.largest_norm(n) >= worst
+
+
+def test_certified_edge_is_the_union_bound():
+    n, m, risk = 60, 9, 0.003
+    tau = regression.certified_edge(n, m, risk)
+    assert m * math.exp(-(tau**2) / (2 * regression.largest_norm(n) ** 2)) == pytest.approx(risk)
 
 
 @pytest.mark.parametrize("n", [2, 5, 40, 1000])
@@ -108,7 +135,8 @@ def test_threshold_range_is_sharp(high):
         return max(1 - (1 - regression.alarm_probability(n, k, kind, tau, high)) ** m for kind, k in regression.NETWORKS[1:])
 
     assert worst(low) <= risk < worst(low - 1e-6)
-    assert top == regression.sure_margin(n)
+    detected = [1 - (1 - regression.alarm_probability(n, 1, "softmax", t, high)) ** m for t in (top - 1e-9, top + 1e-9)]
+    assert detected[0] >= 1 - risk > detected[1] and top >= regression.sure_margin(n)
     assert low <= regression.certified_edge(n, m, risk)
 
 

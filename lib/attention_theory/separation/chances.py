@@ -1,0 +1,80 @@
+"""The chance that one row of an attention layer fires, at any size: a binomial tail for each pattern of its single signs."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+
+import numpy as np
+from scipy import stats
+
+from . import data
+from .exact import RowClass, row_classes
+from .parts import Layer
+
+
+def row_alarm(single: Sequence[float], other: float, others: int, tau: float) -> float:
+    """Pr[<row, sigma> > tau] for a row with these single entries and ``others`` entries that all are ``other`` >= 0."""
+    gaps = tau - np.array(list(itertools.product((1, -1), repeat=len(single)))) @ single
+    if others == 0 or other == 0:
+        return float((gaps < -1e-12).mean())
+    # a value this close to tau equals it and does not fire
+    return float(stats.binom.sf(np.floor((gaps / other + others) / 2 + 1e-9), others, 0.5).mean())
+
+
+def class_values(model: str, weights: str, n: int, d: int, a: float, b: float | None = None, c: float | None = None):
+    """:func:`exact.row_classes` as floats, in units of sqrt(ln n) for self-attention; n may have hundreds of digits."""
+    with localcontext() as context:
+        context.prec = 120 + 2 * len(str(n))  # all terms are positive: no cancellation
+        sizes = [None if x is None else Decimal(repr(float(x))) for x in (a, b, c)]
+        log_n = Decimal(n).ln()
+        scale = Decimal(1) if model == "cross" else log_n.sqrt()
+        classes = row_classes(model, weights, d, log_n, Decimal(n), *sizes)
+        return [RowClass(*(float(x / scale) for x in row)) for row in classes]
+
+
+def class_alarms(
+    model: str,
+    weights: str,
+    n: int,
+    d: int,
+    a: float,
+    b: float | None = None,
+    c: float | None = None,
+    tau: float | None = None,
+) -> list[float]:
+    """Pr[<c_j, sigma> > tau] for each class of rows: the special row first, the last one the rows of other blocks.
+
+    Args:
+        model, weights, n, d, a, b, c: as in :func:`exact.row_classes`.
+        tau: threshold in units of sqrt(ln n) (cross: of 1); the paper's if not given.
+    """
+    tau = data.threshold(model, 1.0, c) if tau is None else tau
+    found = []
+    for row in class_values(model, weights, n, d, a, b, c):
+        others = d - 2 if model == "cross" else d - 3
+        single = [row.first, row.star, row.last] + [row.other + row.best] * (row.best > 0)
+        found.append(row_alarm(single, row.other, others - (row.best > 0), tau))
+    return found
+
+
+def layer_alarm(layer: Layer, row: int) -> float:
+    """The same for a row of a layer, from its features."""
+    scale = 1.0 if layer.model == "cross" else math.sqrt(math.log(layer.n))
+    features = [round(x, 12) for x in (layer.features[row] / scale).tolist()]
+    values, counts = np.unique(features, return_counts=True)
+    most = int(np.argmax(counts))
+    single = [v for i, (v, k) in enumerate(zip(values, counts)) for _ in range(k) if i != most]
+    return row_alarm(single, values[most], int(counts[most]), data.threshold(layer.model, 1.0, layer.c))
+
+
+def detection(model: str, n: int, d: int, a: float, b: float | None = None, c: float | None = None) -> tuple[float, float]:
+    """In the special row of softmax attention on D1: the weight of j3, and the share of sign vectors that fire."""
+    first = class_values(model, "softmax", n, d, a, b, c)[0]
+    return first.first / (1 if model == "cross" else a), class_alarms(model, "softmax", n, d, a, b, c)[0]
+
+
+def fitting(n: int, need: float) -> int:
+    """The least d with d - 2 >= need that data of n rows can have, n a power of 10: d - 2 divides n."""
+    k = len(str(n))
+    return 2 + min(p for i, j in itertools.product(range(k), repeat=2) if n % (p := 2**i * 5**j) == 0 and p >= need)

@@ -1,0 +1,124 @@
+"""Where separation succeeds: the exact probability over n, d and the sizes of the data, and what it needs (deng2023).
+
+Sizes go in as decades, n = 10^decades. Everything is exact; nothing is drawn.
+"""
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import torch
+
+from .. import data
+from ..chances import class_values
+from ..exact import success_counts, success_probability
+from ..network import attention_features, readout
+
+#: Parameters of Figures 4 and 5 (self-attention) and of Figure 7 (cross-attention).
+PARAMETERS = {
+    "self-ones": {"a0": 0.01, "a1": 1.2, "b": 0.2, "c": 0.8},
+    "self-identity": {"a0": 0.01, "a1": 1.2, "b": 0.2, "c": 0.8},
+    "cross": {"a0": 0.01, "a1": 3.0},
+}
+DELTA = 0.01
+
+
+def readouts(decades: float, delta: float = DELTA) -> int:
+    """M = max{ceil(log(n/delta)), 15}, the paper's number of sign vectors rounded up."""
+    return max(math.ceil(decades * math.log(10) - math.log(delta)), 15)
+
+
+def success(model: str, decades: float, d: int, **changes: float) -> float:
+    """P[E_success] at n = 10^decades with ``readouts`` sign vectors; nan where d blocks do not fit into n rows.
+
+    Args:
+        model: one of ``data.MODELS``.
+        decades: log10 n.
+        d: columns of the data.
+        changes: of ``PARAMETERS``.
+    """
+    log_n = decades * math.log(10)
+    if math.log(d) > log_n:
+        return math.nan
+    return success_probability(model, int(d), readouts(decades), **PARAMETERS[model] | changes, log_n=log_n)
+
+
+def reliable_from(model: str, exponent: float, target: float = 0.99, most: int = 100) -> float | None:
+    """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it fails at n = 10^most."""
+
+    def reached(half: int) -> bool:
+        return success(model, half / 2, max(round(10 ** (exponent * half / 2)), 4)) >= target
+
+    coarse = [half for half in range(2, 2 * most + 1, 6) if not reached(half)]  # n = 10, 10^4, ...
+    if coarse[-1] + 6 > 2 * most:
+        return None
+    return next(half for half in range(coarse[-1] + 6, coarse[-1], -1) if not reached(half - 1)) / 2
+
+
+def least_dimension(model: str, decades: int, delta: float = DELTA) -> int:
+    """d* from which on a false alarm has probability at most delta/n, by a union bound over ``readouts`` sign vectors.
+
+    One more than the largest d that fails, in a window around the place that bisection finds (parity makes small steps).
+    """
+
+    def fails(d: int) -> bool:
+        block = d - 1 if model == "cross" else d - 2
+        n = block * -(-(10**decades) // block)  # the first multiple of the block size from 10^decades on
+        counts = success_counts(model, n, d, **PARAMETERS[model])
+        alarm = Fraction(counts.total - counts.ok, counts.total)
+        return math.ceil(decades * math.log(10) - math.log(delta)) * alarm * n > Fraction(delta)
+
+    low, high = 3, 4
+    while fails(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return 1 + max(d for d in range(low, low + 9) if fails(d))
+
+
+def entropy(q: float) -> float:
+    """Entropy of a coin, in nats."""
+    return -q * math.log(q) - (1 - q) * math.log(1 - q)
+
+
+def dimension_constant(share: float) -> float:
+    """C with Pr[at least that share of N fair signs is +1] = exp(-(1 + o(1)) N / C), for a share above 1/2 (Cramer)."""
+    return 1 / (math.log(2) - entropy(share))
+
+
+class LinearGap(NamedTuple):
+    """Linear attention read out with y = 1, one sign vector, and tau midway between its largest values on D0 and D1.
+
+    Attributes:
+        on_D0, on_D1: the outputs F_lin.
+        gap: (largest value on D1) / (largest value on D0) - 1.
+    """
+
+    on_D0: float
+    on_D1: float
+    gap: float
+
+
+def linear_gap(model: str, n: int, d: int) -> LinearGap:
+    """The outputs of the literal network, at ``PARAMETERS``."""
+    a0, a1, *scales = PARAMETERS[model].values()
+    y, features = torch.ones(d, 1, dtype=torch.float64), []
+    for a in (a0, a1):
+        A1, A2, X = data.inputs(model, n, d, a, *scales)
+        features.append(attention_features(A1, A2, A2, X, "linear"))
+    tops = [float((rows @ y).max()) for rows in features]
+    tau = sum(tops) / 2
+    return LinearGap(*(readout(rows, y, tau) for rows in features), tops[1] / tops[0] - 1)
+
+
+def linear_weights_gap(model: str, n: int, d: int) -> float:
+    """N times the difference of the largest values on D1 and D0, over the one on D0, from the classes of rows: any n.
+
+    Only the first column's coefficient differs visibly at large n, so that the difference is taken there.
+    """
+    a0, a1, *scales = PARAMETERS[model].values()
+    special = [class_values(model, "linear", n, d, a, *scales)[0] for a in (a0, a1)]
+    others = (d - 2 if model == "cross" else d - 3) * special[0].other + special[0].best
+    top = special[0].first + special[0].star + special[0].last + others
+    return float(n * (special[1].first - special[0].first) / top)

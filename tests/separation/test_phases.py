@@ -1,0 +1,42 @@
+"""What the phase diagrams measure, at sizes where it can be counted."""
+
+import math
+from itertools import product
+
+import pytest
+from attention_theory import separation
+from attention_theory.separation.runs import phases
+
+
+def test_success_is_the_exact_probability_at_the_papers_parameters():
+    assert phases.readouts(3) == 15 and phases.readouts(20) == math.ceil(math.log(10**22))
+    found = phases.success("self-ones", 3, 22)
+    assert found == pytest.approx(separation.success_probability("self-ones", 22, 15, 0.01, 1.2, 0.2, 0.8, n=1000), abs=1e-9)
+    assert math.isnan(phases.success("cross", 1, 22))
+
+
+def test_least_dimension_is_where_the_union_bound_falls_below_delta_over_n():
+    d = phases.least_dimension("self-ones", 5)
+    counts = separation.success_counts("self-ones", (d - 2) * -(-(10**5) // (d - 2)), d, 0.01, 1.2, 0.2, 0.8)
+    assert 17 * (counts.total - counts.ok) / counts.total * 10**5 <= 0.0101
+
+
+def test_reliable_from_is_a_turning_point():
+    start = phases.reliable_from("cross", 0.5)
+    assert phases.success("cross", start, round(10 ** (start / 2))) >= 0.99
+    assert phases.success("cross", start - 0.5, round(10 ** ((start - 0.5) / 2))) < 0.99
+    assert phases.reliable_from("self-identity", 0.02) is None
+
+
+def test_linear_attention_with_another_readout():
+    for model, (n, d) in product(separation.MODELS, ((60, 6), (600, 6))):
+        n = n if model != "cross" else n // 5 * 5
+        found = phases.linear_gap(model, n, d)
+        assert found.on_D0 == 0 < found.on_D1
+        assert n * found.gap == pytest.approx(phases.linear_weights_gap(model, n, d), rel=0.1)
+
+
+def test_level_moves_the_threshold():
+    usual = separation.enumerated_counts("self-ones", 24, 5, 0.01, 1.2, 0.2, 0.8)
+    assert separation.enumerated_counts("self-ones", 24, 5, 0.01, 1.2, 0.2, 0.8, level=0.1) == usual
+    assert separation.enumerated_counts("self-ones", 24, 5, 0.01, 1.2, 0.2, 0.8, level=0.5).ok == 32
