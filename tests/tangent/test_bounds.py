@@ -3,11 +3,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, bounds, fit_guarantee, kernel_change_bound, tangent_kernel
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def unit(n, d, seed=0):
@@ -26,7 +25,7 @@ def test_kernel_never_moves_farther(seed, R, paired, sigma, length):
 def test_bound_is_linear_in_small_moves():
     x = unit(3, 2)
     paired, free = SoftmaxNetwork.paired(2, 40, 0), SoftmaxNetwork.unpaired(2, 40, 0)
-    for net, constant in ((paired, 6), (free, 20)):
+    for net, constant in ((paired, 4), (free, 16)):
         scale = (x @ x.T).abs() * (net.m * net.weights(x) @ net.weights(x).T)
         torch.testing.assert_close(kernel_change_bound(net, x, 1e-6), constant * 1e-6 * scale, rtol=1e-4, atol=0)
     assert (kernel_change_bound(free, x, 0.0) == 0).all()
@@ -56,8 +55,35 @@ def test_guarantee_is_refused_for_duplicates_and_narrow_networks():
 
 def test_a_smaller_factor_breaks_the_bound(monkeypatch):
     """A mutation: with the constant of a single factor of the kernel the bound is violated."""
-    monkeypatch.setattr(bounds, "_factor", lambda R, paired: R / 10)
+    monkeypatch.setattr(bounds, "change_factor", lambda R, paired: R / 10)
     net, x = SoftmaxNetwork.paired(2, 50, 0), unit(3, 2)
     step = 0.01 * x[0][:, None] * torch.sign(x[0] @ net.W)
     change = tangent_kernel(replace(net, W=net.W + step), x) - tangent_kernel(net, x)
     assert (change.abs() > kernel_change_bound(net, x, 0.01).repeat(2, 2)).any()
+
+
+def test_values_beyond_one_scale_the_bound():
+    net = SoftmaxNetwork.unpaired(2, 6, 0)
+    big, x = SoftmaxNetwork(net.W, 10 * net.a), unit(3, 2)
+    torch.testing.assert_close(kernel_change_bound(big, x, 0.1), 100 * kernel_change_bound(net, x, 0.1))
+
+
+def test_the_path_grows_with_the_root_of_the_outputs():
+    """At one input the initial speed sqrt(k) m S_r |Y| is attained by labels along the values of a neuron."""
+    net, x = SoftmaxNetwork.paired(2, 400, 3, 0.5, outputs=3), unit(1, 2)
+    r = int(net.weights(x)[0].argmax())
+    found = fit_guarantee(net, x, net.a[:, r][None] / math.sqrt(3))
+    speed = float(net.gradient(x, net.a[:, r][None] / math.sqrt(3))[:, r].norm())
+    path = 2 * (1 + found.radius) * math.exp(2 * found.radius) * speed / (net.m * found.lam)
+    assert found.movement == pytest.approx(path)
+
+
+@given(st.floats(0, 3), st.booleans())
+def test_the_factor_is_monotone_and_below_its_simple_form(R, paired):
+    assert 0 <= bounds.change_factor(R, paired) <= 16 * R * math.exp(4 * R) * (1 + 1e-9)
+
+
+def test_a_sufficient_width_is_one():
+    x, y = unit(3, 3, 1), torch.tensor([[1.0], [-1.0], [1.0]], dtype=torch.float64)
+    m = 2 * round(10 ** bounds.sufficient_width(x, 1, 0.5).log10_m)
+    assert fit_guarantee(SoftmaxNetwork.paired(3, m, 0, 0.5, outputs=1), x, y).holds

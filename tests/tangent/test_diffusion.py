@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-
 from attention_theory import tangent
 from attention_theory.device import generator, normal
 
@@ -63,7 +62,9 @@ def test_samples_have_the_moments_of_p_t():
     x = MIXTURE.sample(40_000, seed=1, t=0.3)
     alpha, h = math.exp(-0.15), 1 - math.exp(-0.3)
     mean = MIXTURE.weights @ MIXTURE.means
-    second = torch.einsum("k,kij->ij", MIXTURE.weights, MIXTURE.covariances + torch.einsum("ki,kj->kij", MIXTURE.means, MIXTURE.means))
+    second = torch.einsum(
+        "k,kij->ij", MIXTURE.weights, MIXTURE.covariances + torch.einsum("ki,kj->kij", MIXTURE.means, MIXTURE.means)
+    )
     torch.testing.assert_close(x.mean(0), alpha * mean, atol=0.02, rtol=0)
     torch.testing.assert_close(x.T @ x / len(x), alpha**2 * second + h * torch.eye(2, dtype=torch.float64), atol=0.02, rtol=0)
 
@@ -93,7 +94,9 @@ def reversed_gaussian(score):
 
 def test_reverse_process_returns_a_gaussian():
     one = tangent.GaussianMixture(
-        torch.ones(1, dtype=torch.float64), torch.tensor([[0.5]], dtype=torch.float64), torch.tensor([[[0.04]]], dtype=torch.float64)
+        torch.ones(1, dtype=torch.float64),
+        torch.tensor([[0.5]], dtype=torch.float64),
+        torch.tensor([[[0.04]]], dtype=torch.float64),
     )
     mean, variance = reversed_gaussian(one.score)
     assert mean == pytest.approx(0.5, abs=0.02) and variance == pytest.approx(0.04, rel=0.1)

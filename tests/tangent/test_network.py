@@ -1,9 +1,8 @@
 import torch
+from attention_theory.device import generator, normal
+from attention_theory.tangent import SoftmaxNetwork, paper
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork
 
 
 def data(n, d, outputs, seed=0):
@@ -11,22 +10,12 @@ def data(n, d, outputs, seed=0):
     return normal(n, d, generator=random), normal(n, outputs, generator=random)
 
 
-def literal(net, x):
-    """Equation 1, neuron by neuron."""
-    out = torch.zeros(len(x), net.outputs, dtype=torch.float64)
-    for i, xi in enumerate(x):
-        e = [torch.exp(net.W[:, r] @ xi) for r in range(net.m)]
-        for l in range(net.outputs):
-            out[i, l] = net.m * sum(net.a[l, r] * e[r] for r in range(net.m)) / sum(e)
-    return out
-
-
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3), st.integers(0, 99))
 @settings(max_examples=20, deadline=None)
 def test_equation_1(d, m, outputs, seed):
     net = SoftmaxNetwork.unpaired(d, m, seed, outputs=outputs)
     x, _ = data(3, d, outputs, seed)
-    torch.testing.assert_close(net(x), literal(net, x))
+    torch.testing.assert_close(net(x), paper.equation_1(net.W, net.a, x))
 
 
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3), st.integers(0, 99))

@@ -1,15 +1,11 @@
-"""The recorded sweep of Table 1 is what its module computes, and its statistics are what its docstring says."""
-
-import json
-from pathlib import Path
+"""The record of Table 1 is what its module computes, and its statistics are what its docstring says."""
 
 import pytest
 import torch
-
-from attention_theory.tangent import draw_problems, limit_kernel, table1
-from attention_theory.tangent.training import respond
-
-RECORDED = Path(__file__).parents[2] / "book" / "data" / "tangent_table1.json"
+from attention_theory.evidence.records import read_record
+from attention_theory.tangent import draw_problems, limit_kernel
+from attention_theory.tangent.runs import table1
+from conftest import BOOK
 
 
 @pytest.mark.parametrize(("n", "d"), table1.SIZES)
@@ -21,22 +17,17 @@ def test_widths_are_even_and_reach_from_below_the_parameter_count_to_8n(n, d):
 
 
 def test_the_record_holds_every_point_with_its_provenance():
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    assert {"command", "device", "versions", "date", "seeds"} <= recorded["provenance"].keys()
-    assert recorded["provenance"]["steps"] == table1.STEPS
-    assert recorded["provenance"]["seeds"] == f"{table1.SEEDS[0]} to {table1.SEEDS[-1]}"
-    for name, points in table1.points().items():
-        keys = ("kind", "n", "d", "m", "closeness", "speed")
-        defaults = {"closeness": None, "speed": 1.0}
-        assert [[row[key] for key in keys] for row in recorded[name]] == [[(defaults | point)[key] for key in keys] for point in points]
-        assert all(len(row["steps"]) == len(table1.SEEDS) for row in recorded[name])
+    record = read_record("cao2024-table-1", BOOK / "data")
+    assert {"command", "device", "versions", "date"} <= record.provenance.keys()
+    assert record.settings == {"seeds": list(range(16, 48)), "tolerance": 0.01}
+    assert record.points == table1.RECORDING.grid()
+    assert all(len(row["steps"]) == len(row["peak"]) == 32 for row in record.rows)
 
 
 @pytest.mark.parametrize("kind", ["softmax", "exp", "relu"])
 def test_a_recorded_point_is_recomputed(kind):
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    row = next(r for r in recorded["width"] if (r["kind"], r["n"], r["d"], r["m"]) == (kind, 32, 8, 256))
-    found = table1.point(kind, 32, 8, 256, steps=300)
+    row = read_record("cao2024-table-1", BOOK / "data").where(kind=kind, n=32, d=8, m=256)[0]
+    found = table1.run(kind, 32, 8, 256, limit=300)
     assert found["steps"] == pytest.approx(row["steps"], abs=1)
     assert found["condition"] == pytest.approx(row["condition"], rel=1e-3)
 
@@ -50,15 +41,22 @@ def test_needed_and_typical_width_ask_for_every_wider_one():
 
 
 @pytest.mark.parametrize("kind", ["softmax", "exp", "relu"])
-def test_infinite_width_is_the_limit_of_the_gram_matrix(kind):
+def test_limit_kernel_is_the_limit_of_the_gram_matrix(kind):
     problems = draw_problems(6, 4, 200_000, [1])
-    slopes = respond(kind, problems.x @ problems.W, problems.a)[1]
-    gram = (slopes @ slopes.mT) * (problems.x @ problems.x.mT) / 200_000
-    assert (gram - table1.infinite_width(kind, problems.x)).norm() < 0.1 * gram.norm()
-    if kind == "softmax":
-        torch.testing.assert_close(table1.infinite_width(kind, problems.x)[0], limit_kernel(problems.x[0]))
+    gram, limit = table1.gram(kind, problems) / 200_000, limit_kernel(problems.x, kind=kind)
+    assert (gram - limit).norm() < 0.1 * limit.norm()
+    torch.testing.assert_close(limit[0], limit_kernel(problems.x[0], kind=kind))
+
+
+def test_steps_at_infinite_width_are_the_first_that_reach_the_tolerance():
+    steps = table1.enough_steps("softmax", 16, 8)
+    problems = draw_problems(16, 8, 2, table1.SEEDS)
+    values, vectors = torch.linalg.eigh(limit_kernel(problems.x)[0])
+    share = (vectors.T @ problems.y[0]).square() / 16
+    left = lambda t: float((share * (1 - values / values[-1]) ** (2 * t)).sum())
+    assert left(float(steps[0])) <= 0.01 < left(float(steps[0]) - 1)
 
 
 def test_an_unknown_activation_has_no_limit():
     with pytest.raises(ValueError, match="tanh"):
-        table1.infinite_width("tanh", torch.eye(2)[None])
+        limit_kernel(torch.eye(2), kind="tanh")

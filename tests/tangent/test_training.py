@@ -6,28 +6,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-
 from attention_theory import tangent
 from attention_theory.device import generator, normal
-from attention_theory.tangent import network, training
+from attention_theory.tangent import kernel, network, paper, training
 
 
 def unit(n, d, seed):
     x = normal(n, d, generator=generator(seed))
     return x / x.norm(dim=1, keepdim=True)
-
-
-def literal_terms(net, x, y, eta):
-    """Lemma E.1, term by term."""
-    error = net(x) - y
-    before = (x @ net.W).exp()
-    after = (x @ (net.W - eta * net.gradient(x, y))).exp()
-    z = (after / before).log()
-    alpha, alpha_after = before.sum(1, keepdim=True), after.sum(1, keepdim=True)
-    v0 = net.m * ((1 / alpha_after - 1 / alpha) * after) @ net.a.T
-    v1 = net.m * (before / alpha * z) @ net.a.T
-    v2 = net.m * (before / alpha * (z.exp() - 1 - z)) @ net.a.T
-    return [2 * float((error * v).sum()) for v in (v0, v1, v2)]
 
 
 def cancellation_error(net, x, y, rate=1e-7):
@@ -41,7 +27,7 @@ def cancellation_error(net, x, y, rate=1e-7):
 def test_gradient_descent_is_definition_3_5():
     x, y = unit(5, 3, 0), unit(5, 2, 1)
     net = tangent.SoftmaxNetwork.paired(3, 20, seed=0, outputs=2)
-    run = tangent.train(net, x, y, 3, 0.001, at=[0, 1, 3], test=x)
+    run = tangent.train(net, x, y, 3, 0.001, at=[0, 1, 3])
     W = net.W
     for _ in range(3):
         W = W - 0.001 * replace(net, W=W).gradient(x, y)
@@ -53,7 +39,7 @@ def test_gradient_descent_is_definition_3_5():
     assert run.movement[-1] == pytest.approx(float((W - net.W).norm(dim=0).max()))
     change = (tangent.tangent_kernel(run.net, x) - tangent.tangent_kernel(net, x)).norm()
     assert run.kernel_change[-1] == pytest.approx(float(change))
-    torch.testing.assert_close(run.predictions[-1], run.net(x))
+    assert torch.equal(run.path[-1].W, run.net.W) and torch.equal(run.path[0].W, net.W)
 
 
 def test_a_rate_beyond_stability_warns_with_the_bound():
@@ -88,10 +74,7 @@ def test_kernel_regression_is_equation_24():
     H = tangent.tangent_kernel(net, x)
     rate = 0.5 * tangent.largest_rate(H, net.m)
     steps, gammas = tangent.ntk_regression(H, y, 40, rate, net.m, at=[0, 1, 7, 40])
-    gamma, literal = torch.zeros(10, dtype=torch.float64), []
-    for _ in range(41):
-        literal.append(gamma)
-        gamma = gamma - rate * (net.m * H @ gamma - y.T.flatten())
+    literal = paper.equation_24(H, y.T.flatten(), rate, net.m, 40)
     assert steps == [0, 1, 7, 40]
     torch.testing.assert_close(torch.stack(gammas), torch.stack([literal[k] for k in steps]))
 
@@ -112,9 +95,9 @@ def test_a_training_network_follows_its_kernel_regression():
     net = tangent.SoftmaxNetwork.paired(3, 4000, seed=0, outputs=1)
     H = tangent.tangent_kernel(net, x)
     rate = 0.25 * tangent.largest_rate(H, net.m)
-    run = tangent.train(net, x, y, 100, rate, at=[100], test=x)
+    run = tangent.train(net, x, y, 100, rate, at=[100])
     gamma = tangent.ntk_regression(H, y, 100, rate, net.m)[1][-1]
-    torch.testing.assert_close(run.predictions[0][:, 0], net.m * H @ gamma, atol=1e-4, rtol=0)
+    torch.testing.assert_close(run.path[0](x)[:, 0], net.m * H @ gamma, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("rate", [1e-3, 1e-6])
@@ -122,9 +105,10 @@ def test_loss_terms_are_lemma_e1(rate):
     x, y = unit(4, 3, 0), unit(4, 2, 1)
     net = tangent.SoftmaxNetwork.unpaired(3, 15, seed=2, outputs=2)
     terms = tangent.loss_terms(net, x, y, rate)
-    assert [terms.C0, terms.C1] == pytest.approx(literal_terms(net, x, y, rate)[:2], rel=1e-6)
+    printed = paper.lemma_e_1(net.W, net.a, x, y, rate).tolist()
+    assert pytest.approx(printed[:2], rel=1e-6) == [terms.C0, terms.C1]
     if rate > 1e-4:
-        assert terms.C2 == pytest.approx(literal_terms(net, x, y, rate)[2], rel=1e-8)
+        assert pytest.approx(printed[2:], rel=1e-8) == [terms.C2, terms.C3]
     after = replace(net, W=net.W - rate * net.gradient(x, y))
     direct = float((after(x) - y).square().sum())
     assert float((net(x) - y).square().sum()) + terms.C0 + terms.C1 + terms.C2 + terms.C3 == pytest.approx(direct, rel=1e-13)
@@ -134,8 +118,8 @@ def test_loss_terms_stay_accurate_for_tiny_steps():
     x, y = unit(4, 3, 0), unit(4, 2, 1)
     net = tangent.SoftmaxNetwork.unpaired(3, 15, seed=2, outputs=2)
     one, two = (tangent.loss_terms(net, x, y, rate) for rate in (1e-30, 2e-30))
-    assert two.C0 / one.C0 == pytest.approx(2) and two.C1 / one.C1 == pytest.approx(2)
-    assert two.C2 / one.C2 == pytest.approx(4) and two.C3 / one.C3 == pytest.approx(4)
+    assert pytest.approx(2) == two.C0 / one.C0 and pytest.approx(2) == two.C1 / one.C1
+    assert pytest.approx(4) == two.C2 / one.C2 and pytest.approx(4) == two.C3 / one.C3
 
 
 @pytest.mark.parametrize("start", ["paired", "unpaired"])
@@ -168,7 +152,7 @@ def test_linear_attention_in_place_of_softmax_breaks_the_decomposition(monkeypat
     net = tangent.SoftmaxNetwork.unpaired(3, 30, 3, outputs=2)
     net = replace(net, W=net.W.abs())
     assert cancellation_error(net, x, y) < 1e-5
-    linear = lambda scores, kind: scores / scores.sum(-1, keepdim=True)  # noqa: E731
+    linear = lambda scores, kind: scores / scores.sum(-1, keepdim=True)
     monkeypatch.setattr(network, "attention_weights", linear)
     assert cancellation_error(net, x, y) > 0.01
 
@@ -182,12 +166,12 @@ def test_unpaired_weights_are_noticed_by_the_bound_on_the_first_loss():
     assert paired <= math.sqrt(6) * (1 + 1e-12) < unpaired
 
 
-@pytest.mark.parametrize("kind", training.ACTIVATIONS)
+@pytest.mark.parametrize("kind", kernel.ACTIVATIONS)
 def test_activations_and_their_derivatives(kind):
     scores = normal(2, 4, 10, generator=generator(0))
     a = torch.where(normal(2, 1, 10, generator=generator(1)) > 0, 1.0, -1.0).double()
     outputs, derivatives = training.respond(kind, scores, a)
-    total = lambda s: training.respond(kind, s, a)[0].sum()  # noqa: E731  (every output sees its own scores only)
+    total = lambda s: training.respond(kind, s, a)[0].sum()
     torch.testing.assert_close(derivatives, torch.func.grad(total)(scores))
     assert outputs.shape == (2, 4)
 

@@ -1,6 +1,13 @@
 """Part III, the tangent kernel of softmax networks (cao2024)."""
 
-from attention_theory.tangent.bounds import FitGuarantee, fit_guarantee, kernel_change_bound
+from attention_theory.tangent.bounds import (
+    FitGuarantee,
+    change_factor,
+    fit_guarantee,
+    kernel_change_bound,
+    sharp_estimates,
+    sufficient_width,
+)
 from attention_theory.tangent.diffusion import (
     GaussianMixture,
     reverse_sde,
@@ -8,15 +15,26 @@ from attention_theory.tangent.diffusion import (
     score_from_mean,
     sliced_wasserstein,
 )
-from attention_theory.tangent.kernel import limit_kernel, smallest_eigenvalue, tangent_kernel
-from attention_theory.tangent.network import SoftmaxNetwork
+from attention_theory.tangent.kernel import (
+    error_constant,
+    exp_kernel,
+    limit_kernel,
+    rank,
+    rank_bound,
+    smallest_eigenvalue,
+    tangent_kernel,
+)
+from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import draw_problems, fit, largest_rate, loss_terms, ntk_regression, train
 
 __all__ = [
     "FitGuarantee",
     "GaussianMixture",
     "SoftmaxNetwork",
+    "change_factor",
     "draw_problems",
+    "error_constant",
+    "exp_kernel",
     "fit",
     "fit_guarantee",
     "kernel_change_bound",
@@ -24,11 +42,16 @@ __all__ = [
     "limit_kernel",
     "loss_terms",
     "ntk_regression",
+    "rank",
+    "rank_bound",
     "reverse_sde",
     "reverse_times",
     "score_from_mean",
+    "sharp_estimates",
     "sliced_wasserstein",
     "smallest_eigenvalue",
+    "sufficient_width",
     "tangent_kernel",
     "train",
+    "unit_points",
 ]

@@ -1,29 +1,56 @@
-"""Bounds without the parameter B of cao2024: how far the kernel moves, and a width that is enough to fit."""
+"""Bounds without the parameter B of cao2024: sharp basic estimates, how far the kernel moves, a width that is enough."""
 
 import math
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
+from scipy import stats
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.tangent.kernel import smallest_eigenvalue, tangent_kernel
+from attention_theory.tangent.kernel import limit_kernel, smallest_eigenvalue, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
 
-def _factor(R: float, paired: bool) -> float:
-    """Bound on the change of c_i c_j S_i S_j, in units of S_i S_j, when all scores move by at most R."""
-    ratio = math.expm1(4 * R)  # of S_i S_j
-    if paired:  # c = +-1 at the start, and moves by at most R
-        return (2 * R + R**2) * (1 + ratio) + ratio
-    return 4 * ratio + 4 * R * (1 + ratio)  # |c| <= 2
+def sharp_estimates(B: float, R: float, m: int) -> dict[int, float]:
+    """The best right sides of Parts 2 to 13 of Lemma B.1 (cao2024) for scores in [-B, B] that move by at most R.
+
+    Parts 2 to 11 and 13 are attained (13 by two neurons that swap the scores -R/2 and R/2), 12 by the same pair at m = 2; it
+    is |S - S~| <= (e^(2R) - 1) S with the largest S, nearly attained when m is much larger than e^(2B).
+    """
+    largest = lambda spread: 1 / (1 + (m - 1) * math.exp(-2 * spread))  # one neuron at spread, the others at -spread
+    return {
+        2: B + R,
+        3: 2 * R,
+        4: math.exp(B),
+        5: math.exp(B + R),
+        6: math.expm1(2 * R),
+        7: math.exp(B) * math.expm1(R),
+        8: m * math.exp(B) * math.expm1(R),
+        9: math.exp(B) * math.expm1(R) / m,
+        10: largest(B),
+        11: largest(B + R),
+        12: min(math.tanh(R / 2), math.expm1(2 * R) * largest(B)),
+        13: 2 * math.tanh(R / 2),
+    }
+
+
+def change_factor(R: float, paired: bool) -> float:
+    """f(R): bound on the change of an entry of H, in units of |x_i.x_j| m sum_r S_ir S_jr, when scores move by at most R.
+
+    4 (e^(4R) - 1) for every start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values a in [-1, 1]. The
+    first orders 16 R and 4 R cannot be improved (:func:`attention_theory.tangent.runs.moves.heavy_neurons`).
+    """
+    growth = math.expm1(4 * R)  # of S_i S_j
+    return (1 + 2 * R) * growth + R**2 * (1 + growth) if paired else 4 * growth
 
 
 def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: float) -> Float[Tensor, "n n"]:
     """How much any entry of H can change when no neuron moves by more than R; the same for all blocks (l1, l2).
 
-    f(R) |x_i.x_j| m sum_r S_ir S_jr with f(R) <= 20 R e^(4R), and f(R) = 6R + O(R^2) at paired weights. Holds for every
-    move, without chance (chapter "The kernel barely moves"; it replaces Lemma 5.1 of cao2024).
+    f(R) |x_i.x_j| m sum_r S_ir S_jr with f of :func:`change_factor`, times max |a|^2, and R times the largest |x_i|. Holds
+    for every move, without chance (chapter "The kernel barely moves"; it replaces Lemma 5.1 of cao2024).
 
     Args:
         net: the network at the starting point.
@@ -31,14 +58,14 @@ def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: float) 
         R: largest distance that a column of W moves.
 
     Raises:
-        ValueError: R is negative, or x does not fit the network.
+        ValueError: R is negative or not finite, or x does not fit the network.
     """
     net.check(x)
-    if not R >= 0:
-        raise ValueError(f"R is a distance and cannot be negative, got {R}")
+    if not 0 <= R < math.inf:
+        raise ValueError(f"R is a distance: finite and not negative, got {R}")
     S = net.weights(x)
-    scores = R * float(x.norm(dim=1).max())
-    return _factor(scores, net.is_paired) * (x @ x.T).abs() * (net.m * S @ S.T)
+    factor = change_factor(R * float(x.norm(dim=1).max()), net.is_paired) * float(net.a.abs().max()) ** 2
+    return factor * (x @ x.T).abs() * (net.m * S @ S.T)
 
 
 @dataclass(frozen=True)
@@ -53,6 +80,16 @@ class FitGuarantee:
     def holds(self) -> bool:
         """Whether gradient flow is certain to fit."""
         return self.movement < self.radius
+
+
+def _radius(spread: float, lam: float) -> float:
+    """The R at which the bound on the kernel's change reaches lambda / 2."""
+    return brentq(lambda R: change_factor(R, True) * spread - lam / 2, 0, 10)  # pyright: ignore[reportReturnType]
+
+
+def _path(R: float, outputs: int, longest: float, labels: float, lam: float) -> float:
+    """Length m D of every neuron's path, times m."""
+    return 2 * (1 + R) * math.exp(2 * R) * math.sqrt(outputs) * longest * labels / lam
 
 
 def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> FitGuarantee:
@@ -70,19 +107,55 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
     Raises:
         ValueError: the weights are not paired, an input is longer than 1, or y does not fit.
     """
+    net.check(x)
     if not net.is_paired:
         raise ValueError("the guarantee starts from paired weights, where F = 0")
-    if x.norm(dim=1).max() > 1 + 1e-12:
+    if x.norm(dim=1).max() > 1 + 8 * torch.finfo(x.dtype).eps:
         raise ValueError(f"inputs have norm at most 1 here, got {x.norm(dim=1).max():.3g}")
-    if y.shape != (len(x), net.outputs):
-        raise ValueError(f"y must be ({len(x)}, {net.outputs}), got {tuple(y.shape)}")
+    if y.shape != (len(x), net.outputs) or not y.isfinite().all():
+        raise ValueError(f"y must be finite and ({len(x)}, {net.outputs}), got {tuple(y.shape)}")
     lam = smallest_eigenvalue(tangent_kernel(net, x))
     if lam == 0:
         return FitGuarantee(0.0, 0.0, math.inf)
     S = net.weights(x)
-    spread = net.outputs * float((x @ x.T * (net.m * S @ S.T)).norm())
-    radius = brentq(lambda R: _factor(R, True) * spread - lam / 2, 0, 10)
+    radius = _radius(net.outputs * float((x @ x.T * (net.m * S @ S.T)).norm()), lam)
     longest = float((net.m * S).norm(dim=0).max())
-    speed = (1 + radius) * math.exp(2 * radius) * math.sqrt(net.outputs) * longest  # of a neuron, over |F - y|
-    movement = 2 * speed * float(y.norm()) / (net.m * lam)
-    return FitGuarantee(lam, radius, movement)
+    return FitGuarantee(lam, radius, _path(radius, net.outputs, longest, float(y.norm()), lam) / net.m)
+
+
+@dataclass(frozen=True)
+class SufficientWidth:
+    """The smallest width that :func:`sufficient_width` found enough, as a logarithm to base 10, and its R."""
+
+    radius: float
+    log10_m: float
+
+
+def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta: float = 0.1) -> SufficientWidth:
+    """Width beyond which :func:`fit_guarantee` applies with probability about 1 - delta, for labels of norm 1 each.
+
+    Kernel and M are replaced by their limits, and the largest m S_ir by e^(sigma z - sigma^2 / 2), z the Gaussian quantile
+    below which all m n / 2 scores stay with probability 1 - delta: an estimate for widths that cannot be drawn.
+
+    Args:
+        x: (n, d), of norm at most 1, distinct and not 0.
+        outputs: number of outputs.
+        sigma: standard deviation of the first layer.
+        delta: probability of failure.
+    """
+    kernel, n = limit_kernel(x, sigma=sigma), len(x)
+    lam = smallest_eigenvalue(kernel)
+    radius = _radius(outputs * float(kernel.norm()), lam)
+
+    def needed(log10_m):
+        z = stats.norm.isf(delta / (n * 10**log10_m))
+        longest = math.sqrt(n) * math.exp(sigma * z - sigma**2 / 2)
+        return math.log10(_path(radius, outputs, longest, math.sqrt(n), lam) / radius)
+
+    root = brentq(lambda log10_m: needed(log10_m) - log10_m, 0, 200)
+    return SufficientWidth(radius, root)  # pyright: ignore[reportArgumentType]
+
+
+def safe_width(B: float, sigma: float, share: float) -> float:
+    """Log10 of the m at which m Pr[|N(0, sigma^2)| > B] reaches ``share``."""
+    return float(math.log(share / 2) - stats.norm.logsf(B / sigma)) / math.log(10)

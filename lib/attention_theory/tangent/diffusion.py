@@ -18,7 +18,7 @@ from attention_theory.device import generator, normal
 
 
 def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """alpha and h, each (n or 1, 1), for one time or one time per row of x."""
+    """Alpha and h, each (n or 1, 1), for one time or one time per row of x."""
     t = torch.as_tensor(t, dtype=x.dtype, device=x.device).reshape(-1, 1)
     if len(t) not in (1, len(x)):
         raise ValueError(f"t must be one time or one per row of x, got {len(t)} times for {len(x)} rows")
@@ -78,7 +78,7 @@ class GaussianMixture:
         return logs, alpha, solved
 
     def log_density(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
-        """log p_t(x), with t one time or one per row."""
+        """Log p_t(x), with t one time or one per row."""
         return torch.logsumexp(self._components(t, x)[0], dim=1)
 
     def score(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
@@ -93,7 +93,7 @@ class GaussianMixture:
         return (torch.softmax(logs, dim=1)[..., None] * means).sum(1)
 
     def sample(self, n: int, seed: int, t: float = 0.0) -> Float[Tensor, "n d"]:
-        """n independent points of p_t."""
+        """N independent points of p_t."""
         return self.pairs(torch.full((n,), float(t), dtype=self.means.dtype), seed)[0]
 
     def pairs(self, t: Float[Tensor, " n"], seed: int) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:

@@ -71,7 +71,7 @@ def _block_size(most: int, fixed: int, per_neuron: int, memory: int | None, byte
 
 
 def _normaliser(W: Tensor, x: Tensor, size: int) -> Tensor:
-    """log sum_r exp(w_r.x_i) for every i, (n, 1). In blocks small enough not to count next to the factor P."""
+    """Log sum_r exp(w_r.x_i) for every i, (n, 1). In blocks small enough not to count next to the factor P."""
     total = torch.full((len(x), 1), -torch.inf, dtype=W.dtype, device=W.device)
     for block in W.split(min(size, -(-W.shape[1] // 64)), dim=1):
         total = torch.logaddexp(total, torch.logsumexp(x @ block, dim=1, keepdim=True))
@@ -120,7 +120,7 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, 
 
 
 def _pairwise(W: Tensor, a: Tensor, x: Tensor, memory: int | None) -> Tensor:
-    """m sum_r (a_l1r a_l2r) (S_ir S_jr) as (outputs, n, outputs, n), computed for l1 < l2 and i <= j only.
+    """M sum_r (a_l1r a_l2r) (S_ir S_jr) as (outputs, n, outputs, n), computed for l1 < l2 and i <= j only.
 
     All diagonal blocks are equal, since the values of a are -1 or 1.
     """
@@ -147,31 +147,91 @@ def _pairwise(W: Tensor, a: Tensor, x: Tensor, memory: int | None) -> Tensor:
     return out
 
 
+def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "rows rows"]:
+    """The kernel of sum_r a_r exp(<w_r, x>), Gram matrix of its Jacobian over m: no denominator, no mean to subtract."""
+    net.check(x)
+    P = (net.a[:, None] * torch.exp(x @ net.W)).flatten(0, 1)
+    return P @ P.T / net.m * (x @ x.T).repeat(net.outputs, net.outputs)
+
+
+#: Activations whose limit kernel is known.
+ACTIVATIONS = ("softmax", "exp", "relu")
+
+
 def limit_kernel(
-    x: Float[Tensor, "n d"], x2: Float[Tensor, "n2 d"] | None = None, sigma: float = 1.0
-) -> Float[Tensor, "n n2"]:
+    x: Float[Tensor, "*batch n d"], x2: Float[Tensor, "*batch n2 d"] | None = None, sigma: float = 1.0, kind: str = "softmax"
+) -> Float[Tensor, "*batch n n2"]:
     """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks vanish.
 
     For paired weights (chapter "The kernel in closed form"). Positive definite exactly if the inputs are distinct and
-    none is zero.
+    none is zero. For networks sum_r a_r b(<w_r, x>) with b = exp or ReLU the limit is x_i.x_j times the mean of
+    b'(<w, x_i>) b'(<w, x_j>): exp(sigma^2 |x_i + x_j|^2 / 2), and (pi - angle) / (2 pi) for points other than 0.
 
     Args:
-        x: (n, d).
-        x2: (n2, d), ``x`` when left out.
+        x: (..., n, d).
+        x2: (..., n2, d), ``x`` when left out.
         sigma: standard deviation of the first layer.
+        kind: one of ``softmax``, ``exp``, ``relu``.
 
     Raises:
-        ValueError: shapes that do not fit, numbers that are not finite, sigma not positive.
+        ValueError: shapes that do not fit, numbers that are not finite, sigma not positive, unknown ``kind``.
     """
     x2 = x if x2 is None else x2
-    if x.ndim != 2 or x2.ndim != 2 or x.shape[1] != x2.shape[1]:
+    if x.ndim < 2 or x2.ndim != x.ndim or x.shape[-1] != x2.shape[-1]:
         raise ValueError(f"x and x2 must be (n, d) and (n2, d) with one d, got {tuple(x.shape)} and {tuple(x2.shape)}")
     if not (x.isfinite().all() and x2.isfinite().all()):
         raise ValueError("x and x2 must be finite")
-    if not sigma > 0:
-        raise ValueError(f"sigma must be positive, got {sigma}")
-    gram = x @ x2.T
-    return gram * torch.exp(sigma**2 * gram)
+    if not 0 < sigma < float("inf"):
+        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    gram = x @ x2.mT
+    if kind == "softmax":
+        return gram * torch.exp(sigma**2 * gram)
+    squares = x.square().sum(-1)[..., :, None], x2.square().sum(-1)[..., None, :]
+    if kind == "exp":
+        return gram * torch.exp(sigma**2 / 2 * (squares[0] + squares[1] + 2 * gram))
+    if kind == "relu":
+        cosine = gram / (squares[0] * squares[1]).sqrt()
+        return gram * (torch.pi - cosine.clamp(-1, 1).arccos()) / (2 * torch.pi)
+    raise ValueError(f"activation {kind!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
+
+
+def error_constant(x: Float[Tensor, "n d"], sigma: float, outputs: int) -> float:
+    """c(sigma) with E|H* - limit|_F^2 ~ c^2 |limit|_F^2 / m at paired weights, by the delta method.
+
+    The entries of H* are ratios of means of log-normal variables, whose moments are all known.
+    """
+
+    def moment(p, q):  # E of e_i^p e_j^q for all i, j; e_i = exp(<w, x_i>) over its mean
+        square = p * (p - 1) * norms[:, None] + q * (q - 1) * norms[None] + 2 * p * q * gram
+        return torch.exp(sigma**2 / 2 * square)
+
+    gram = x @ x.T
+    norms, k = gram.diagonal(), torch.exp(sigma**2 * gram)
+    product = moment(2, 2)  # of e_i e_j, squared
+    linear = moment(2, 0) + moment(0, 2) + 2 * moment(1, 1)
+    cross = moment(2, 1) + moment(1, 2)
+    same = product + k**2 * linear - 2 * k * cross - k**2  # variance of a diagonal block's entry
+    total = gram**2 * (outputs * same + outputs * (outputs - 1) * product)
+    return float((2 * total.sum() / (outputs * limit_kernel(x, sigma=sigma).square().sum())).sqrt())
+
+
+def rank_bound(net: SoftmaxNetwork, n: int) -> int:
+    """min(n k, sum_c min(n, d p_c)), p_c the pairs with signs +-c: at least the rank of H* at n inputs, paired weights.
+
+    Raises:
+        ValueError: the weights are not paired.
+    """
+    if not net.is_paired:
+        raise ValueError("the bound is for paired weights")
+    signs = net.a[:, ::2]
+    pairs = (signs * signs[:1]).T.unique(dim=0, return_counts=True)[1]
+    return min(n * net.outputs, sum(min(n, net.W.shape[0] * int(p)) for p in pairs))
+
+
+def rank(kernel: Float[Tensor, "k k"], tolerance: float = 1e-11) -> int:
+    """Number of eigenvalues above ``tolerance`` times the largest."""
+    values = torch.linalg.eigvalsh(kernel)
+    return int((values > tolerance * values[-1]).sum())
 
 
 def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:

@@ -10,6 +10,12 @@ from attention_theory.attention import attention, attention_weights
 from attention_theory.device import generator, normal, signs
 
 
+def unit_points(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
+    """Independent points, uniform on the unit sphere of R^d (for d = 1: fair signs)."""
+    x = normal(n, d, generator=generator(seed))
+    return x / x.norm(dim=1, keepdim=True)
+
+
 @dataclass(frozen=True, eq=False)
 class SoftmaxNetwork:
     """F(W, x)_l = m <a_l, softmax(W^T x)> (cao2024, eq. 1): attention of the query x to m neurons, times m.
@@ -89,9 +95,16 @@ class SoftmaxNetwork:
 
         return all(map(paired, self.W.split(4096, dim=1), self.a.split(4096, dim=1)))  # stops early, takes no memory
 
-    def to(self, device: torch.device | str) -> "SoftmaxNetwork":
-        """The same network on another device."""
-        return replace(self, W=self.W.to(device), a=self.a.to(device))
+    def to(self, target: torch.device | torch.dtype | Tensor | str) -> "SoftmaxNetwork":
+        """The same network on another device or in another type, or both as a tensor has them."""
+        return replace(self, W=self.W.to(target), a=self.a.to(target))
+
+    def moved(self, direction: Float[Tensor, "d m"], R: float) -> "SoftmaxNetwork":
+        """The network moved along ``direction``, scaled so that the neuron that moves farthest moves by R."""
+        longest = direction.norm(dim=0).max()
+        if not longest > 0:
+            raise ValueError("a direction of length 0 cannot be scaled")
+        return replace(self, W=self.W + R / longest * direction)
 
     def check(self, x: Tensor, name: str = "x") -> None:
         """Raise ValueError unless ``x`` is a finite (n, d) batch, of the type and on the device of the weights."""

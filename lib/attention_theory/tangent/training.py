@@ -14,11 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal, signs
-from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.tangent.kernel import ACTIVATIONS, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
-
-ACTIVATIONS = ("softmax", "exp", "relu")
-
 
 # One softmax network -------------------------------------------------------------------------------------------------
 
@@ -28,15 +25,14 @@ class Trajectory:
     """What gradient descent did, at the recorded ``steps``.
 
     ``losses`` are those of cao2024, Definition 3.2 (half the squared error); ``movement`` is max_r |w_r - w_r(0)|;
-    ``kernel_change`` is |H - H(0)|_F; ``predictions`` holds F(W, x_test), one entry per recorded step, when a test set
-    was given. ``net`` is the trained network.
+    ``kernel_change`` is |H - H(0)|_F; ``path`` holds the networks at the recorded steps, ``net`` is the trained one.
     """
 
     steps: list[int]
     losses: list[float]
     movement: list[float]
     kernel_change: list[float]
-    predictions: list[Tensor]
+    path: list[SoftmaxNetwork]
     net: SoftmaxNetwork
 
 
@@ -46,8 +42,35 @@ def largest_rate(kernel: Float[Tensor, "k k"], m: int) -> float:
     Args:
         kernel: H, as :func:`tangent_kernel` gives it.
         m: number of neurons.
+
+    Raises:
+        ValueError: the kernel is not square, symmetric and finite or has no positive eigenvalue, or m is not positive.
     """
-    return 2 / (m * float(torch.linalg.eigvalsh(kernel)[-1]))
+    top = float(torch.linalg.eigvalsh(_symmetric(kernel))[-1])
+    if not (m >= 1 and top > 0):
+        raise ValueError(f"m and the largest eigenvalue must be positive, got m = {m} and {top:.3g}")
+    return 2 / (m * top)
+
+
+def _symmetric(kernel: Tensor) -> Tensor:
+    """The kernel, or ValueError unless it is square, finite and symmetric to rounding."""
+    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or not kernel.isfinite().all():
+        raise ValueError(f"a kernel of inputs with themselves is square and finite, got one of {tuple(kernel.shape)}")
+    if not torch.allclose(kernel, kernel.T, rtol=0, atol=1e3 * torch.finfo(kernel.dtype).eps * float(kernel.abs().max())):
+        raise ValueError("a kernel of inputs with themselves is symmetric, this one is not")
+    return kernel
+
+
+def _check_steps(steps: int, at: Iterable[int] | None, rate: float) -> list[int]:
+    """The steps to record in order; ValueError unless all are integers from 0 to ``steps`` and the rate is positive."""
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"the rate must be positive and finite, got {rate}")
+    chosen = {0, steps} if at is None else set(at)
+    if any(step != int(step) for step in {steps, *chosen}):
+        raise ValueError(f"steps are integers, got {steps} and {sorted(chosen)[:5]}")
+    if not chosen or min(chosen) < 0 or max(chosen) > steps:
+        raise ValueError(f"steps to record must lie between 0 and steps = {steps}, got {sorted(chosen)[:5]}")
+    return sorted(map(int, chosen))
 
 
 def train(
@@ -57,7 +80,6 @@ def train(
     steps: int,
     rate: float,
     at: Iterable[int] | None = None,
-    test: Float[Tensor, "t d"] | None = None,
     kernel: bool = True,
 ) -> Trajectory:
     """Gradient descent W(tau + 1) = W(tau) - rate * gradient (cao2024, Definition 3.5).
@@ -69,25 +91,21 @@ def train(
         steps: number of steps.
         rate: eta. The linearised network diverges beyond 2 / (m lambda_max(H)); that gives a warning.
         at: steps to record, 0 <= step <= steps; the first and the last when left out.
-        test: (t, d) inputs whose predictions are recorded too.
         kernel: whether to record the kernel's change (and check the rate); without it the (n outputs)^2 kernel is
             never formed, and ``kernel_change`` is empty.
 
     Raises:
         ValueError: shapes, finiteness, ``steps`` or ``rate`` out of range; the run diverged to non-finite numbers.
     """
-    at = sorted({0, steps} if at is None else set(at))
-    if steps < 0 or not at or at[0] < 0 or at[-1] > steps:
-        raise ValueError(f"steps to record must lie between 0 and steps = {steps}, got {at[:1]} to {at[-1:]}")
-    if not 0 < rate < float("inf"):
-        raise ValueError(f"the rate must be positive and finite, got {rate}")
+    at = _check_steps(steps, at, rate)
     net.gradient(x, y)  # refuses wrong shapes before the first step
     if kernel:
         start = tangent_kernel(net, x)
         bound = largest_rate(start, net.m)
         if rate > bound:
             warnings.warn(
-                f"rate {rate:.3g} is beyond 2 / (m lambda_max) = {bound:.3g}: the linearised network diverges", stacklevel=2
+                f"rate {rate:.3g} is beyond 2 / (m lambda_max) = {bound:.3g}: the linearised network diverges",
+                stacklevel=2,
             )
     found = Trajectory(at, [], [], [], [], net)
     now = net
@@ -100,8 +118,7 @@ def train(
             found.movement.append(float((now.W - net.W).norm(dim=0).max()))
             if kernel:
                 found.kernel_change.append(float((tangent_kernel(now, x) - start).norm()))
-            if test is not None:
-                found.predictions.append(now(test))
+            found.path.append(now)
         if step < steps:
             now = replace(now, W=now.W - rate * now.gradient(x, y))
     return replace(found, net=now)
@@ -132,13 +149,14 @@ def ntk_regression(
         the steps in order, and one (n outputs,) vector gamma for each.
 
     Raises:
-        ValueError: the kernel is not square of the labels' size, or a step is out of range.
+        ValueError: the kernel is not square of the labels' size, symmetric and finite, or another argument out of range.
     """
     if kernel.shape != (y.numel(), y.numel()):
         raise ValueError(f"the kernel must be ({y.numel()}, {y.numel()}) for these labels, got {tuple(kernel.shape)}")
-    at = sorted({0, steps} if at is None else set(at))
-    if not at or at[0] < 0 or at[-1] > steps:
-        raise ValueError(f"steps to return must lie between 0 and steps = {steps}, got {at[:1]} to {at[-1:]}")
+    at = _check_steps(steps, at, rate)
+    if m < 1:
+        raise ValueError(f"m is the number of neurons and at least 1, got {m}")
+    _symmetric(kernel)
     values, vectors = torch.linalg.eigh(kernel)
     labels = vectors.T @ y.T.flatten()
     # sum of the first tau powers of 1 - rate m lambda; tau itself where lambda = 0
@@ -162,6 +180,8 @@ def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n
 
     All four keep their relative accuracy however small the step is: nothing is subtracted that nearly cancels.
     """
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"the rate must be positive and finite, got {rate}")
     error = net(x) - y
     S = net.weights(x)
     z = -rate * (x @ net.gradient(x, y))  # (n, m): the change of the exponents
@@ -172,8 +192,8 @@ def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n
     series = z.square() * (1 / 2 + z * (1 / 6 + z * (1 / 24 + z * (1 / 120 + z / 720))))
     v2 = net.m * (S * torch.where(z.abs() < 0.01, series, z.expm1() - z)) @ net.a.T
     change = net.m * (S * (z.expm1() - growth) / (1 + growth)) @ net.a.T
-    parts = [2 * float((error * v).sum()) for v in (v0, v1, v2)]
-    return LossTerms(*parts, float(change.square().sum()))
+    C0, C1, C2 = (2 * float((error * v).sum()) for v in (v0, v1, v2))
+    return LossTerms(C0, C1, C2, float(change.square().sum()))
 
 
 # Three activations, many networks at once ----------------------------------------------------------------------------
@@ -227,6 +247,8 @@ def draw_problems(n: int, d: int, m: int, seeds: Iterable[int], closeness: float
     Raises:
         ValueError: odd m, or odd n with closeness.
     """
+    if min(n, d, m) < 1:
+        raise ValueError(f"sizes must be positive, got n = {n}, d = {d}, m = {m}")
     if m % 2 or (closeness is not None and n % 2):
         raise ValueError(f"m must be even, and n too when points come in close pairs, got n = {n}, m = {m}")
     parts = []
@@ -241,6 +263,8 @@ def draw_problems(n: int, d: int, m: int, seeds: Iterable[int], closeness: float
         y = signs(n, generator=random)
         net = SoftmaxNetwork.paired(d, m, seed=10_000 + seed, outputs=1)
         parts.append((x, y, net.W, net.a))
+    if not parts:
+        raise ValueError("a problem needs a seed")
     return Problems(*(torch.stack(part) for part in zip(*parts)))
 
 
@@ -269,7 +293,13 @@ def fit(
         tolerance: relative squared error at which a network counts as fitted.
         steps: the most steps.
         every: how often the loss is looked at.
+
+    Raises:
+        ValueError: unknown ``kind``; a speed or tolerance that is not positive, or steps below 0, every below 1.
     """
+    if not (0 < speed < float("inf") and tolerance > 0 and steps >= 0 and every >= 1):
+        given = f"speed = {speed}, tolerance = {tolerance}, steps = {steps}, every = {every}"
+        raise ValueError(f"speed and tolerance must be positive, steps at least 0 and every at least 1, got {given}")
     x, y, W, a = problems.x, problems.y, problems.W, problems.a
     derivatives = respond(kind, x @ W, a)[1]
     values = torch.linalg.eigvalsh((derivatives @ derivatives.mT) * (x @ x.mT))

@@ -1,0 +1,140 @@
+"""Network and kernel regression side by side (cao2024, Theorem F.2): how far apart they are, and what the bounds say."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from scipy.optimize import brentq
+from torch import Tensor
+
+from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.tangent.network import SoftmaxNetwork, unit_points
+from attention_theory.tangent.training import largest_rate, ntk_regression, train
+
+
+def coupling_bound(labels: float, lam: float, eps_test: Tensor, eps_H: float, diagonal: Tensor) -> Tensor:
+    """2 |Y| eps_test / lambda + 4 sqrt(k(x, x)) |Y| eps_H / lambda^1.5 at each test input and output.
+
+    Bound on |F_ntk - F_nn| (chapter "The trained network is a kernel regression"), for eps_H <= lambda / 2.
+
+    Args:
+        labels: |Y|_F.
+        lam: smallest eigenvalue of H*.
+        eps_test: largest change of the test inputs' kernel rows.
+        eps_H: largest change |H - H*|_F.
+        diagonal: k(x, x) of the test inputs.
+    """
+    return 2 * labels * eps_test / lam + 4 * diagonal.sqrt() * labels * eps_H / lam**1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """Network against kernel regression along one descent, at each test row (output, input).
+
+    ``gap`` is the largest |F_ntk - F_nn| over the recorded steps; ``eps_H`` and ``eps_test`` the largest kernel changes.
+    """
+
+    gap: Float[Tensor, " rows"]
+    bound: Float[Tensor, " rows"]
+    eps_H: float
+    eps_test: Float[Tensor, " rows"]
+    lam: float
+
+    @property
+    def applies(self) -> bool:
+        """Whether the hypothesis eps_H <= lambda / 2 holds."""
+        return self.eps_H <= self.lam / 2
+
+
+def couple(
+    net: SoftmaxNetwork,
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n outputs"],
+    test: Float[Tensor, "t d"],
+    rate: float,
+    at: list[int],
+) -> Coupling:
+    """Train the network and its kernel regression at the same rate; compare them at the steps ``at``.
+
+    An unpaired network does not start at zero: it learns F(W(0), x) + y, and what it has learnt is compared.
+    """
+    H, K = tangent_kernel(net, x), tangent_kernel(net, test, x)
+    run = train(net, x, y + net(x), at[-1], rate, at=at, kernel=False)
+    gammas = ntk_regression(H, y, at[-1], rate, net.m, at=at)[1]
+    gaps = [(now(test) - net(test)).T.flatten() - net.m * K @ gamma for now, gamma in zip(run.path, gammas)]
+    eps_H = max(float((tangent_kernel(now, x) - H).norm()) for now in run.path)
+    eps_test = torch.stack([(tangent_kernel(now, test, x) - K).norm(dim=1) for now in run.path]).amax(0)
+    lam = float(torch.linalg.eigvalsh(H)[0])
+    bound = coupling_bound(float(y.norm()), lam, eps_test, eps_H, tangent_kernel(net, test).diagonal())
+    return Coupling(torch.stack(gaps).abs().amax(0), bound, eps_H, eps_test, lam)
+
+
+def draw_coupling(
+    kind: str, m: int, seed: int, n: int = 8, d: int = 4, sigma: float = 1.0, tests: int = 20, outputs: int = 1
+) -> Coupling:
+    """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
+
+    Args:
+        kind: ``paired`` or ``unpaired`` start.
+        m: width.
+        seed: of points, labels and network.
+        n: training points.
+        d: dimension.
+        sigma: standard deviation of the first layer.
+        tests: test points.
+        outputs: number of outputs.
+    """
+    x, y = unit_points(n, d, seed), unit_points(n, outputs, 500 + seed)
+    net = getattr(SoftmaxNetwork, kind)(d, m, seed, sigma, outputs=outputs)
+    values = torch.linalg.eigvalsh(tangent_kernel(net, x))
+    steps = int(min(6 * float(values[-1] / values[0]), 1500))
+    at = sorted(set(torch.linspace(0, steps, 40).int().tolist()))
+    return couple(net, x, y, unit_points(tests, d, 1000 + seed), 0.5 / (net.m * float(values[-1])), at)
+
+
+def on_circle(angles: Tensor) -> Float[Tensor, "n 2"]:
+    """Points of the unit circle."""
+    return torch.stack((angles.cos(), angles.sin()), -1)
+
+
+def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tensor, "1 2"]) -> float:
+    """An angle of the circle at which the kernel with the training point x is the same before and after training."""
+    row = lambda now, angle: tangent_kernel(now, on_circle(torch.tensor([angle], dtype=x.dtype)), x).item()
+    change = lambda angle: row(trained, angle) - row(net, angle)
+    angles = torch.linspace(-1.4, 1.4, 57).tolist()
+    values = [change(angle) for angle in angles]
+    k = next(k for k in range(56) if values[k] * values[k + 1] < 0)
+    return brentq(change, angles[k], angles[k + 1])  # pyright: ignore[reportReturnType]
+
+
+def one_point(m: int, steps: int, speed: float, seed: int = 0) -> Coupling:
+    """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven steps."""
+    x, y = torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
+    net = SoftmaxNetwork.paired(2, m, seed, outputs=1)
+    rate = speed / 2 * largest_rate(tangent_kernel(net, x), m)
+    trained = train(net, x, y, steps, rate, kernel=False).net
+    angle = torch.tensor([returning_angle(net, trained, x)], dtype=torch.float64)
+    return couple(net, x, y, on_circle(angle), rate, list(range(0, steps + 1, steps // 10)))
+
+
+def linearised(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], test: Tensor, steps: int, rate: float
+) -> list[tuple[Tensor, Tensor]]:
+    """Predictions at x and test of the Taylor expansion around W(0), one parameter a weight, at each step of descent."""
+    outputs = lambda W, points: (replace(net, W=W).m * torch.softmax(points @ W, 1) @ net.a.T).T.flatten()
+    J, J_test = (torch.func.jacrev(outputs)(net.W, p).flatten(1) for p in (x, test))
+    move, history = torch.zeros_like(net.W).flatten(), []
+    for _ in range(steps + 1):
+        history.append((J @ move, J_test @ move))
+        move = move - rate * J.T @ (J @ move - y.T.flatten())
+    return history
+
+
+def relative_gap_exponent(couplings: Sequence[Coupling], widths: Sequence[int]) -> float:
+    """Slope of log largest gap against log width."""
+    gaps = torch.tensor([[math.log(float(c.gap.max()))] for c in couplings], dtype=torch.float64)
+    logs = torch.tensor(widths, dtype=torch.float64).log()[:, None]
+    centred = logs - logs.mean()
+    return float((centred * gaps).sum() / centred.square().sum())

@@ -1,0 +1,63 @@
+"""The kernel at the start, over many draws, against its limit."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy import special
+from torch import Tensor
+
+from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
+from attention_theory.tangent.network import SoftmaxNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDraws:
+    """By draw: |H* - limit|_F / |limit|_F, and the smallest eigenvalue over that of the limit."""
+
+    error: np.ndarray
+    smallest: np.ndarray
+
+
+def draw_kernels(x: Float[Tensor, "n d"], m: int, sigma: float, outputs: int, seeds: Iterable[int]) -> KernelDraws:
+    """H* of paired networks of width m, one for each seed, against the limit."""
+    limit = torch.block_diag(*[limit_kernel(x, sigma=sigma)] * outputs)
+    least = torch.linalg.eigvalsh(limit)[0]
+    nets = (SoftmaxNetwork.paired(x.shape[1], m, seed, sigma, outputs).to(x) for seed in seeds)
+    found = [
+        (float((H - limit).norm() / limit.norm()), float(torch.linalg.eigvalsh(H)[0] / least))
+        for H in (tangent_kernel(net, x) for net in nets)
+    ]
+    error, smallest = np.array(found).T
+    return KernelDraws(error, smallest)
+
+
+def limit_by_quadrature(x: Float[Tensor, "n d"], sigma: float) -> Float[Tensor, "n n"]:
+    """x_i.x_j E[e^<w, x_i + x_j>] / (E[e^<w, x_i>] E[e^<w, x_j>]) for normal w, the means by Gauss quadrature."""
+    nodes, weights = (torch.tensor(part, dtype=x.dtype) for part in special.roots_hermitenorm(80))
+
+    def mean_exp(z):  # <w, z> is normal with standard deviation sigma |z|
+        return (weights * torch.exp(sigma * z.norm(dim=-1, keepdim=True) * nodes)).sum(-1) / weights.sum()
+
+    single = mean_exp(x)
+    return (x @ x.T) * mean_exp(x[:, None] + x[None]) / torch.outer(single, single)
+
+
+def exact_determinant(points: Sequence[int]) -> Fraction:
+    """Determinant of the matrix x_i x_j 2^(x_i x_j) of integers: the limit kernel on a line at sigma^2 = log 2, exactly."""
+    M = [[Fraction(a * b) * Fraction(2) ** (a * b) for b in points] for a in points]
+    det = Fraction(1)
+    for k in range(len(M)):
+        pivot = next((r for r in range(k, len(M)) if M[r][k]), None)
+        if pivot is None:
+            return Fraction(0)
+        if pivot != k:
+            M[k], M[pivot], det = M[pivot], M[k], -det
+        det *= M[k][k]
+        for r in range(k + 1, len(M)):
+            factor = M[r][k] / M[k][k]
+            M[r] = [u - factor * v for u, v in zip(M[r], M[k])]
+    return det
