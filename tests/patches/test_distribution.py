@@ -2,11 +2,10 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
 from attention_theory import patches
 from attention_theory.evidence import rate_interval
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 @given(st.sampled_from([(4, 2), (6, 3), (8, 2), (5, 1), (4, 4)]), st.floats(0, 1), st.integers(0, 5))

@@ -1,5 +1,6 @@
 """Loaders on tiny files of the published formats, permutations, both attentions, training that survives interruption."""
 
+import itertools
 import json
 import os
 import pickle
@@ -9,11 +10,13 @@ import sys
 import numpy as np
 import pytest
 import torch
-from scipy.io import savemat
-
+from attention_theory.device import generator
 from attention_theory.evidence import identity
-from attention_theory.patches import digits, images, train_images, transformer
-from attention_theory.patches.images import cosines, grid_permutation, local_share, locality, patch_permutation, permute
+from attention_theory.patches import images, similarity, train_images, transformer
+from attention_theory.patches.images import grid_permutation, patch_permutation, permute
+from attention_theory.patches.runs import digits
+from attention_theory.patches.similarity import cosines, local_share, locality
+from scipy.io import savemat
 
 TINY = ["--layers", "1", "--heads", "2", "--dim", "8", "--hidden", "8", "--patch", "8", "--batch", "8", "--warmup", "1"]
 
@@ -43,7 +46,7 @@ def root(tmp_path):
 def test_loaders_read_the_published_formats(root, name, train, classes):
     data = images.load_images(name, root)
     assert data.train.shape == (train, 3, 32, 32) and data.test.shape == (8, 3, 32, 32) and data.train.dtype == torch.uint8
-    assert data.classes == classes and 0 <= data.train_labels.min() and data.train_labels.max() < classes
+    assert data.classes == classes and data.train_labels.min() >= 0 and data.train_labels.max() < classes
     assert (data.side, data.channels) == (32, 3)
 
 
@@ -89,7 +92,9 @@ def test_permuted_encodings_undo_permuted_images(attention):
     pixels = images.load_digits().test[:20]
 
     def gap(order_of_patches):
-        other = transformer.VisionTransformer(8, 1, 10, patch=2, layers=2, heads=2, dim=8, hidden=8, attention=attention).double()
+        other = transformer.VisionTransformer(
+            8, 1, 10, patch=2, layers=2, heads=2, dim=8, hidden=8, attention=attention
+        ).double()
         other.positions.data = network.positions.data[order_of_patches]
         moved = permute(pixels, grid_permutation(8, 4, 3)).double()
         return identity("outputs", other(moved).detach(), network(pixels.double()).detach()).holds
@@ -105,12 +110,14 @@ def test_positional_scores_do_not_see_the_image():
     tokens, positions = torch.randn(2, 5, 8, dtype=torch.float64), torch.randn(1, 5, 8, dtype=torch.float64)
     both = layer(tokens, positions)
     assert torch.allclose(layer(2 * tokens, positions) - both, both - layer(0 * tokens, positions))  # affine in the tokens
-    assert not torch.allclose(layer(2 * tokens, 2 * tokens) - layer(tokens, tokens), layer(tokens, tokens) - layer(0 * tokens, 0 * tokens))
+    assert not torch.allclose(
+        layer(2 * tokens, 2 * tokens) - layer(tokens, tokens), layer(tokens, tokens) - layer(0 * tokens, 0 * tokens)
+    )
 
 
 def test_locality_sees_the_grid():
     place = torch.stack((torch.arange(64) // 8, torch.arange(64) % 8), 1).double()
-    local = torch.exp(-torch.cdist(place, place) ** 2 / 4)
+    local = torch.exp(-(torch.cdist(place, place) ** 2) / 4)
     assert locality(local) > 0.5 and local_share(local) == 1
     shuffled = torch.randperm(64, generator=torch.Generator().manual_seed(0))
     assert abs(locality(local[shuffled][:, shuffled])) < 0.2 and local_share(local[shuffled][:, shuffled]) < 0.7
@@ -128,7 +135,7 @@ def test_the_rate_warms_up_and_falls():
     recipe = train_images.Recipe(epochs=20, warmup=4)
     rates = [recipe.rate_at(epoch) for epoch in range(20)]
     assert rates[:4] == pytest.approx([2.5e-4, 5e-4, 7.5e-4, 1e-3]) and rates[4] == pytest.approx(1e-3)
-    assert all(a > b for a, b in zip(rates[4:], rates[5:])) and rates[-1] >= 1e-5
+    assert all(a > b for a, b in itertools.pairwise(rates[4:])) and rates[-1] >= 1e-5
 
 
 def test_crops_and_flips_keep_pixels():
@@ -173,21 +180,27 @@ def test_squares_are_permuted_after_the_augmentation(root):
 
 def test_an_interrupted_run_ends_at_the_same_numbers(tmp_path, root):
     data = images.load_images("svhn", root)
-    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=4, warmup=1)
+    recipe = train_images.Recipe(
+        data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=4, warmup=1
+    )
     network, whole = train_images.train_images(recipe, data)
     train_images.train_images(recipe, data, tmp_path / "run", stop_after=2)
     saved = (tmp_path / "run" / "checkpoint.pt").stat().st_size
     again, resumed = train_images.train_images(recipe, data, tmp_path / "run")
     assert saved and resumed == whole
     assert all(torch.equal(a, b) for a, b in zip(network.state_dict().values(), again.state_dict().values()))
-    other = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=5, warmup=1)
+    other = train_images.Recipe(
+        data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=5, warmup=1
+    )
     with pytest.raises(ValueError, match="another recipe"):
         train_images.train_images(other, data, tmp_path / "run")
 
 
 def test_a_failed_save_leaves_the_last_checkpoint(tmp_path, root, monkeypatch):
     data = images.load_images("svhn", root)
-    recipe = train_images.Recipe(data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=2, warmup=1)
+    recipe = train_images.Recipe(
+        data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=2, warmup=1
+    )
     train_images.train_images(recipe, data, tmp_path, stop_after=1)
     before = (tmp_path / "checkpoint.pt").read_bytes()
 
@@ -218,17 +231,55 @@ def test_two_processes_train_as_one(root, tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += ["-m", "attention_theory.patches.train_images", *base, "--out", str(tmp_path / "two")]
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}, capture_output=True, timeout=240)
+    subprocess.run(
+        command,
+        check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+        capture_output=True,
+        timeout=240,
+    )
     two = json.loads((tmp_path / "two" / "record.json").read_text())
     assert two["processes"] == 2
     for a, b in zip(one["history"], two["history"]):
         assert a["loss"] == pytest.approx(b["loss"], rel=1e-4) and a["accuracy"] == pytest.approx(b["accuracy"])
 
 
-def test_the_digits_sweep_writes_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(digits, "SHUFFLES", (4, 8))
+def test_the_digits_sweep_keeps_what_it_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(digits, "load_digits", lambda seed: images.load_digits(seed, test=1700))
-    digits.main(["--out", str(tmp_path), "--jobs", "1", "--epochs", "1", "--seeds", "3", "4"])
-    record = json.loads((tmp_path / "digits_attention.json").read_text())
-    assert {run["network"] for run in record["runs"]} == {"vanilla", "positional", "convolution"}
-    assert np.load(tmp_path / "digits_positions.npz")["vanilla_8"].shape == (1, 64, 64)
+    some = [p for p in digits.points() if p["seed"] == 10 and p["patch"] == 1 and p["shuffle"] == 8]
+    record = digits.RECORDING.record(tmp_path, some, epochs=1)
+    assert {point["network"] for point in record.points} == {"vanilla", "positional", "convolution"}
+    shapes = [result["similarity"].shape for result in record.results if "similarity" in result]
+    assert shapes == [(64, 64)] * 2
+    kept = next(result for result in record.results if "similarity" in result)
+    assert locality(torch.as_tensor(kept["similarity"]).double()) == pytest.approx(kept["locality"], abs=2e-3)
+
+
+def test_inverting_the_permutation_brings_the_grid_back():
+    seen = torch.randn(64, 64, generator=generator(0))
+    order = patch_permutation(8, 1, 1, train_images.SHUFFLE_SEED)
+    assert torch.equal(digits.inverted(seen[order][:, order], 1, 1), seen)
+
+
+def test_similarity_of_a_grid():
+    place = similarity.places(64).double()
+    near = torch.exp(-(torch.cdist(place, place) ** 2) / 4)
+    means = similarity.by_displacement(near, reach=2)
+    assert means.argmax() == 12 and torch.allclose(means, means.flip(0)) and torch.allclose(means, means.T)
+    assert similarity.touching_share(near) == 1
+    assert similarity.chance_level(near, draws=50) < locality(near)
+    shuffled = torch.randperm(64, generator=generator(1))
+    assert similarity.touching_share(near[shuffled][:, shuffled]) < 0.5
+
+
+def test_what_encodings_follow_tells_nearness_from_likeness():
+    data = images.load_digits(0).train
+    place = similarity.places(64).double()
+    pixels = data.double().flatten(1)
+    by_nearness = similarity.what_is_followed(similarity.pairs(torch.exp(-torch.cdist(place, place)), data))
+    alike = torch.corrcoef(pixels.T).nan_to_num() + torch.eye(64)
+    by_likeness = similarity.what_is_followed(similarity.pairs(alike, data))
+    assert by_nearness.nearness > by_nearness.likeness + 0.3
+    assert by_likeness.likeness > by_likeness.nearness
+    assert by_nearness.at_equal_likeness > 0.5 * by_nearness.locality
+    assert by_likeness.at_equal_likeness < 0.5 * by_likeness.locality

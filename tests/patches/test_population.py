@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
 from attention_theory import patches
 from attention_theory.evidence import compare, judge
 from attention_theory.patches import errors, population
+from hypothesis import given
+from hypothesis import strategies as st
 
 SIZES = [(4, 2, 0.3), (6, 2, 0.5), (6, 3, 1.0), (3, 1, 0.4), (8, 4, 0.2), (4, 4, 0.3), (6, 2, 0.0)]
 
@@ -60,23 +59,29 @@ def test_exact_errors_against_every_point(size):
         expected = float((chance * ((margin < 0).double() + 0.5 * (margin == 0))).sum())
         assert patches.block_error(D, C, q, p) == pytest.approx(expected, abs=1e-12)
     _, index = X[..., 0].unique(dim=0, return_inverse=True)
-    posterior = torch.zeros(int(index.max()) + 1, 2, dtype=torch.float64).index_put((index, (y > 0).long()), chance, accumulate=True)
+    posterior = torch.zeros(int(index.max()) + 1, 2, dtype=torch.float64).index_put(
+        (index, (y > 0).long()), chance, accumulate=True
+    )
     share = posterior / posterior.sum(1, keepdim=True)
     floor, loss = patches.label_noise_floor(D, C, q)
     assert floor == pytest.approx(float(posterior.amin(1).sum()), abs=1e-12)
     assert loss == pytest.approx(float(-torch.xlogy(posterior, share).sum()), abs=1e-12)
 
 
-@pytest.mark.parametrize(("eta_v", "eta_A", "temperature"), [(1e-3, 10.0, 1.0), (0.1, 0.1, math.sqrt(6))])  # two rates, one rate
-def test_descent_in_matrix_form_takes_the_same_path(eta_v, eta_A, temperature):
+@pytest.mark.parametrize(
+    ("rate_v", "rate_A", "temperature"), [(1e-3, 10.0, 1.0), (0.1, 0.1, math.sqrt(6))]
+)  # two rates, one rate
+def test_descent_in_matrix_form_takes_the_same_path(rate_v, rate_A, temperature):
     D, C, q = 6, 2, 0.3
-    run = patches.population_descent(D, C, q, steps=15, eta_v=eta_v, eta_A=eta_A, temperature=temperature)
+    run = patches.population_descent(D, C, q, steps=15, rate_v=rate_v, rate_A=rate_A, temperature=temperature)
     X, y, chance = patches.every_point(D, C, q)
     A, v = patches.three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([math.sqrt(1e-3)], dtype=torch.float64)
     for _ in range(15):
         dA, dv = patches.PositionalViT(A, v, temperature=temperature).gradients(X, y, chance)
-        A, v = A - eta_A * (dA - dA.diagonal().diag()), v - eta_v * dv
-    torch.testing.assert_close(A, patches.three_values(D, C, 1.0, float(run.gamma[-1]), float(run.rho[-1])), rtol=1e-9, atol=1e-12)
+        A, v = A - rate_A * (dA - dA.diagonal().diag()), v - rate_v * dv
+    torch.testing.assert_close(
+        A, patches.three_values(D, C, 1.0, float(run.gamma[-1]), float(run.rho[-1])), rtol=1e-9, atol=1e-12
+    )
     assert float(v[0]) == pytest.approx(float(run.alpha[-1]), rel=1e-12)
 
 
@@ -112,7 +117,11 @@ def test_convolution_power():
 
 
 def test_linear_attention_is_noticed(monkeypatch):
-    monkeypatch.setattr(population.Population, "weights", lambda self, gamma, rho, beta=1.0, temperature=1.0: _linear(self, gamma, rho, beta))
+    monkeypatch.setattr(
+        population.Population,
+        "weights",
+        lambda self, gamma, rho, beta=1.0, temperature=1.0: _linear(self, gamma, rho, beta),
+    )
     assert reduced_gap(6, 2, 0.5) > 1e-2
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-
 from attention_theory import patches
 from attention_theory.device import generator
 from attention_theory.evidence import identity
+from attention_theory.evidence.records import read_record
 from attention_theory.patches import vit
 from attention_theory.patches.gaussian import convolution_label, train_gaussian
-from attention_theory.patches.sample_sizes import main as sample_sizes
+from attention_theory.patches.runs import sample_sizes
 
 DESCENT = {"rate_A": 10.0, "rate_v": 5e-3}
 WORLD = patches.PatchDistribution(8, 4, 6, 0.25, 0.4)
@@ -54,7 +54,7 @@ def learned(groups=None):
 
 def test_the_groups_are_found_wherever_they_are():
     for groups in (None, torch.arange(8) % 2):
-        world, path = learned(groups)
+        _world, path = learned(groups)
         assert path.association[0] < 1 and path.association[-1] == 1
         assert path.alignment[-1] > 0.95 and path.error[-1] < 0.02 < path.error[0]
         assert path.orthogonal[-1] < 0.3 * path.alpha[-1]
@@ -82,7 +82,7 @@ def test_records_and_test_points():
 
 def test_semi_idealised_process_follows_the_population():
     """With the lengths of the idealised process it is the idealised process."""
-    path = patches.population_descent(8, 4, 0.25, steps=30, eta_v=5e-3, eta_A=10.0)
+    path = patches.population_descent(8, 4, 0.25, steps=30, rate_v=5e-3, rate_A=10.0)
     gamma, rho = patches.semi_idealised(patches.Population(8, 4, 0.25), path.alpha, 10.0)
     assert torch.allclose(gamma, path.gamma, rtol=1e-12) and torch.allclose(rho, path.rho, rtol=1e-12)
 
@@ -134,7 +134,12 @@ def test_gaussian_training_lowers_the_error(kind):
 
 
 def test_the_sweep_writes_its_file(tmp_path):
-    sample_sizes(["--out", str(tmp_path), "--jobs", "1", "--seeds", "1", "--sizes", "20", "--steps", "10"])
-    text = (tmp_path / "patch_sample_sizes.json").read_text()
-    assert '"command": "python -m attention_theory.patches.sample_sizes --seeds 1 --sizes 20 --steps 10"' in text
-    assert '"N": 20' in text
+    record = sample_sizes.RECORDING.record(tmp_path, [{"N": 20, "seed": 0}], jobs=1, steps=10)
+    (row,) = read_record("sample-sizes", tmp_path).rows
+    assert record.settings["steps"] == 10 and row["N"] == 20
+    assert [len(row[key]) for key in ("error", "association", "alignment")] == [2, 2, 2]
+
+
+def test_the_stored_sweep_has_the_settings_of_its_module(book):
+    record = read_record("sample-sizes", book / "data")
+    assert record.settings == dict(sample_sizes.RECORDING.settings) and record.points == sample_sizes.RECORDING.grid()

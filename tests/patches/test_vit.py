@@ -2,12 +2,11 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
 from attention_theory import patches
 from attention_theory.device import generator, normal
 from attention_theory.patches import vit
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def example(D=6, d=4, N=5, seed=0, scale=0.3):
@@ -36,7 +35,7 @@ def gradient_gap(A, v, X, y, **options):
 
 @pytest.mark.parametrize(("p", "nu", "temperature"), [(3, 1e-3, None), (5, 0.0, 1.0)])
 def test_model_is_the_formula(p, nu, temperature):
-    A, v, X, y = example()
+    A, v, X, _y = example()
     model = patches.PositionalViT(A, v, p, nu, temperature)
     expected = torch.stack([literal(x, A, v, p, nu, temperature or len(v) ** 0.5) for x in X])
     torch.testing.assert_close(model(X), expected, rtol=1e-12, atol=0)
@@ -102,7 +101,9 @@ def test_association_counts_rows_whose_top_c_is_their_group(seed, size):
 def test_flipped_sign_in_the_gradient_is_noticed(monkeypatch):
     right = patches.PositionalViT.gradients
     for flipped in ((-1, 1), (1, -1)):
-        monkeypatch.setattr(patches.PositionalViT, "gradients", lambda *a, **k: tuple(f * g for f, g in zip(flipped, right(*a, **k))))
+        monkeypatch.setattr(
+            patches.PositionalViT, "gradients", lambda *a, **k: tuple(f * g for f, g in zip(flipped, right(*a, **k)))
+        )
         assert gradient_gap(*example()) > 1
 
 

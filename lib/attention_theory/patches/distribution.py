@@ -71,6 +71,10 @@ class PatchDistribution:
 
     def group_sums(self, X: Float[Tensor, "N D d"]) -> Float[Tensor, "N L"]:
         """Sum of <w, X_j> over each group: (N, L), groups in increasing order of their labels."""
+        if X.ndim != 3 or X.shape[1:] != (self.D, self.d):
+            raise ValueError(f"X must be (N, D, d) = (N, {self.D}, {self.d}), got {tuple(X.shape)}")
+        if not torch.isfinite(X).all():
+            raise ValueError("X has values that are not finite")
         labels = self.groups.unique()
         member = (self.groups[:, None] == labels).to(X)
         return X @ self.w.to(X) @ member
@@ -78,10 +82,15 @@ class PatchDistribution:
     def label(self, X: Float[Tensor, "N D d"], threshold: float = 0.9) -> Float[Tensor, "N"]:
         """Sign of the labelling function f*(X): the sum over groups of Threshold(group sum): (N,) in {-1, 0, 1}.
 
-        Threshold(z) = z if abs(z) > threshold * C and 0 otherwise. The paper prints threshold = 1 with a strict
-        inequality, which gives 0 on a pure signal group, whose sum is exactly C; 0.9 keeps it and, for C <= 10,
-        nothing else. The label is 0 when no group passes, or when groups of both signs cancel.
+        Threshold(z) = z if abs(z) > threshold * C and 0 otherwise (jelassi2022, Assumption 1). A pure signal group has
+        the sum C, so with this strict inequality 1 would drop it; 0.9 keeps it and, for C <= 10, nothing else. The label
+        is 0 when no group passes, or when groups of both signs cancel.
+
+        Raises:
+            ValueError: X of another shape or not finite, a threshold that is not finite or negative.
         """
+        if not 0 <= threshold < math.inf:
+            raise ValueError(f"threshold = {threshold}; choose a finite number >= 0")
         sums = self.group_sums(X)
         return torch.where(sums.abs() > threshold * self.C, sums, 0).sum(1).round().sign()
 

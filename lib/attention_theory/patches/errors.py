@@ -1,16 +1,20 @@
-"""Exact 0-1 errors on Assumption 1, by convolution: the linear score, attention inside groups, and the label noise.
+"""Exact 0-1 errors on Assumption 1, by convolution: the linear score, attention inside groups, the label noise.
 
 A tie counts half everywhere, as for a classifier that then tosses a coin.
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm
 
+from attention_theory.domain import NATURAL
 from attention_theory.patches.population import check_population, group_kinds
 
 
-def convolution_power(chance: np.ndarray, n: int) -> np.ndarray:
+def convolution_power(chance: np.ndarray, n: Annotated[int, NATURAL]) -> np.ndarray:
     """Distribution of the sum of n independent variables on 0 ... len(chance) - 1."""
     power = np.ones(1)
     while n:
@@ -18,6 +22,11 @@ def convolution_power(chance: np.ndarray, n: int) -> np.ndarray:
             power = np.convolve(power, chance)
         chance, n = np.convolve(chance, chance) if n > 1 else chance, n // 2
     return power
+
+
+def stray_law(n: int, q: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values -n ... n of the sum of n strays (+1 and -1 with probability q / 2 each), and their probabilities."""
+    return np.arange(-n, n + 1), convolution_power(np.array([q / 2, 1 - q, q / 2]), n)
 
 
 def linear_error(D: int, C: int, q: float) -> float:
@@ -29,9 +38,20 @@ def linear_error(D: int, C: int, q: float) -> float:
         ValueError: C does not divide D, or q outside [0, 1].
     """
     check_population(D, C, q)
-    noise = convolution_power(np.array([q / 2, 1 - q, q / 2]), D - C)
+    noise = stray_law(D - C, q)[1]
     plus, minus = np.pad(noise, (2 * C, 0)), np.pad(noise, (0, 2 * C))
     return float(np.minimum(plus, minus).sum() / 2)
+
+
+#: Limit, for large groups, of q (D - C) / C^2 where the least linear error passes 1/8: 1 / quantile(7/8)^2 = 0.7557.
+LINEAR_LIMIT = float(norm.ppf(7 / 8) ** -2)
+
+
+def critical_q(D: int, C: int, error: float = 1 / 8) -> float:
+    """The q at which :func:`linear_error` passes ``error``; NaN where no q <= 1 reaches it."""
+    if linear_error(D, C, 1.0) <= error:
+        return math.nan
+    return float(brentq(lambda q: linear_error(D, C, q) - error, 0, 1, xtol=1e-12))
 
 
 def block_error(D: int, C: int, q: float, p: int = 3) -> float:
@@ -52,7 +72,41 @@ def block_error(D: int, C: int, q: float, p: int = 3) -> float:
     np.add.at(group, [(x + C**p) // scale for x in powers], chance.numpy())
     total = convolution_power(group, D // C - 1)
     middle = len(total) // 2 - C**p // scale  # where the random groups cancel the signal group
-    return float(total[:max(middle, 0)].sum() + (total[middle] / 2 if middle >= 0 else 0))
+    return float(total[: max(middle, 0)].sum() + (total[middle] / 2 if middle >= 0 else 0))
+
+
+def block_disagreement(D: int, C: int, q: float, p: int = 3) -> float:
+    """P[f* F < 0] for the classifier of :func:`block_error`: it is held against the labelling function, not the label.
+
+    f* counts the groups that are full of +1, less those full of -1 (Theorem 3.2 is about this number). Given these counts
+    the other groups are independent.
+
+    Raises:
+        ValueError: C does not divide D, q outside [0, 1], or p not a positive odd number.
+    """
+    check_population(D, C, q)
+    if p < 1 or p % 2 == 0:
+        raise ValueError(f"p = {p}; the sign of the score needs an odd power")
+    kinds, chance = group_kinds(C, q)
+    full, n, size = (q / 2) ** C, D // C - 1, C**p
+    part = np.zeros(2 * size + 1)
+    for (plus, minus), weight in zip(kinds.tolist(), chance.tolist()):
+        if C not in (plus, minus):
+            part[(plus - minus) ** p + size] += weight
+    wrong, others = 0.0, np.ones(1)
+    for rest in range(n + 1):  # groups that are not full
+        cumulated = others.cumsum()
+        for plus in range(n - rest + 1):
+            minus = n - rest - plus
+            ways = math.comb(n, rest) * math.comb(n - rest, plus) * full ** (n - rest)
+            lead = 1 + plus - minus  # sign of f*; the score is lead C^p plus the others' sum
+            edge = rest * size - lead * size
+            if ways > 1e-40 and lead > 0 and 0 < edge <= len(others):
+                wrong += ways * cumulated[edge - 1]
+            elif ways > 1e-40 and lead < 0 and edge + 1 < len(others):
+                wrong += ways * (cumulated[-1] - cumulated[max(edge, -1)] if edge >= 0 else cumulated[-1])
+        others = np.convolve(others, part) if rest < n else others
+    return float(wrong)
 
 
 def label_noise_floor(D: int, C: int, q: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Float, Int, Num, UInt8
 from scipy.io import loadmat
 from torch import Tensor
 
@@ -149,7 +149,7 @@ def grid_permutation(side: int, s: int, seed: int) -> Int[Tensor, "pixels"]:
     return places[order].reshape(squares, squares, s, s).transpose(1, 2).reshape(-1)
 
 
-def permute(pixels: UInt8[Tensor, "n channels side side"], order: Int[Tensor, "pixels"]) -> UInt8[Tensor, "n channels side side"]:
+def permute(pixels: Num[Tensor, "n channels side side"], order: Int[Tensor, "pixels"]) -> Num[Tensor, "n channels side side"]:
     """Each image with its pixels rearranged by :func:`grid_permutation`."""
     return pixels.flatten(2)[..., order].reshape(pixels.shape)
 
@@ -168,40 +168,3 @@ def patch_permutation(side: int, s: int, patch: int, seed: int) -> Int[Tensor, "
 def patches_of(pixels: Float[Tensor, "n channels side side"], patch: int) -> Float[Tensor, "n D features"]:
     """Square patches in reading order, each flattened."""
     return torch.nn.functional.unfold(pixels, patch, stride=patch).transpose(1, 2)
-
-
-def _neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
-    """Which pairs of D positions, on a square grid in reading order, have an edge in common, and which other pairs do not."""
-    side = round(D**0.5)
-    if side * side != D:
-        raise ValueError(f"D = {D} positions do not form a square grid")
-    place = torch.arange(D)
-    steps = (place[:, None] // side - place // side).abs() + (place[:, None] % side - place % side).abs()
-    return steps == 1, steps > 1
-
-
-def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
-    """Inner products of centred positional encodings, divided by their norms."""
-    D = len(similarity)
-    centre = torch.eye(D, dtype=similarity.dtype) - 1 / D
-    gram = centre @ similarity @ centre
-    norms = gram.diagonal().sqrt()
-    return gram / torch.outer(norms, norms)
-
-
-def locality(similarity: Float[Tensor, "D D"]) -> float:
-    """Mean cosine of encodings of adjacent positions (an edge in common) minus the mean of all other pairs.
-
-    The D positions form a square grid in reading order. Zero on average for encodings that ignore the grid.
-    """
-    c, adjacent, apart = cosines(similarity), *_neighbours(len(similarity))
-    return float(c[adjacent].mean() - c[apart].mean())
-
-
-def local_share(similarity: Float[Tensor, "D D"]) -> float:
-    """Fraction of the positions whose encodings are, on average, more similar to the adjacent ones than to all others.
-
-    One half on average for encodings that ignore the grid.
-    """
-    c, adjacent, apart = cosines(similarity), *_neighbours(len(similarity))
-    return float(((c * adjacent).sum(1) / adjacent.sum(1) > (c * apart).sum(1) / apart.sum(1)).double().mean())

@@ -23,8 +23,14 @@ def group_kinds(C: int, q: float) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"
 
 
 def every_point(D: int, C: int, q: float) -> tuple[Float[Tensor, "N D 1"], Float[Tensor, "N"], Float[Tensor, "N"]]:
-    """The whole population without noise: patches (N, D, 1), labels and probabilities of all N = 2 L 3^(D - C) points."""
+    """The whole population without noise: patches (N, D, 1), labels and probabilities of all N = 2 L 3^(D - C) points.
+
+    Raises:
+        ValueError: C does not divide D, q outside [0, 1], or more than two million points.
+    """
     check_population(D, C, q)
+    if 2 * (D // C) * 3 ** min(D - C, 20) > 2_000_000:
+        raise ValueError(f"D = {D}, C = {C} gives {2 * (D // C)} * 3^{D - C} data points; choose at most two million")
     rest = torch.tensor(list(product((0.0, 1.0, -1.0), repeat=D - C)), dtype=torch.float64)
     moved = rest.abs()
     chance = (moved * q / 2 + (1 - moved) * (1 - q)).prod(1) / (2 * (D // C))
@@ -37,8 +43,26 @@ def every_point(D: int, C: int, q: float) -> tuple[Float[Tensor, "N D 1"], Float
     return torch.cat(points)[..., None], torch.cat(labels), chance.repeat(len(points))
 
 
+def critical_stray_rate(C: int, beta: float) -> float:
+    """q* = (2 C + a) / (6 + 3 a), a = e^beta - 1: the score inside a group grows at the start exactly for q < q* (p = 3)."""
+    a = math.expm1(beta)
+    return (2 * C + a) / (6 + 3 * a)
+
+
+def opening(D: int, C: int, q: float, beta: float) -> tuple[float, float]:
+    """Growth (g_gamma, g_rho) of the scores at the start, p = 3, small alpha, no linear part, in common units (closed form).
+
+    The unit is 3/2 times the cube of D alpha / (D - 1 + e^beta), a step of rate 1, temperature 1.
+    """
+    check_population(D, C, q)
+    a = math.expm1(beta)
+    inside = a * C * (D - C) / (D * (D + a)) * (2 * C + a - 3 * q * (2 + a))
+    return inside, inside - a * C / D * (2 * C - 4 * q + a * (1 - q))
+
+
 def three_values(D: int, C: int, beta: float, gamma: float, rho: float) -> Float[Tensor, "D D"]:
     """Scores A: beta on the diagonal, gamma inside a group of C consecutive patches, rho elsewhere (Lemma 4.1)."""
+    check_population(D, C, 0.0)
     group = torch.arange(D) // C
     same = (group[:, None] == group).to(torch.float64)
     return (gamma * same + rho * (1 - same)).fill_diagonal_(beta)
@@ -75,6 +99,10 @@ class Population:
         order = torch.argsort(total, stable=True)
         self.counts, self.probability = counts[order], probability[order]
         self.totals, self.column, self.sizes = total[order].unique_consecutive(return_inverse=True, return_counts=True)
+        # rows of a group of each kind that carry +1, -1, 0: (3, kinds, 1)
+        plus, minus = self.kinds.T.to(torch.float64)
+        self._rows = torch.stack([plus, minus, C - plus - minus])[..., None]
+        self._sums, self._own = (plus - minus)[:, None], torch.tensor([1.0, -1.0, 0.0], dtype=torch.float64)[:, None, None]
 
     def weights(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
         """Attention of a row on itself, on another patch of its group, on a patch elsewhere: Lambda, Gamma, Xi.
@@ -85,27 +113,44 @@ class Population:
         raised = (torch.stack(numbers) / temperature).exp()
         return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
 
-    def _table(self, function, alpha, gamma, rho, beta, temperature):
-        """Sum of function(z_i) over the rows of a group of each kind, for each total: (kinds, totals). Differentiable."""
+    def rises(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+        """u'(score) over the row sum of u, for the three scores: with u = exp the weights themselves."""
+        return self.weights(gamma, rho, beta, temperature)
+
+    def _seen(self, alpha, gamma, rho, beta, temperature):
+        """z_i of a row that carries +1, -1 or 0, in a group of each kind, for each total: (3, kinds, totals)."""
         own, inside, outside = self.weights(gamma, rho, beta, temperature)
-        plus, minus = self.kinds.T[..., None]
-        table = 0
-        for value, number in ((1, plus), (-1, minus), (0, self.C - plus - minus)):
-            seen = (own - inside) * value + (inside - outside) * (plus - minus) + outside * self.totals
-            table = table + number * function(self.D * alpha * seen)
-        return table
+        return self.D * alpha * ((own - inside) * self._own + (inside - outside) * self._sums + outside * self.totals)
+
+    def _table(self, function, *point):
+        """Sum of function(z_i) over the rows of a group of each kind, for each total: (kinds, totals)."""
+        return (self._rows * function(self._seen(*point))).sum(0)
 
     def _margins(self, table):
         return torch.einsum("mk,mk->m", self.counts, table.T[self.column])
 
     def margins(
-        self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
+        self,
+        alpha: float,
+        gamma: float,
+        rho: float,
+        beta: float = 1.0,
+        p: int = 3,
+        nu: float = 1e-3,
+        temperature: float = 1.0,
     ) -> Float[Tensor, "M"]:
-        """y F(X) of each multiset."""
+        """Y F(X) of each multiset."""
         return self._margins(self._table(lambda z: z**p + nu * z, alpha, gamma, rho, beta, temperature))
 
     def feature_pull(
-        self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
+        self,
+        alpha: float,
+        gamma: float,
+        rho: float,
+        beta: float = 1.0,
+        p: int = 3,
+        nu: float = 1e-3,
+        temperature: float = 1.0,
     ) -> tuple[float, float]:
         """What one unit of learning rate adds to alpha, by rows: of the signal group, and of all others (update GD-a)."""
         sigmoid = self.probability * torch.sigmoid(-self.margins(alpha, gamma, rho, beta, p, nu, temperature))
@@ -118,29 +163,52 @@ class Population:
         tie = margins.abs() <= 1e-12 * margins.abs().max()
         return float((self.probability * torch.where(tie, 0.5, (margins < 0).double())).sum())
 
+    def disagreement(self, margins: Float[Tensor, "M"], ties: bool = True) -> float:
+        """P[f* F <= 0], or P[f* F < 0] without ties; f* counts the groups full of +1, less those full of -1."""
+        full = self.counts[:, self.signal] - self.counts[:, self.kinds.tolist().index([0, self.C])]
+        F = torch.where(margins.abs() <= 1e-12 * margins.abs().max(), 0.0, margins)
+        return float(self.probability @ (full * F <= 0 if ties else full * F < 0).double())
+
     def loss(self, margins: Float[Tensor, "M"]) -> float:
         """Population risk, E log(1 + exp(-y F))."""
         return float((self.probability * torch.nn.functional.softplus(-margins)).sum())
 
     def gradients(
-        self, alpha: float, gamma: float, rho: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3, temperature: float = 1.0
+        self,
+        alpha: float,
+        gamma: float,
+        rho: float,
+        beta: float = 1.0,
+        p: int = 3,
+        nu: float = 1e-3,
+        temperature: float = 1.0,
     ) -> tuple[float, float, float, Float[Tensor, "M"]]:
         """Derivatives of the risk along w*, and with respect to one score inside and one outside a group; and the margins.
 
         These are <w*, dv>, dA_ij for i != j of one group, and dA_ij for different groups (Lemmas H.1 and H.2).
         """
-        with torch.enable_grad():
-            leaves = [torch.tensor(float(x), dtype=torch.float64, requires_grad=True) for x in (alpha, gamma, rho)]
-            table = self._table(lambda z: z**p + nu * z, *leaves, beta, temperature)
-            margins = self._margins(table.detach())
-            slope = -self.probability * torch.sigmoid(-margins)
-            pull = torch.segment_reduce(slope[:, None] * self.counts, "sum", lengths=self.sizes, axis=0).T
-            d_alpha, d_gamma, d_rho = torch.autograd.grad((pull * table).sum(), leaves)
-        inside, outside = self.D * (self.C - 1), self.D * (self.D - self.C)
-        return float(d_alpha), float(d_gamma) / max(inside, 1), float(d_rho) / max(outside, 1), margins
+        z = self._seen(alpha, gamma, rho, beta, temperature)
+        margins = self._margins((self._rows * (z**p + nu * z)).sum(0))
+        slope = -self.probability * torch.sigmoid(-margins)
+        pull = torch.segment_reduce(slope[:, None] * self.counts, "sum", lengths=self.sizes, axis=0).T
+        force = pull * self._rows * (p * z ** (p - 1) + nu)
+        # z is linear in what the row carries, what its group carries, and the total
+        parts = torch.stack([(force * self._own).sum(), (force * self._sums).sum(), (force * self.totals).sum()])
+        weights = self.weights(gamma, rho, beta, temperature)
+        _, inside, outside = self.rises(gamma, rho, beta, temperature)
+
+        def along(w):
+            return float(self.D * torch.stack([w[0] - w[1], w[1] - w[2], w[2]]) @ parts)
+
+        # one score of a row raises its own weight and lowers all others; a mean over the equal scores of the row
+        up_inside = weights.new_tensor([0.0, 1 / max(self.C - 1, 1), 0.0]) * (self.C > 1) - weights
+        up_outside = weights.new_tensor([0.0, 0.0, 1 / max(self.D - self.C, 1)]) * (self.D > self.C) - weights
+        d_gamma = alpha / temperature * inside * along(up_inside) / self.D
+        d_rho = alpha / temperature * outside * along(up_outside) / self.D
+        return along(weights), float(d_gamma), float(d_rho), margins
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """Population descent: one entry for each step, the initial point first."""
 
@@ -158,8 +226,8 @@ def population_descent(
     p: int = 3,
     nu: float = 1e-3,
     steps: int = 600,
-    eta_v: float = 1e-3,
-    eta_A: float = 10.0,
+    rate_v: float = 1e-3,
+    rate_A: float = 10.0,
     beta: float = 1.0,
     alpha: float | None = None,
     temperature: float = 1.0,
@@ -173,29 +241,32 @@ def population_descent(
         D, C, q: sizes and probability, as in :class:`Population`.
         p, nu: activation z^p + nu z.
         steps: number of steps.
-        eta_v, eta_A: learning rates of v and of the scores.
+        rate_v, rate_A: learning rates of v and of the scores.
         beta: fixed diagonal score. With beta = 0 all scores start equal, and they never move: by symmetry their gradient is 0.
         alpha: initial length of v; default nu^(1 / (p - 1)).
         temperature: divisor of the scores in the softmax.
 
     Raises:
-        ValueError: C does not divide D, q outside [0, 1], p even or below 3, numbers that are not finite.
+        ValueError: C does not divide D, q outside [0, 1], p even or below 3, nu < 0, temperature <= 0, numbers that are
+            not finite.
     """
     if p < 3 or p % 2 == 0:
         raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
     if steps < 0:
         raise ValueError(f"steps = {steps}; choose a number >= 0")
+    if not (nu >= 0 and temperature > 0):
+        raise ValueError(f"nu = {nu}, temperature = {temperature}; choose nu >= 0 and a temperature > 0")
     alpha = nu ** (1 / (p - 1)) if alpha is None else alpha
-    for name, value in dict(nu=nu, eta_v=eta_v, eta_A=eta_A, beta=beta, alpha=alpha, temperature=temperature).items():
+    for name, value in dict(nu=nu, rate_v=rate_v, rate_A=rate_A, beta=beta, alpha=alpha, temperature=temperature).items():
         if not math.isfinite(value):
             raise ValueError(f"{name} = {value} is not finite")
     population = Population(D, C, q)
     gamma = rho = 0.0
     rows = []
-    for step in range(steps + 1):
+    for _step in range(steps + 1):
         d_alpha, d_gamma, d_rho, margins = population.gradients(alpha, gamma, rho, beta, p, nu, temperature)
         rows.append((alpha, gamma, rho, population.loss(margins), population.error(margins)))
-        alpha, gamma, rho = alpha - eta_v * d_alpha, gamma - eta_A * d_gamma, rho - eta_A * d_rho
+        alpha, gamma, rho = alpha - rate_v * d_alpha, gamma - rate_A * d_gamma, rho - rate_A * d_rho
     return Trajectory(*torch.tensor(rows, dtype=torch.float64).T)
 
 
@@ -203,5 +274,7 @@ def check_population(D: int, C: int, q: float) -> None:
     """Raise ValueError where C does not divide D or q is no probability."""
     if C < 1 or D < 1 or D % C:
         raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
+    if D > 100_000:
+        raise ValueError(f"D = {D} patches; the exact sums are for at most 100 000")
     if not 0 <= q <= 1:
         raise ValueError(f"q = {q} is no probability; choose 0 <= q <= 1")

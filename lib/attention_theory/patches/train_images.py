@@ -1,4 +1,4 @@
-"""Train a vision transformer on images, with vanilla or positional attention (jelassi2022, Section 6, Appendix A.1)::
+r"""Train a vision transformer on images, with vanilla or positional attention (jelassi2022, Section 6, Appendix A.1)::
 
     python -m attention_theory.patches.train_images --data cifar100 --root data --patch 2 --shuffle 4 \\
         --attention positional --seed 0 --out runs/shuffle4-0
@@ -12,6 +12,8 @@ import argparse
 import json
 import math
 import os
+import threading
+import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -32,8 +34,8 @@ SHUFFLE_SEED = 2022
 class Recipe:
     """What is trained and how. The defaults are Appendix A.1's small-scale column; batch counts all GPUs together.
 
-    ``weight_decay`` is the value in the code that the paper names; the optimiser is AdamW. ``shuffle`` is the side s of the squares that are
-    permuted, 0 for plain images.
+    ``weight_decay`` is the value in the code that the paper names; the optimiser is AdamW. ``shuffle`` is the side s of the
+    squares that are permuted, 0 for plain images.
     """
 
     data: str = "cifar10"
@@ -58,7 +60,7 @@ class Recipe:
     def __post_init__(self):
         if self.augment not in ("none", "crop", "auto"):
             raise ValueError(f"augment {self.augment!r} is unknown; choose none, crop (and flip) or auto (AutoAugment)")
-        if min(self.epochs, self.batch, self.layers) < 1 or not 0 <= self.warmup:
+        if min(self.epochs, self.batch, self.layers) < 1 or not self.warmup >= 0:
             raise ValueError("epochs, batch and layers must be at least 1, warmup at least 0")
         if not 0 < self.rate_min <= self.rate < math.inf:
             raise ValueError(f"rates {self.rate_min} and {self.rate}: choose 0 < rate_min <= rate")
@@ -114,7 +116,10 @@ def augmented(pixels: Tensor, kind: str, source: torch.Generator, data: str = "c
     corner = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=source).to(device)
     span = torch.arange(side, device=device)
     rows, columns = (corner[0] + span)[:, None, :, None], (corner[1] + span)[:, None, None, :]
-    image, channel = torch.arange(n, device=device)[:, None, None, None], torch.arange(pixels.shape[1], device=device)[:, None, None]
+    image, channel = (
+        torch.arange(n, device=device)[:, None, None, None],
+        torch.arange(pixels.shape[1], device=device)[:, None, None],
+    )
     pixels = padded[image, channel, rows, columns]
     if data != "svhn":
         flip = torch.randint(0, 2, (n, 1, 1, 1), generator=source).to(device).bool()
@@ -170,7 +175,7 @@ def train_images(
     order = grid_permutation(images.side, recipe.shuffle or images.side, SHUFFLE_SEED)
     images = replace(images, test=permute(images.test, order))
     pixels, labels = images.train.to(device), images.train_labels.to(device)
-    scaled = permute(images.train, order).to(torch.get_default_dtype())
+    scaled = permute(images.train, order).to(next(network.parameters()).dtype)
     mean, std = (value.to(device) for value in (scaled.mean((0, 2, 3)), scaled.std((0, 2, 3))))
     epochs = range(len(history), recipe.epochs if stop_after is None else min(recipe.epochs, len(history) + stop_after))
     for epoch in tqdm(epochs, initial=len(history), total=recipe.epochs, unit="epoch", disable=True if rank else None):
@@ -218,6 +223,18 @@ def _correct(network, images, mean, std, device, rank, world) -> int:
     return sum(int((network(normalise(x.to(device), mean, std)).argmax(1).cpu() == y).sum()) for x, y in share)
 
 
+def end_with_launcher(seconds: float = 0.5) -> None:
+    """Let this process end when the one that started it does: a killed ``torchrun`` leaves no worker that writes on."""
+    launcher = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == launcher:
+            time.sleep(seconds)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main(arguments: list[str] | None = None) -> dict:
     """Command line; see the top of the module."""
     parser = argparse.ArgumentParser(prog="train_images", description=__doc__.splitlines()[0])
@@ -243,6 +260,7 @@ def main(arguments: list[str] | None = None) -> dict:
     if device.startswith("cuda"):
         torch.cuda.set_device(device)
     if world > 1:
+        end_with_launcher()
         torch.distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
         _, history = train_images(recipe, images, out, device=device, rank=rank, world=world)

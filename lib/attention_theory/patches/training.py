@@ -15,7 +15,7 @@ from attention_theory.patches.vit import PositionalViT, association
 TEST_SEED = 1_000_003
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampleTrajectory:
     """What gradient descent passed through: a row for each recorded step, the start included."""
 

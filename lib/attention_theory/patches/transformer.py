@@ -113,7 +113,15 @@ class VisionTransformer(nn.Module):
 
 
 def forward_flops(
-    side: int, channels: int, classes: int, patch: int, layers: int, heads: int, dim: int, hidden: int, attention: str = "vanilla"
+    side: int,
+    channels: int,
+    classes: int,
+    patch: int,
+    layers: int,
+    heads: int,
+    dim: int,
+    hidden: int,
+    attention: str = "vanilla",
 ) -> int:
     """Multiplications and additions of one image's forward pass (matrix products only)."""
     D = (side // patch) ** 2

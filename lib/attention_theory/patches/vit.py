@@ -28,7 +28,12 @@ class PositionalViT:
     """
 
     def __init__(
-        self, A: Float[Tensor, "D D"], v: Float[Tensor, "d"], p: int = 3, nu: float = 1e-3, temperature: float | None = None
+        self,
+        A: Float[Tensor, "D D"],
+        v: Float[Tensor, "d"],
+        p: int = 3,
+        nu: float = 1e-3,
+        temperature: float | None = None,
     ):
         if p < 3 or p % 2 == 0 or p != int(p):
             raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
@@ -69,6 +74,7 @@ class PositionalViT:
 
     def loss(self, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> Float[Tensor, ""]:
         """Mean logistic loss log(1 + exp(-y F(X))), natural logarithm."""
+        _check_labels(X, y)
         return torch.nn.functional.softplus(-y * self(X)).mean()
 
     def gradients(
@@ -86,8 +92,7 @@ class PositionalViT:
         lemmas lack them. The diagonal of dA is included; descent that keeps the diagonal fixed sets it to zero.
         """
         D, N = len(self.A), len(X)
-        if y.shape != (N,):
-            raise ValueError(f"y must be ({N},), one label for each data point, got {tuple(y.shape)}")
+        _check_labels(X, y)
         S, z, u = self.weights, self.preactivations(X), X @ self.v
         margin = y * self.activation(z).sum(1)
         weight = torch.full_like(y, 1 / N) if weight is None else weight
@@ -95,6 +100,11 @@ class PositionalViT:
         dv = -D * torch.einsum("nr,nrd->d", m @ S, X)
         dA = -D / self.temperature * S * (m.T @ u - ((z / D) * m).sum(0)[:, None])
         return dA, dv
+
+
+def _check_labels(X, y):
+    if y.shape != (len(X),):
+        raise ValueError(f"y must be ({len(X)},), one label for each data point, got {tuple(y.shape)}")
 
 
 def top_c(A: Float[Tensor, "D D"], C: int) -> Int[Tensor, "D C"]:

@@ -1,0 +1,82 @@
+"""What the groups are worth: exact errors of a classifier to which the signal group is hidden (jelassi2022, Theorem 5.2)."""
+
+import math
+from functools import cache
+
+import numpy as np
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from attention_theory.patches.population import check_population
+
+
+def log_choose(n, k):
+    """Logarithm of the binomial coefficient."""
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+def planted_distance(m: int, C: int, q: float) -> float:
+    """Total variation between m strays and m patches with a random set of C ones planted, by the number k of ones.
+
+    The likelihood ratio is binom(k, C) over its mean. q in (0, 1], 1 <= C <= m.
+    """
+    _check(m, C, q)
+    mean, width = m * q / 2, 40 * math.sqrt(m * q / 2) + 40 + C
+    k = np.arange(max(0, int(mean - width)), min(m, int(mean + width)) + 1)
+    ratio = np.where(k >= C, np.exp(log_choose(k, C) - log_choose(m, C) - C * math.log(q / 2)), 0)
+    return float((binom.pmf(k, m, q / 2) * np.abs(ratio - 1)).sum() / 2)
+
+
+@cache
+def hidden_error(m: int, C: int, q: float) -> float:
+    """e(m): least error of the label when the planted group is unknown among m patches, by the numbers of both signs.
+
+    It is the least error of the equal-weight linear score on m patches.
+    """
+    _check(m, C, q)
+    if m == C:
+        return 0.0
+    mean, width = m * q / 2, 12 * math.sqrt(m * q / 2) + 12 + C
+    k = np.arange(C, min(m, int(mean + width)) + 1)
+    a, b = k[:, None], k[None, :]
+    fits = a + b <= m
+    rest = np.where(fits, m - a - b, 0)
+    empty = rest * math.log1p(-q) if q < 1 else np.where(rest > 0, -np.inf, 0.0)
+    log_chance = gammaln(m + 1) - gammaln(a + 1) - gammaln(b + 1) - gammaln(rest + 1) + (a + b) * math.log(q / 2) + empty
+    least = log_choose(np.minimum(a, b), C) - log_choose(m, C) - C * math.log(q / 2)
+    return float(np.where(fits, np.exp(log_chance + least), 0).sum() / 2)
+
+
+def groups_seen(L: int, N: int) -> np.ndarray:
+    """Distribution of the number of different groups, out of L, among the signal groups of N images."""
+    seen = np.eye(1, L + 1)[0]
+    for _ in range(N):
+        seen = seen * np.arange(L + 1) / L + np.append(0, seen[:-1] * (1 - np.arange(L) / L))
+    return seen
+
+
+def lower_bound(D: int, C: int, q: float, N: int) -> float:
+    """Least error after N images, averaged over a uniformly random partition: the sum over the numbers u of groups seen.
+
+    P(u seen) (1 - u / L) e(D - u C); exact for a classifier that is told the feature and each training image's group.
+    """
+    check_population(D, C, q)
+    L = D // C
+    chance = groups_seen(L, N)
+    return sum(p * (1 - u / L) * hidden_error(D - u * C, C, q) for u, p in enumerate(chance) if p > 1e-12 and u < L)
+
+
+def needed_samples(D: int, C: int, q: float, error: float) -> int:
+    """Least N for which :func:`lower_bound`, which falls with N, allows this error."""
+    low, high = 0, 1
+    while lower_bound(D, C, q, high) > error:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if lower_bound(D, C, q, middle) > error else (low, middle)
+    return high
+
+
+def _check(m: int, C: int, q: float) -> None:
+    if not (0 < q <= 1 and 1 <= C <= m):
+        raise ValueError(f"m = {m}, C = {C}, q = {q}: choose 1 <= C <= m and 0 < q <= 1")

@@ -1,0 +1,80 @@
+"""What transformers learn from Gaussian patches (jelassi2022, Figure 2): twenty seeds of four settings.
+
+    python -m attention_theory.patches.runs.gaussian_patches --out book/data --jobs 2
+
+writes ``gaussian-patches.json``: errors and associated rows along the way, and the learnt matrices at the end. A run takes
+about five seconds of a core.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_theory.evidence.records import read_record
+from attention_theory.patches.gaussian import train_gaussian
+from attention_theory.patches.vit import association
+from attention_theory.sweep import Recording
+
+#: Parametrisation, d, rate of Adam. No seed of the third solves the task; the fourth was chosen after that was seen.
+SETTINGS = (("A", 4, 0.05), ("P", 4, 0.05), ("PQK", 4, 0.05), ("PQK", 8, 0.02))
+SEEDS = range(20)
+#: Size of a group: the default of train_gaussian.
+C = 4
+
+
+def run(kind: str, d: int, rate: float, seed: int, steps: int, N: int, tests: int) -> dict[str, Any]:
+    """One training of :func:`train_gaussian`: what it passed through, and ``A`` and ``gram`` at its end, in float32."""
+    torch.set_num_threads(1)
+    found = train_gaussian(kind, seed, d=d, rate=rate, steps=steps, N=N, tests=tests)
+    columns = {key: getattr(found, key) for key in ("steps", "error", "association_A", "association_gram")}
+    return columns | {key: getattr(found, key).float().numpy() for key in ("A", "gram")}
+
+
+def points() -> list[dict[str, Any]]:
+    """All settings of all seeds."""
+    return [{"kind": kind, "d": d, "rate": rate, "seed": seed} for seed in SEEDS for kind, d, rate in SETTINGS]
+
+
+class Learned(NamedTuple):
+    """The recorded end of one run.
+
+    Attributes:
+        seed: of the run.
+        error: test error at the end.
+        rows_A, rows_gram: rows whose largest scores (similarities) are those of their own group, counted in the matrices.
+        A, gram: the learnt scores and similarities.
+        lost: rows associated in the similarities at the best step, where the error was small there and not at the end.
+    """
+
+    seed: int
+    error: float
+    rows_A: int
+    rows_gram: int
+    A: Float[Tensor, "D D"]
+    gram: Float[Tensor, "D D"]
+    lost: int | None
+
+
+def learned(kind: str, d: int, rate: float, solved: float = 0.05) -> tuple[list[Learned], list[Learned]]:
+    """The recorded runs of one setting that end with a test error of at most ``solved``, and the others."""
+    record = read_record("gaussian-patches")
+    runs: tuple[list[Learned], list[Learned]] = ([], [])
+    for point, result in zip(record.points, record.results):
+        if (point["kind"], point["d"], point["rate"]) != (kind, d, rate):
+            continue
+        A, gram = (torch.as_tensor(result[key], dtype=torch.float64) for key in ("A", "gram"))
+        D, error = len(A), result["error"]
+        groups = torch.arange(D) // C
+        rows = [round(D * association(matrix, groups)) for matrix in (A, gram)]
+        best = min(range(len(error)), key=error.__getitem__)
+        lost = round(D * result["association_gram"][best]) if error[best] <= solved < error[-1] else None
+        runs[error[-1] > solved].append(Learned(point["seed"], error[-1], *rows, A, gram, lost))
+    return runs
+
+
+RECORDING = Recording("gaussian-patches", run, points, settings={"steps": 300, "N": 4000, "tests": 4000}, tolerance=1e-3)
+
+if __name__ == "__main__":
+    RECORDING.main()

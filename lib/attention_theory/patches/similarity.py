@@ -1,0 +1,161 @@
+"""What positional encodings have learned: their similarities, against the grid of positions and against the pixels.
+
+Positions stand on a square grid in reading order. A similarity is a Gram matrix of encodings, P P^T.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from scipy import stats
+from torch import Tensor
+
+from attention_theory.device import generator
+
+
+def places(D: int) -> Int[Tensor, "D 2"]:
+    """Row and column of each of D positions.
+
+    Raises:
+        ValueError: D is no square.
+    """
+    side = round(D**0.5)
+    if side * side != D:
+        raise ValueError(f"D = {D} positions do not form a square grid")
+    return torch.cartesian_prod(torch.arange(side), torch.arange(side)).reshape(D, 2)
+
+
+def _neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
+    """Which pairs of D positions, on a square grid in reading order, have an edge in common, and which other pairs do not."""
+    place = places(D)
+    steps = (place[:, None] - place).abs().sum(2)
+    return steps == 1, steps > 1
+
+
+def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
+    """Inner products of centred positional encodings, divided by their norms."""
+    D = len(similarity)
+    centre = torch.eye(D, dtype=similarity.dtype) - 1 / D
+    gram = centre @ similarity @ centre
+    norms = gram.diagonal().sqrt()
+    return gram / torch.outer(norms, norms)
+
+
+def _locality(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
+    adjacent, apart = _neighbours(c.shape[-1])
+    return c[..., adjacent].mean(-1) - c[..., apart].mean(-1)
+
+
+def _local_share(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
+    adjacent, apart = _neighbours(c.shape[-1])
+    near, far = ((c * mask).sum(-1) / mask.sum(-1) for mask in (adjacent, apart))
+    return (near > far).double().mean(-1)
+
+
+def locality(similarity: Float[Tensor, "D D"]) -> float:
+    """Mean cosine of encodings of adjacent positions (an edge in common) minus the mean of all other pairs.
+
+    Zero on average for encodings that ignore the grid.
+    """
+    return float(_locality(cosines(similarity)))
+
+
+def local_share(similarity: Float[Tensor, "D D"]) -> float:
+    """Fraction of the positions whose encodings are, on average, more similar to the adjacent ones than to all others.
+
+    One half on average for encodings that ignore the grid.
+    """
+    return float(_local_share(cosines(similarity)))
+
+
+def touching_share(similarity: Float[Tensor, "D D"]) -> float:
+    """Fraction of the positions whose most similar other one touches them, corners included."""
+    place = places(len(similarity))
+    nearest = cosines(similarity).fill_diagonal_(-1).argmax(1)
+    return float(((place[nearest] - place).abs().amax(1) == 1).double().mean())
+
+
+def by_displacement(similarity: Float[Tensor, "D D"], reach: int = 4) -> Float[Tensor, "rows columns"]:
+    """Mean cosine of two encodings for each displacement of at most ``reach`` rows and columns between their positions."""
+    place, c, steps = places(len(similarity)), cosines(similarity), range(-reach, reach + 1)
+    moved = place - place[:, None]
+    cells = [[c[(moved == torch.tensor([y, x])).all(2)].mean() for x in steps] for y in steps]
+    return torch.stack([torch.stack(row) for row in cells])
+
+
+def chance_level(similarity: Float[Tensor, "D D"], statistic: str = "locality", draws: int = 999, seed: int = 0) -> float:
+    """Largest absolute value of ``locality`` or ``local_share`` under random relabellings of the positions.
+
+    Encodings that ignore the grid exceed it with probability 1 / (draws + 1).
+    """
+    measure, source = {"locality": _locality, "local_share": _local_share}[statistic], generator(seed)
+    order = torch.stack([torch.randperm(len(similarity), generator=source) for _ in range(draws)])
+    relabelled = cosines(similarity)[order[:, :, None], order[:, None, :]]
+    return float(measure(relabelled).abs().max())
+
+
+class Pairs(NamedTuple):
+    """All pairs of positions i < j: similarity, distance, correlation of the pixels over images, and how often inked.
+
+    Attributes:
+        cosine: of the two encodings.
+        distance: in steps of the grid, Euclidean.
+        likeness: correlation of the two pixels over the images; 0 where a pixel is constant.
+        blank: both pixels are inked in under 2% of the images.
+    """
+
+    cosine: np.ndarray
+    distance: np.ndarray
+    likeness: np.ndarray
+    blank: np.ndarray
+
+
+def pairs(similarity: Float[Tensor, "D D"], images: UInt8[Tensor, "N 1 side side"]) -> Pairs:
+    """The pairs of pixels of ``images`` with the similarities of their encodings (patches of one pixel)."""
+    i, j = np.triu_indices(len(similarity), 1)
+    place, pixels = places(len(similarity)).double(), images.double().flatten(1)
+    rare = ((pixels > 0).double().mean(0) < 0.02).numpy()
+    correlation = torch.corrcoef(pixels.T).nan_to_num().numpy()
+    return Pairs(
+        cosines(similarity).numpy()[i, j], torch.cdist(place, place).numpy()[i, j], correlation[i, j], rare[i] & rare[j]
+    )
+
+
+class Likeness(NamedTuple):
+    """What the similarities of one run follow.
+
+    Attributes:
+        nearness: rank correlation with minus the distance.
+        likeness: rank correlation with the correlation of the pixels.
+        locality: mean cosine of adjacent pairs minus that of the others.
+        at_equal_likeness: the same inside bins of likeness of width 0.1, weighted by adjacent pairs.
+        far_blank, far_others: mean cosine of pairs more than 6.5 apart, both blank, and the others.
+    """
+
+    nearness: float
+    likeness: float
+    locality: float
+    at_equal_likeness: float
+    far_blank: float
+    far_others: float
+
+
+def what_is_followed(p: Pairs) -> Likeness:
+    """The measures of :class:`Likeness`."""
+    adjacent, bins = p.distance == 1, np.digitize(p.likeness, np.linspace(-0.4, 1, 15))
+    counts, gaps = [], []
+    for b in np.unique(bins):
+        inside, outside = adjacent & (bins == b), ~adjacent & (bins == b)
+        if min(inside.sum(), outside.sum()) >= 3:
+            counts.append(inside.sum())
+            gaps.append(p.cosine[inside].mean() - p.cosine[outside].mean())
+    far = p.distance > 6.5
+    return Likeness(
+        stats.spearmanr(p.cosine, -p.distance).statistic,
+        stats.spearmanr(p.cosine, p.likeness).statistic,
+        p.cosine[adjacent].mean() - p.cosine[~adjacent].mean(),
+        np.average(gaps, weights=counts),
+        p.cosine[far & p.blank].mean(),
+        p.cosine[far & ~p.blank].mean(),
+    )

@@ -1,0 +1,127 @@
+"""What the chapters of Part IV measure, at small sizes, against independent computations."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from attention_theory import patches
+from attention_theory.patches import hidden, paper
+from attention_theory.patches.population import critical_stray_rate, opening
+from attention_theory.patches.runs import expectation, lemmas, samples, transfer, worlds
+
+
+def test_disagreement_with_the_labelling_function():
+    world = patches.Population(16, 4, 0.4)
+    margins = world.margins(1.0, 60.0, 0.0, 60.0, nu=0.0)
+    assert world.disagreement(margins, ties=False) == pytest.approx(patches.block_disagreement(16, 4, 0.4), rel=1e-9)
+    zero = torch.full_like(margins, 1.0)
+    no_label = world.disagreement(zero) - world.disagreement(zero, ties=False)
+    assert world.disagreement(margins) == pytest.approx(world.disagreement(margins, ties=False) + no_label, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [(9, 3, 0.4), (8, 2, 0.7)])
+def test_degree_one_is_the_linear_score(size):
+    """The convolution conditioned on the full groups, against every point: with p = 1 non-full groups do overturn f*."""
+    X, _, chance = patches.every_point(*size)
+    f = patches.PatchDistribution(size[0], size[1], 1, size[2], 0.0).label(X)
+    wrong = float(chance[f * X.sum((1, 2)) < 0].sum())
+    assert wrong > 0 and patches.block_disagreement(*size, p=1) == pytest.approx(wrong, rel=1e-12)
+    assert worlds.best_of_total(*size).error == pytest.approx(patches.linear_error(*size))
+
+
+@pytest.mark.parametrize("size", [(6, 2, 0.5), (4, 2, 0.3)])
+def test_the_label_noise_is_bayes_risk(size):
+    assert worlds.bayes_risk(*size) == pytest.approx(patches.label_noise_floor(*size), abs=1e-12)
+    assert worlds.labelling_error(*size) == pytest.approx(patches.label_noise_floor(*size)[0], abs=1e-12)
+
+
+def test_digits_in_base_three():
+    for digits in ((1, -1, 0, 1), (-1, -1, -1, -1), (0, 0, 0, 0)):
+        score = sum(d * 3**i for i, d in enumerate(digits))
+        assert worlds.digits_of(score, 4).tolist() == list(digits)
+
+
+@pytest.mark.parametrize("case", [(8, 2, 0.6, 1.0), (9, 3, 0.3, 0.5)])
+def test_opening(case):
+    assert expectation.opening_enumerated(*case) == pytest.approx(opening(*case), rel=1e-5)
+    q = critical_stray_rate(case[1], case[3])
+    if q < 1:
+        assert opening(case[0], case[1], q, case[3])[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_descent_reads_the_path():
+    run = expectation.descent(6, 2, 0.3, steps=5)
+    assert run.weights.shape == (3, 6) and run.pulls.shape == (2, 6)
+    growth = run.path.alpha.diff() / 1e-3
+    assert torch.allclose(run.pulls.sum(0)[:-1], growth, rtol=1e-9)
+    total = run.own + (run.world.D - run.world.C) * run.weights[2]
+    assert torch.allclose(total, torch.ones(6, dtype=torch.float64))
+
+
+def test_flow_moves_by_its_step():
+    flow = expectation.one_rate_flow(6, 2, 0.3, points=3, size=0.05)
+    assert flow[1].gamma == pytest.approx(0.05) and flow[2].time > flow[1].time > 0
+    assert expectation.steps_to(flow, lambda p: p.gamma > 0.04) > 0
+
+
+def test_power_sequences():
+    path = lemmas.power_sequence(0.1, 2, 1.0, 1.0, 0.5)
+    assert np.allclose(np.diff(path), path[:-1] ** 2) and path[-2] < 0.5 <= path[-1]
+    log, bound = lemmas.power_product(0.1, 2, 0.5, 0.3, 1)
+    assert 0 < log <= bound
+
+
+def test_strays():
+    assert lemmas.stray_moment(8, 4, 0.5, 2) == pytest.approx(16 + 4 * 0.5)
+    assert lemmas.crowding(4, 0.5, 10) == 4  # P[4 strays] = 1/16 <= 1/10 < P[3 or more] = 5/16
+
+
+def test_other_rows_are_the_pull_of_the_population():
+    pull = patches.Population(6, 2, 0.3).feature_pull(1e-3, 0.0, 0.0, nu=0.0)[1]
+    assert lemmas.other_rows(6, 2, 0.3) == pytest.approx(2 * pull / 3e-6, rel=1e-4)
+
+
+def test_first_gradient_does_not_depend_on_the_scores():
+    signal, other, G = samples.first_gradient(6, 2, 0.4)
+    assert signal == pytest.approx(1e-3 * G) and signal + other == pytest.approx(1e-3 * 6)
+
+
+def test_gradients_answer_in_proportion():
+    by_v, by_A = samples.displaced(np.array([1e-4, 1e-3]))
+    assert by_v.scores[1] / by_v.scores[0] == pytest.approx(100, rel=0.01)
+    assert by_A.along[1] / by_A.along[0] == pytest.approx(10, rel=0.01)
+
+
+def test_hidden_groups():
+    for m, C in ((4, 2), (5, 3), (6, 2)):
+        assert hidden.planted_distance(m, C, 0.3) == pytest.approx(paper.theorem_5_2_distance(m, C, 0.3))
+        assert hidden.hidden_error(m, C, 0.4) == pytest.approx(paper.hidden_group_error(m, C, 0.4))
+        assert hidden.hidden_error(m, C, 1.0) == pytest.approx(paper.hidden_group_error(m, C, 1.0))
+    assert hidden.groups_seen(4, 2).tolist() == pytest.approx([0, 1 / 4, 3 / 4, 0, 0])
+    least = hidden.needed_samples(24, 4, 0.9, 0.1)
+    assert hidden.lower_bound(24, 4, 0.9, least) <= 0.1 < hidden.lower_bound(24, 4, 0.9, least - 1)
+
+
+def test_one_step_is_the_direction_of_the_gradient():
+    X, y = transfer.world().sample(3, seed=1)
+    A = torch.zeros(16, 16, dtype=torch.float64)
+    assert torch.allclose(transfer.one_step(A, X, y).v, paper.theorem_5_1_step(A, X, y))
+    learned = transfer.learned_form(16, 0.7)
+    assert transfer.group_share(learned) == pytest.approx(0.7)
+
+
+def test_limits_of_the_enumerations():
+    for call in (
+        lambda: patches.every_point(40, 2, 0.5),
+        lambda: patches.linear_error(10**9, 2, 0.5),
+        lambda: patches.three_values(5, 2, 1.0, 0.0, 0.0),
+        lambda: patches.population_descent(4, 2, 0.1, temperature=0.0),
+        lambda: patches.population_descent(4, 2, 0.1, nu=-1.0),
+        lambda: patches.PositionalViT(torch.zeros(4, 4).double(), torch.ones(1).double()).loss(
+            torch.ones(2, 4, 1).double(), torch.ones(2, 1).double()
+        ),
+        lambda: patches.PatchDistribution(4, 2, 1, 0.5, 0.0).label(torch.full((1, 4, 1), math.nan).double()),
+    ):
+        with pytest.raises(ValueError):
+            call()
