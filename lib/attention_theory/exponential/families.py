@@ -1,0 +1,42 @@
+"""Families of attention weights with one knob, and when one key stands out among n (chapter "One knob")."""
+
+from typing import Annotated
+
+from ..attention import Weights
+from ..domain import ANY
+
+
+def sharp(beta: Annotated[float, ANY]) -> Weights:
+    """u(z) = exp(beta z): 0 averages, 1 is softmax, ``math.inf`` the hard maximum.
+
+    Raises:
+        ValueError: beta < 0.
+    """
+    return Weights("sharp", beta)
+
+
+def truncated(degree: int) -> Weights:
+    """u(z) = sum_(k <= degree) z^k / k!, the exponential's Taylor sum.
+
+    Raises:
+        ValueError: an odd degree, which has no positive minimum; degree < 1.
+    """
+    return Weights("truncated", degree)
+
+
+def power(degree: float) -> Weights:
+    """u(z) = z^degree: 1 is linear attention. Odd degrees are negative at negative scores.
+
+    Raises:
+        ValueError: degree < 1.
+    """
+    return Weights("power", degree)
+
+
+def relu_power(degree: float) -> Weights:
+    """u(z) = max(z, 0)^degree: 1 is ReLU attention.
+
+    Raises:
+        ValueError: degree < 1.
+    """
+    return Weights("relu_power", degree)

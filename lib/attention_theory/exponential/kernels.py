@@ -1,0 +1,345 @@
+"""Networks with any u in place of exp: the limit kernel, its rank, what can be fitted at all (chapter "Training").
+
+The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(<w_r, x>), neurons in pairs with a_2r = -a_2r-1.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..attention import Weights
+from ..device import generator, normal, signs
+
+#: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
+NODES = 64
+
+
+def taylor_mean(degree: int, variance: Fraction | float) -> Fraction | float:
+    """E T_degree(sigma g) for g ~ N(0, 1): sum_i variance^i / (2^i i!) over 2 i <= degree. Exact for a Fraction."""
+    return sum((variance**i / (2**i * math.factorial(i)) for i in range(degree // 2 + 1)), 0 * variance)
+
+
+def kernel_coefficients(weights: Weights, variance: Fraction | float = Fraction(1)) -> list[Any]:
+    """alpha_1, ..., alpha_p of the limit kernel sum_k alpha_k (x.x')^k on the sphere, for a polynomial u, exactly.
+
+    alpha_k = c_(k-1)^2 / E[u]^2 with the Hermite coefficients c_k = sigma^k E[u^(k+1)(sigma g)] / sqrt(k!) of u'(sigma g).
+
+    Args:
+        weights: ``truncated``, or ``power`` of even degree (of odd degree E[u] = 0).
+        variance: sigma^2.
+
+    Raises:
+        ValueError: another family, or an odd power.
+    """
+    degree = _polynomial_degree(weights)
+    if weights.family == "truncated":
+        moments = [taylor_mean(degree - 1 - k, variance) for k in range(degree)]
+        mean = taylor_mean(degree, variance)
+    else:  # u^(k+1) = p (p-1) ... (p-k) z^(p-k-1), and E z^2i = (2i - 1)!! sigma^2i
+        moments = [math.perm(degree, k + 1) * _even_moment(degree - k - 1, variance) for k in range(degree)]
+        mean = _even_moment(degree, variance)
+    return [variance**k * moment**2 / (math.factorial(k) * mean**2) for k, moment in enumerate(moments)]
+
+
+def _polynomial_degree(weights: Weights) -> int:
+    if weights.family not in ("truncated", "power") or weights.knob != int(weights.knob):
+        raise ValueError(f"{weights} is no polynomial; choose truncated(degree) or power(degree)")
+    if weights.knob % 2:
+        raise ValueError(f"{weights}: the mean of an odd power vanishes, and the network divides by it; take an even degree")
+    return int(weights.knob)
+
+
+def _even_moment(power: int, variance):
+    if power % 2:
+        return 0 * variance
+    return math.prod(range(1, power, 2)) * variance ** (power // 2)
+
+
+def hermite_coefficients(weights: Weights, count: int, sigma: float = 1.0, slope: bool = True) -> Float[Tensor, "count"]:
+    """c_0, ..., c_(count-1) of u'(sigma g) (or of u) in orthonormal Hermite polynomials, by Gauss-Hermite quadrature.
+
+    The independent computation beside :func:`kernel_coefficients`; for smooth u.
+    """
+    nodes, masses = np.polynomial.hermite_e.hermegauss(max(80, 2 * count))
+    values = sigma * torch.from_numpy(nodes)
+    function = weights.slope(values) if slope else weights(values)
+    rows = [np.polynomial.hermite_e.hermeval(nodes, [0] * k + [1]) / math.sqrt(math.factorial(k)) for k in range(count)]
+    return torch.from_numpy(np.stack(rows) * masses / math.sqrt(2 * math.pi)) @ function
+
+
+def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: float = 1.0) -> Float[Tensor, "n n"]:
+    """The limit of the paired network's tangent kernel, (x_i.x_j) E[u'(w.x_i) u'(w.x_j)] / (E[u(w.x_i)] E[u(w.x_j)]).
+
+    Args:
+        weights: ``sharp``, ``truncated``, ``power`` of even degree, ``relu_power``.
+        x: (n, d) inputs; on the unit sphere for all but ``sharp``.
+        sigma: standard deviation of the first layer.
+
+    Raises:
+        ValueError: odd powers, infinite sharpness, a sigma that is not positive, inputs that are not finite or not of length 1.
+    """
+    if x.ndim != 2 or not bool(x.isfinite().all()):
+        raise ValueError(f"x must be a finite (n, d) matrix, got shape {tuple(x.shape)}")
+    if not 0 < sigma < math.inf:
+        raise ValueError(f"sigma = {sigma} is not allowed: it must be positive and finite")
+    gram = x @ x.T
+    if weights.family == "sharp":
+        if weights.knob == math.inf:
+            raise ValueError("the hard maximum has no slope, and so no tangent kernel")
+        return weights.knob**2 * gram * torch.exp((weights.knob * sigma) ** 2 * gram)
+    if not torch.allclose(gram.diagonal(), torch.ones_like(gram.diagonal()), atol=1e-9):
+        raise ValueError(f"{weights}: the kernel is a function of x.x' on the unit sphere only; give rows of length 1")
+    gram = gram.clamp(-1, 1)
+    if weights.family == "relu_power":
+        return _relu_kernel(gram, weights.knob, sigma)
+    total = torch.zeros_like(gram)
+    for coefficient in reversed(kernel_coefficients(weights, Fraction(sigma) ** 2)):
+        total = gram * (float(coefficient) + total)
+    return total
+
+
+def _relu_kernel(gram: Tensor, degree: float, sigma: float) -> Tensor:
+    """The kernel rho p^2 E[relu(g)^q relu(g')^q] / E[relu(g)^p]^2 / sigma^2 with q = p - 1, in polar coordinates."""
+    q = degree - 1
+    radial = 2**q * math.gamma(q + 1) / (2 * math.pi)
+    mean = 2 ** (degree / 2 - 1) * math.gamma((degree + 1) / 2) / math.sqrt(math.pi)
+    nodes, masses = np.polynomial.legendre.leggauss(NODES)
+    theta = torch.arccos(gram)
+    half = (math.pi - theta) / 2  # the arc where both cosines are positive, centred at theta / 2
+    total = torch.zeros_like(gram)
+    for node, mass in zip(nodes, masses):
+        angle = theta / 2 + half * node
+        total += mass * (torch.cos(angle).clamp(min=0) * torch.cos(angle - theta).clamp(min=0)) ** q
+    return gram * degree**2 * radial * half * total / (mean * sigma) ** 2
+
+
+def rank(degree: int, d: int) -> int:
+    """Dimension of the polynomials that a network of this degree can see on the sphere S^(d-1): it bounds the kernel's rank.
+
+    C(p + d - 1, d - 1) + C(p + d - 2, d - 1), all polynomials of degree <= p; for degree 1 only the d linear ones.
+
+    Raises:
+        ValueError: degree < 1 or d < 1.
+    """
+    if degree < 1 or degree != int(degree) or d < 1 or d != int(d):
+        raise ValueError(f"degree = {degree}, d = {d} are not allowed: both are integers >= 1")
+    if degree == 1:
+        return d
+    return math.comb(degree + d - 1, d - 1) + math.comb(degree + d - 2, d - 1)
+
+
+def least_fitting_degree(n: int, d: int) -> int:
+    """The least even degree whose :func:`rank` reaches n: below it the tangent kernel of n points is singular.
+
+    Raises:
+        ValueError: d < 2 (two points are all there is), or n < 1.
+    """
+    if d < 2 or n < 1:
+        raise ValueError(f"n = {n}, d = {d} are not allowed: n >= 1 and d >= 2")
+    degree = 2
+    while rank(degree, d) < n:
+        degree += 2
+    return degree
+
+
+def fittable_share(n: int, dimension: int) -> Fraction:
+    """Share of the 2^n labellings by signs of n points in general position that a linear space of this dimension reaches.
+
+    2^(1-n) sum_(k < dimension) C(n - 1, k): all for n <= dimension, half at n = 2 dimension (Cover 1965).
+    """
+    return Fraction(2 * sum(math.comb(n - 1, k) for k in range(min(dimension, n))), 2**n)
+
+
+def forbidden_labels(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
+    """Labels +-1 that no network of this degree fits even in sign, at any width: for n > rank(degree, d) points.
+
+    The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over the first rank + 1 points:
+    sign N = sign c would make every term >= 0. All other points, and those where c vanishes, get +1.
+
+    Raises:
+        ValueError: n <= rank, where every labelling of points in general position can be fitted.
+    """
+    n, d = x.shape
+    if n <= rank(degree, d):
+        raise ValueError(f"n = {n} points are at most rank({degree}, {d}) = {rank(degree, d)}: no labels are forbidden")
+    few = rank(degree, d) + 1  # points in general position have one such vector, up to its length and sign
+    _, vectors = torch.linalg.eigh(limit_kernel(Weights("truncated", degree), x[:few]))
+    c = vectors[:, 0] * torch.sign(vectors[0, 0])
+    return torch.cat([torch.where(c < 0, -1.0, 1.0), torch.ones(n - few).to(x)]).to(x)
+
+
+def harmonic_features(degree: int, x: Float[Tensor, "n 2"]) -> Float[Tensor, "n k"]:
+    """1, cos, sin, ..., cos(p theta), sin(p theta) on the circle: a basis of the polynomials of degree <= p."""
+    theta = torch.atan2(x[:, 1], x[:, 0])
+    waves = [f(k * theta) for k in range(1, degree + 1) for f in (torch.cos, torch.sin)]
+    return torch.stack([torch.ones_like(theta), *waves], dim=1)
+
+
+def reachable_labellings(features: Float[Tensor, "n k"]) -> int:
+    """How many of the 2^n labellings by signs some vector of the features' span has, by one linear programme each."""
+    from scipy.optimize import linprog
+
+    A, count = features.numpy(), 0
+    for code in range(2 ** (len(A) - 1)):  # a labelling and its opposite are reached together
+        y = np.array([1.0] + [1.0 if code >> i & 1 else -1.0 for i in range(len(A) - 1)])
+        done = linprog(np.zeros(A.shape[1]), A_ub=-y[:, None] * A, b_ub=-np.ones(len(A)), bounds=(None, None))
+        count += 2 * (done.status == 0)
+    return count
+
+
+def smallest(kernel: Float[Tensor, "n n"]) -> float:
+    """The smallest eigenvalue; nan where it cannot be told from 0 (below 1e-11 of the largest)."""
+    values = torch.linalg.eigvalsh(kernel)
+    return float(values[0]) if values[0] > 1e-11 * values[-1] else math.nan
+
+
+def truncation_error(degree: int) -> float:
+    """sum_k |alpha_k(exp) - alpha_k(T_p)|, sigma = 1: the kernels differ by at most this at any two points of the sphere."""
+    found = [float(c) for c in kernel_coefficients(Weights("truncated", degree))]
+    limit = [1 / math.factorial(k) for k in range(len(found) + 30)]
+    found += [0.0] * 30
+    return math.fsum(abs(a - b) for a, b in zip(limit, found))
+
+
+def exact_rank(rows: list[list[Fraction]]) -> int:
+    """Rank of a matrix of fractions, exactly, by python-flint."""
+    import flint
+
+    return flint.fmpq_mat([[flint.fmpq(v.numerator, v.denominator) for v in row] for row in rows]).rank()
+
+
+def rational_points(n: int, d: int, seed: int) -> list[list[Fraction]]:
+    """Points of S^(d-1) with rational coordinates: stereographic images of random points of a grid."""
+    random = generator(seed)
+    grid = torch.randint(-40, 41, (n, d - 1), generator=random).tolist()
+    points = []
+    for row in grid:
+        t = [Fraction(value, 17) for value in row]
+        size = sum(value**2 for value in t)
+        points.append([2 * value / (size + 1) for value in t] + [(size - 1) / (size + 1)])
+    return points
+
+
+def exact_limit_kernel(weights: Weights, points: list[list[Fraction]]) -> list[list[Any]]:
+    """The limit kernel of a polynomial u at rational points of the sphere, with sigma = 1, in fractions."""
+    coefficients = kernel_coefficients(weights)
+    gram = [[sum(a * b for a, b in zip(p, q)) for q in points] for p in points]
+    return [[sum(c * rho ** (k + 1) for k, c in enumerate(coefficients)) for rho in row] for row in gram]
+
+
+def exact_width_kernel(weights: Weights, points: list[list[Fraction]], m: int, seed: int) -> list[list[Any]]:
+    """The tangent kernel of m paired neurons with rational weights, up to the factors 1 / sum u of its rows and columns."""
+    degree = _polynomial_degree(weights)
+    d = len(points[0])
+    keys = (torch.randint(-30, 31, (m // 2, d), generator=generator(seed))).tolist()
+
+    def slope(z: Fraction) -> Fraction:
+        if weights.family == "power":
+            return degree * z ** (degree - 1)
+        return sum((z**k / math.factorial(k) for k in range(degree)), Fraction(0))
+
+    features = [[slope(sum((Fraction(w, 10) * v for w, v in zip(key, p)), Fraction(0))) for key in keys] for p in points]
+    gram = [[sum(a * b for a, b in zip(p, q)) for q in points] for p in points]
+    return [
+        [rho * sum(a * b for a, b in zip(left, right)) for rho, right in zip(row, features)]
+        for row, left in zip(gram, features)
+    ]
+
+
+# Descent -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the floor of the frozen kernel, signs that are right."""
+
+    steps: list[int]
+    loss: list[float]
+    floor: float
+    right: int
+    rank: int
+
+
+def unit_points(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
+    """Random points of the unit sphere."""
+    x = normal(n, d, generator=generator(seed))
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def outputs_and_slopes(weights: Weights, W: Float[Tensor, "d m"], a: Float[Tensor, "m"], x: Float[Tensor, "n d"]):
+    """F(x_i) = m sum_r a_r S_ir, and its derivatives by the scores <w_r, x_i>: m (a_r - F/m) u'(score) / sum u."""
+    score = x @ W
+    if weights.family == "sharp":
+        S = torch.softmax(weights.knob * score, dim=1)
+        relative = weights.knob * S
+    else:
+        raised = weights(score)
+        total = raised.sum(dim=1, keepdim=True)
+        if not bool((total > 0).all()):
+            raise ValueError(f"{weights}: a row of weights sums to 0")
+        S, relative = raised / total, weights.slope(score) / total
+    mean = S @ a
+    m = len(a)
+    return m * mean, m * relative * (a - mean[:, None])
+
+
+def start_network(d: int, m: int, seed: int, sigma: float = 1.0) -> tuple[Float[Tensor, "d m"], Float[Tensor, "m"]]:
+    """Paired weights: w from N(0, sigma^2), each twice, with signs a that cancel.
+
+    Raises:
+        ValueError: an odd m.
+    """
+    if m % 2 or m < 2:
+        raise ValueError(f"m = {m} is not allowed: neurons come in pairs")
+    random = generator(seed)
+    W = sigma * normal(d, m // 2, generator=random)
+    a = signs(m // 2, generator=random)
+    return W.repeat_interleave(2, dim=1), torch.stack((a, -a), dim=1).flatten()
+
+
+def width_kernel(
+    weights: Weights, W: Float[Tensor, "d m"], a: Float[Tensor, "m"], x: Float[Tensor, "n d"]
+) -> Float[Tensor, "n n"]:
+    """The tangent kernel (1/m) <dF(x_i)/dW, dF(x_j)/dW> at finite width."""
+    slopes = outputs_and_slopes(weights, W, a, x)[1]
+    return (slopes @ slopes.T) * (x @ x.T) / len(a)
+
+
+def descend(
+    weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: int, seed: int, steps: int, speed: float = 1.0
+) -> Fit:
+    """Gradient descent on half the squared error, all keys trained, values fixed; step size speed / (m lambda_max).
+
+    Args:
+        weights: the family.
+        x, y: points of the unit sphere and labels.
+        m: neurons, even.
+        seed: of the weights.
+        steps: number of steps; about ten of them, spaced by factors, are recorded.
+        speed: up to 2 the linearised network converges.
+
+    Returns:
+        the losses; ``floor`` is the part of |y|^2 outside the range of the kernel at the start.
+    """
+    W, a = start_network(x.shape[1], m, seed)
+    kernel = width_kernel(weights, W, a, x)
+    values, vectors = torch.linalg.eigh(kernel)
+    seen = values > 1e-10 * values[-1]
+    floor = float((vectors.T @ y)[~seen].square().sum() / y.square().sum())
+    rate = speed / (m * float(values[-1]))
+    at = sorted({0, steps} | {round(steps ** (k / 10)) for k in range(1, 10)})
+    losses = []
+    for step in range(steps + 1):
+        F, slopes = outputs_and_slopes(weights, W, a, x)
+        if step in at:
+            losses.append(float((F - y).square().sum() / y.square().sum()))
+        if step < steps:
+            W = W - rate * (x.T @ ((F - y)[:, None] * slopes))
+    right = int((torch.sign(F) == torch.sign(y)).sum())
+    return Fit(at, losses, floor, right, int(seen.sum()))

@@ -1,0 +1,41 @@
+"""Wrong mathematics in the library makes the chapters' own verdicts fail."""
+
+import pytest
+from mutation import caught, run_verdict
+
+#: (chapter, claim whose verdict must fail, module below the package, what stands there, what is put there)
+MUTANTS = [
+    ("one-knob", "own-families", "attention", "torch.softmax(self.knob * scores", "torch.softmax(scores"),
+    ("one-knob", "own-share", "exponential.competition", "return weights.knob * math.log(score)", "return math.log(score)"),
+    ("one-knob", "own-least-knob", "exponential.competition", "math.log(wanted / (1 - wanted))", "math.log(wanted)"),
+    ("one-knob", "own-truncation", "exponential.competition", "2 * int(enough[0]) + 2", "2 * int(enough[0]) + 4"),
+    ("one-knob", "own-invariance", "attention", "torch.softmax(self.knob * scores", "torch.softmax(self.knob * scores**2"),
+    ("one-knob", "own-dispersion", "exponential.competition", "math.log(n - 1)", "math.log(n)"),
+    ("separation", "own-window", "exponential.windows", "> MARGIN + b or", "> MARGIN or"),
+    ("separation", "own-sharpness", "exponential.windows", "else a1 + b\n", "else a1\n"),
+    ("separation", "own-degree", "exponential.windows", "math.ceil(found - 1e-9)", "math.floor(found)"),
+    ("separation", "own-ceiling", "exponential.windows", "math.log(blocks - 1)) if", "math.log(blocks)) if"),
+    ("separation", "own-closing", "exponential.windows", "d=math.ceil(10 * size)", "d=math.ceil(20 * size)"),
+    ("training", "own-limit-kernel", "exponential.kernels", "moment**2 / (math.factorial(k) * mean**2)", "moment**2 / mean**2"),
+    ("training", "own-rank", "exponential.kernels", "math.comb(degree + d - 2, d - 1)\n", "math.comb(degree + d - 2, d)\n"),
+    ("training", "own-definite", "exponential.kernels", ".clamp(min=0)) ** q", ".clamp(min=0)) ** (q + 2)"),
+    ("training", "own-eigenvalue", "exponential.kernels", "1 / math.factorial(k) for", "1 / math.factorial(k + 1) for"),
+    ("training", "own-labels", "exponential.kernels", "range(min(dimension, n))", "range(min(dimension + 1, n))"),
+    ("training", "own-floor", "exponential.kernels", "rate = speed / (m", "rate = 0.001 * speed / (m"),
+    ("words", "own-update", "sensitivity.any_weights", "rise = p - self.unmoved_weight", "rise = p"),
+    ("words", "own-averaging", "exponential.words", "math.sqrt(X.shape[1]) / total", "math.sqrt(X.shape[0]) / total"),
+    ("space", "own-population", "exponential.space", "(self.D - self.C) * raised[2]", "self.D * raised[2]"),
+    ("space", "own-time", "exponential.space", "int(found[0, 0])", "int(found[-1, 0])"),
+    ("together", "own-softmax-can", "exponential.together", "dict(a0=0.01, a1=1.2", "dict(a0=0.01, a1=0.2"),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m[2]}: {m[3]} -> {m[4]}")
+def test_a_wrong_library_fails_a_verdict(mutant, tmp_path):
+    chapter, name, *change = mutant
+    assert caught(tmp_path, f"exponential/{chapter}", f"exponential/{name}", *change) == f"exponential/{name}"
+
+
+@pytest.mark.parametrize("place", sorted({mutant[:2] for mutant in MUTANTS}), ids="/".join)
+def test_the_right_library_does_not(place):
+    assert run_verdict(f"exponential/{place[0]}", f"exponential/{place[1]}") == "holds"
