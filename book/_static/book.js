@@ -1,11 +1,267 @@
-// Each verdict card links to its row of the ledger, each card's claim being that row's anchor.
-document.addEventListener("DOMContentLoaded", () => {
+// What the pages do without a kernel or a network: filters and graph of the ledger, previews of links, statements found by
+// number, folds that open when a link leads into them.
+(() => {
   const root = document.documentElement.dataset.content_root || "./";
-  for (const card of document.querySelectorAll(".verdict[id^='verdict-']")) {
-    const code = card.querySelector("code");
-    const link = document.createElement("a");
-    link.href = root + "book/ledger/ledger.html#" + card.id.slice("verdict-".length);
-    code.replaceWith(link);
-    link.append(code);
-  }
-});
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  const loaded = {};
+  const load = (file) =>
+    (loaded[file] ??= new Promise((done, failed) => {
+      const script = document.createElement("script");
+      Object.assign(script, { src: root + "_static/" + file, onload: done, onerror: failed });
+      document.head.append(script);
+    }));
+
+  // Until MathJax is done, formulas keep their room (book.css); if it never comes, after eight seconds they show as TeX.
+  const html = document.documentElement, settled = () => html.classList.remove("math-pending");
+  html.classList.add("math-pending");
+  setTimeout(settled, 8000);
+  document.addEventListener("DOMContentLoaded", () => document.querySelector("script[src*='mathjax/']") || settled());
+  addEventListener("load", () => (window.MathJax?.startup?.promise ? MathJax.startup.promise.then(settled, settled) : settled()));
+
+  // MathJax in an element that came later; pages without formulas load it only then
+  const typeset = async (element) => {
+    if (!element.querySelector(".math")) return;
+    if (!window.MathJax?.startup?.promise) {
+      const parts = ["core", "input/tex", "output/chtml", "a11y/assistive-mml"];
+      window.MathJax = { loader: { load: parts }, ...window.MathJax, startup: { typeset: false } };
+      await load("mathjax/startup.js");
+    }
+    await MathJax.startup.promise;
+    await MathJax.typesetPromise([element]);
+  };
+
+  // Folds -------------------------------------------------------------------------------------------------------------
+  const reveal = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    let opened = false;
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      opened ||= !fold.open;
+      fold.open = true;
+    }
+    if (opened) target.scrollIntoView();
+  };
+  const unpack = (fold) => {
+    for (const template of all(":scope > .ledger-more > template.box, :scope > template.box", fold)) {
+      const box = document.createElement("div");
+      box.append(template.content.cloneNode(true));
+      template.replaceWith(box);
+      typeset(box);
+    }
+  };
+  document.addEventListener("toggle", (event) => event.target.open && unpack(event.target), true);
+
+  // The ledger's filters stand in the address ---------------------------------------------------------------------------
+  const filter = () => {
+    const form = document.querySelector(".ledger-filters");
+    if (!form) return;
+    const rows = all(".ledger-row"), papers = all(".ledger-paper"), partsOf = (row) => all(":scope > summary, .ledger-note", row);
+    const words = rows.map((row) => [row.id, ...partsOf(row).map((part) => part.textContent)].join(" ").toLowerCase());
+    const fields = ["paper", "outcome", "method", "kind", "own"];
+    const asked = new URLSearchParams(location.search);
+    for (const [name, value] of asked) {
+      const field = form.elements[name];
+      if (field?.type === "checkbox") field.checked = value === "1";
+      else if (field) field.value = value;
+    }
+    const apply = () => {
+      const chosen = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
+      const text = (chosen.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      rows.forEach((row, i) => {
+        row.hidden = !(fields.every((f) => !chosen[f] || row.dataset[f] === chosen[f]) && text.every((t) => words[i].includes(t)));
+        shown += !row.hidden;
+      });
+      const active = Object.keys(chosen).length > 0;
+      for (const paper of papers) {
+        const some = paper.querySelector(".ledger-row:not([hidden])");
+        paper.open = active && Boolean(some);
+      }
+      form.querySelector("output").textContent = active ? `${shown} of ${rows.length} statements` : `${rows.length} statements`;
+      const query = new URLSearchParams(chosen).toString();
+      history.replaceState(null, "", location.pathname + (query ? "?" + query : "") + location.hash);
+    };
+    form.addEventListener("input", apply);
+    form.addEventListener("reset", () => setTimeout(apply));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    apply();
+  };
+
+  // The graph: lines behind the names, those of one statement in front -----------------------------------------------
+  const graph = (box) => {
+    const svg = box.querySelector("svg"), nodes = all(".node", box);
+    const byId = Object.fromEntries(nodes.map((node) => [node.id, node]));
+    const uses = Object.fromEntries(nodes.map((n) => [n.id, n.dataset.uses.split(" ").filter((use) => byId[use])]));
+    const users = Object.fromEntries(nodes.map((n) => [n.id, nodes.filter((m) => uses[m.id].includes(n.id)).map((m) => m.id)]));
+    const reach = (start, next) => {
+      const found = new Set([start]);
+      for (const id of found) next[id].forEach((other) => found.add(other));
+      return found;
+    };
+    const lines = [];
+    const draw = () => {
+      const frame = box.getBoundingClientRect();
+      svg.setAttribute("viewBox", `0 0 ${frame.width} ${frame.height}`);
+      svg.replaceChildren();
+      lines.length = 0;
+      for (const node of nodes)
+        for (const use of uses[node.id]) {
+          const [from, to] = [byId[use], node].map((n) => n.getBoundingClientRect());
+          if (!from.width || !to.width) continue;
+          const [x, y, u, v] = [from.x + from.width / 2, from.bottom, to.x + to.width / 2, to.y].map((value, i) => value - (i % 2 ? frame.y : frame.x));
+          const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+          path.setAttribute("d", `M${x},${y}C${x},${(y + v) / 2} ${u},${(y + v) / 2} ${u},${v}`);
+          svg.append(path);
+          lines.push([path, use, node.id]);
+        }
+      show(shown);
+    };
+    let shown = "";
+    const show = (id) => {
+      shown = id;
+      const near = id && new Set([...reach(id, uses), ...reach(id, users)]);
+      for (const node of nodes) node.classList.toggle("far", Boolean(near) && !near.has(node.id));
+      for (const [path, use, user] of lines) path.classList.toggle("near", Boolean(near) && near.has(use) && near.has(user));
+    };
+    const only = (id) => {
+      const near = id && byId[id] && new Set([...reach(id, uses), ...reach(id, users)]);
+      for (const node of nodes) node.parentElement.hidden = Boolean(near) && !near.has(node.id);
+      for (const band of all("ol > li", box)) band.hidden = !band.querySelector("li:not([hidden])");
+      box.querySelector("button")?.remove();
+      if (near) {
+        const button = document.createElement("button");
+        button.textContent = `${byId[id].textContent}: ${near.size} of ${nodes.length} statements. Show all`;
+        button.addEventListener("click", () => {
+          history.replaceState(null, "", location.pathname);
+          only("");
+          show("");
+        });
+        box.prepend(button);
+      }
+      draw();
+      if (near) show(id);
+    };
+    for (const node of nodes) {
+      node.addEventListener("pointerenter", () => show(node.id));
+      node.addEventListener("focus", () => show(node.id));
+      node.addEventListener("pointerleave", () => show(""));
+      node.addEventListener("blur", () => show(""));
+    }
+    const asked = new URLSearchParams(location.search).get("statement");
+    only(asked ? "graph-" + asked : "");
+    if (asked && byId["graph-" + asked]) box.scrollIntoView();
+    new ResizeObserver(draw).observe(box);
+  };
+
+  // Previews: a link to a statement, an equation, a citation, a row or a function shows it ------------------------------
+  const previews = () => {
+    const page = location.pathname.slice(new URL(root, location.href).pathname.length) || "index.html";
+    const file = "previews/" + decodeURIComponent(page).replace(/\.html$/, "").replaceAll("/", "-") + ".js";
+    const tip = Object.assign(document.createElement("div"), { className: "preview", id: "preview", hidden: true });
+    tip.setAttribute("role", "tooltip");
+    (document.querySelector("main") || document.body).append(tip);
+    let current = null, timer = 0;
+    const hide = () => {
+      clearTimeout(timer);
+      current?.removeAttribute("aria-describedby");
+      current = null;
+      tip.hidden = true;
+    };
+    const show = async (link) => {
+      await load(file).catch(() => {});
+      const piece = window.bookPreviews?.[link.getAttribute("href").replace(/\?[^#]*/, "")];
+      if (!piece || current !== link) return;
+      tip.innerHTML = piece;
+      tip.hidden = false;
+      link.setAttribute("aria-describedby", "preview");
+      await typeset(tip);
+      const place = link.getBoundingClientRect(), own = tip.getBoundingClientRect();
+      const below = place.bottom + own.height + 8 < innerHeight || place.top < own.height;
+      tip.style.left = Math.max(8, Math.min(place.left, innerWidth - own.width - 16)) + "px";
+      tip.style.top = (below ? place.bottom + 4 : place.top - own.height - 4) + "px";
+    };
+    const enter = (event) => {
+      const link = event.target.closest?.("article a[href*='#']:not(.headerlink)");
+      if (event.target.closest?.(".preview")) return clearTimeout(timer);
+      if (!link || link === current) return;
+      hide();
+      current = link;
+      timer = setTimeout(() => show(link), event.type === "focusin" ? 0 : 200);
+    };
+    const leave = (event) => {
+      if (current && !event.relatedTarget?.closest?.(".preview")) {
+        clearTimeout(timer);
+        timer = setTimeout(hide, 200);
+      }
+    };
+    document.addEventListener("pointerover", (event) => event.pointerType !== "touch" && enter(event));
+    document.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && enter(event));
+    document.addEventListener("pointerout", (event) => {
+      if (current && (event.target.closest("a") === current || event.target.closest(".preview"))) leave(event);
+    });
+    document.addEventListener("focusout", leave);
+    document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+    addEventListener("scroll", () => !tip.matches(":hover") && hide(), { passive: true });
+  };
+
+  // The search page finds statements by their number, before the words of pages ----------------------------------------
+  const search = async () => {
+    const results = document.getElementById("search-results");
+    const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
+    if (!results || !asked) return;
+    await load("statements.js").catch(() => {});
+    const words = asked.split(/[\s,]+/);
+    const rank = ([name]) => {
+      const own = name.toLowerCase();
+      if (own === asked) return 0;
+      if (own.startsWith(asked) && !/[\w.]/.test(own[asked.length])) return 1;
+      return own.startsWith(asked) ? 2 : 3;
+    };
+    const found = (window.bookStatements || [])
+      .filter(([name, paper, , row]) => words.every((word) => `${name} ${paper} ${row}`.toLowerCase().includes(word)))
+      .filter((entry) => rank(entry) < 2 || (rank(entry) < 4 && words.length > 1) || entry[1] === words[0])
+      .sort((a, b) => rank(a) - rank(b))
+      .slice(0, 12);
+    if (!found.length) return;
+    const section = document.createElement("section");
+    section.className = "found-statements";
+    section.innerHTML = "<h2>Statements</h2><ul></ul>";
+    for (const [name, paper, outcome, row, verdict, words] of found) {
+      const item = document.createElement("li"), link = document.createElement("a"), badge = document.createElement("span");
+      Object.assign(link, { href: root + row, textContent: `${name} (${paper})` });
+      Object.assign(badge, { className: `outcome outcome-${outcome}`, textContent: outcome });
+      item.append(link, " ", badge, " ", words);
+      if (verdict) {
+        const place = Object.assign(document.createElement("a"), { href: root + verdict, textContent: "verdict" });
+        item.append(" ", place);
+      }
+      section.lastChild.append(item);
+    }
+    results.before(section);
+  };
+
+  // What is cut off says that it scrolls, and can be scrolled with keys ------------------------------------------------
+  const SCROLL = "pre, mjx-container[display='true'], .scrolls, .cell_output table, article table, .movable details > div, .pst-scrollable-table-container";
+  const cut = () => {
+    for (const box of all(SCROLL)) {
+      const over = box.scrollWidth > box.clientWidth + 2 && getComputedStyle(box).overflowX !== "visible";
+      box.classList.toggle("cut", over);
+      if (over && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+    }
+  };
+
+  document.addEventListener("DOMContentLoaded", () => {
+    filter();
+    all(".graph").forEach(graph);
+    previews();
+    search();
+    reveal();
+    cut();
+    addEventListener("hashchange", reveal);
+    addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(cut));
+    addEventListener("resize", cut);
+    document.addEventListener("toggle", cut, true);
+    addEventListener("beforeprint", () => all("main details").forEach((fold) => fold.matches(".ledger-row, .cite, .movable details") || (fold.open = true)));
+  });
+})();

@@ -45,9 +45,9 @@ def test_internal_links_lead_somewhere(parsed):
             if parts.scheme or parts.netloc:
                 continue
             target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            if not target.exists():
-                broken.append((page.name, link))
-            elif parts.fragment and target in parsed and unquote(parts.fragment) not in parsed[target].anchors:
+            if not target.exists() or (
+                parts.fragment and target in parsed and unquote(parts.fragment) not in parsed[target].anchors
+            ):
                 broken.append((page.name, link))
     assert not broken
 

@@ -1,0 +1,55 @@
+"""The book's own Sphinx extension: pages made from the ledger, statements as objects, and what is done to finished pages."""
+
+import tomllib
+from pathlib import Path
+
+import yaml
+
+from . import docstrings, ledger
+from .finish import finish_pages
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Pages that show what stands in others: always written again.
+GATHERED = ("book/ledger/ledger", "book/ledger/errata", "book/ledger/graph", "book/ledger/own", "book/found", "book/intro")
+
+
+def version() -> str:
+    """Of the library, which is the book's."""
+    return tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def address() -> str:
+    """Where the book is published: GitHub's pages of the repository."""
+    url = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    owner, name = url.rstrip("/").split("/")[-2:]
+    return f"https://{owner}.github.io/{name}"
+
+
+def _configure(app, config):
+    config.project = config.html_title or config.project
+    config.version = config.release = version()
+    config.html_theme_options["extra_footer"] = f"Version {version()}. Every number on these pages was computed by them."
+
+
+def _outdated(app, env, added, changed, removed):
+    return [name for name in GATHERED if name in env.found_docs]
+
+
+def _finish(app, exception):
+    if exception is None and app.builder.format == "html":
+        folder = Path(app.outdir)
+        (folder / "_static" / "statements.js").write_text(ledger.statements_script(app.builder), encoding="utf-8")
+        finish_pages(folder, version(), address())
+
+
+def setup(app):
+    app.add_domain(ledger.LedgerDomain)
+    app.add_directive("ledger", ledger.LedgerDirective)
+    app.add_directive("finding", ledger.Finding)
+    app.connect("config-inited", _configure)
+    app.connect("autodoc-skip-member", docstrings.skip_constants)
+    app.connect("autodoc-process-docstring", docstrings.escape_bars)
+    app.connect("autodoc-process-docstring", docstrings.name_statements)
+    app.connect("env-get-outdated", _outdated)
+    app.connect("build-finished", _finish)
+    return {"parallel_read_safe": True, "version": version()}

@@ -1,0 +1,43 @@
+"""The library's reference: |x| is a norm in docstrings, constants stay with the source, functions name their statements."""
+
+import re
+from collections import defaultdict
+
+from . import ledger
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    example = False
+    for i, line in enumerate(lines):
+        # examples, to the blank line that ends them, and code between double backquotes stay as they are
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            parts = re.split(r"(``.*?``)", line)
+            lines[i] = "".join(part if part.startswith("``") else _plain(part) for part in parts)
+
+
+def _plain(words: str) -> str:
+    """Words in which neither a norm nor a name with an underscore at its end means anything to Sphinx."""
+    return re.sub(r"(?<![\w`])(\w+)_(?![\w`_])", r"\1\\_", words.replace("|", r"\|"))
+
+
+def skip_constants(app, what, name, obj, skip, options):
+    return skip or (what == "module" and not callable(obj))
+
+
+def carried() -> dict[str, list]:
+    """Function -> the rows of the ledger that it carries."""
+    found = defaultdict(list)
+    for entry in ledger.entries().values():
+        if entry.code:
+            found[f"attention_theory.{entry.code}"].append(entry)
+    return found
+
+
+def name_statements(app, what, name, obj, options, lines):
+    """Below a function: the statements that it carries and the chapters that check them."""
+    rows = carried().get(name, [])
+    if rows:
+        statements = ", ".join(f":ledger:row:`{row.id}` ({row.outcome})" for row in rows)
+        chapters = ", ".join(f":doc:`/book/{chapter}`" for chapter in sorted({row.chapter for row in rows if row.chapter}))
+        lines += ["", f"*Carries* {statements}" + (f"; *checked in* {chapters}" if chapters else ""), ""]

@@ -1,0 +1,333 @@
+"""What is done to the built pages: verdict cards get mathematics and fold, statements appear in the ledger's folds and as
+previews, pictures say their size, and what no page needs is not loaded.
+
+It acts on text and twice gives the same: an unchanged page keeps its file from one build to the next.
+"""
+
+import html
+import json
+import posixpath
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from .ledger import PLURAL, row_anchor
+from .typeset import typeset
+
+#: Runs of so many cards fold into one line; a card shows so many checks before the rest folds.
+LONG_RUN, MOST_CHECKS = 5, 3
+
+CARD = re.compile(
+    r'<div class="verdict verdict-(?P<outcome>[\w-]+)" id="(?P<id>[^"]+)" style="[^"]*">'
+    r"<strong>[^<]*</strong> <code>(?P<claim>[^<]+)</code> <small>(?P<small>.*?)</small>"
+    r"(?P<checks>(?:<div>(?:(?!</?div).)*</div>)*)</div>",
+    re.S,
+)
+RUN = re.compile(rf'(?:<div class="output text_html">\s*{re.sub(r"[?]P<[a-z]+>", "?:", CARD.pattern)}\s*</div>\s*)+', re.S)
+
+#: Loaded by the theme for nothing here: 1.5 MB of icons (book.css draws the few that are used), a kernel that is switched off.
+UNUSED = re.compile(
+    r'\s*<script(?: async="async")? src="[^"]*(?:fontawesome|sphinx-thebe)\.js[^"]*"></script>'
+    r'|\s*<link [^>]*sphinx-thebe\.css[^>]*>|\s*<script>const THEBE_JS_URL.*?</script>|\s*<meta name="docsearch[^>]*>'
+    r'|\s*<meta name="viewport" content="width=device-width, initial-scale=1" ?/>'  # given three times; one is 1.0
+)
+
+#: What the theme and Sphinx say to screen readers, and what is right.
+ROLES = {
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    '<th class="head"><p></p></th>': '<td class="head"></td>',
+    ' role="doc-biblioentry"': "",
+    ' role="doc-backlink"': "",
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    '<div id="pst-primary-sidebar" class=': '<div id="pst-primary-sidebar" role="complementary" aria-label="Book" class=',
+}
+
+
+def finish_pages(folder: Path, version: str, address: str, keep_previews: bool = True) -> None:
+    """Finish all pages of a built book.
+
+    Args:
+        folder: the built HTML.
+        version: of the book, for citations.
+        address: where the book is published, for permanent addresses.
+        keep_previews: write the files from which links show what they lead to.
+    """
+    pages = {
+        path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts
+    }
+    before = {name: path.read_text(encoding="utf-8") for name, path in pages.items()}
+    texts = {name: finished(text, name, folder, version, address) for name, text in before.items()}
+    targets = {name: dict(statements(text)) for name, text in texts.items()}
+    style = folder / "_static" / "styles" / "pydata-sphinx-theme.css"
+    if style.is_file():  # two thousand icons of which book.css draws the ones in use
+        style.write_text(re.sub(r"\.fa-[^{}@]*\{[^{}]*\}", "", style.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, text in texts.items():
+        text = with_thumbs(with_boxes(text, targets), name, texts)
+        if text != before[name]:
+            pages[name].write_text(text, encoding="utf-8")
+        if keep_previews:
+            write_previews(folder, name, text, targets)
+
+
+def finished(text: str, name: str, folder: Path, version: str, address: str) -> str:
+    """One page with its cards, pictures and head as they should be."""
+    root = "../" * name.count("/")
+    text = UNUSED.sub("", text)
+    for old, new in ROLES.items():
+        text = text.replace(old, new)
+    text = RUN.sub(lambda run: fold_run(run.group(), root, version, address), text)
+    text = re.sub(
+        r'<p class="cite-this">Cite as <code>([^<]+)</code></p>',
+        lambda found: cite(html.unescape(found.group(1)), version, address),
+        text,
+    )
+    if not re.search(r'class="[^"]*\bsd-', text):
+        text = re.sub(r"\s*<link [^>]*sphinx-design[^>]*>|\s*<script [^>]*design-tabs\.js[^>]*></script>", "", text)
+    text = with_room(text)
+    if name.startswith("book/library/"):
+        text = re.sub(
+            r'(<section id="[^"]*">\s*(?:<span id="[^"]*"></span>\s*)*<h2>.*?</h2>)(.*?)(</section>)',
+            fold_module,
+            text,
+            flags=re.S,
+        )
+    return re.sub(r"<img ([^>]*)>", lambda found: with_size(found, (folder / name).parent), text)
+
+
+# Cards -----------------------------------------------------------------------------------------------------------------
+
+
+def fold_run(run: str, root: str, version: str, address: str) -> str:
+    """Cards that follow one another; a long run folds behind a line that counts their outcomes."""
+    outcomes = Counter(found.group("outcome") for found in CARD.finditer(run))
+    cards = CARD.sub(lambda found: card(found, root, version, address), run)
+    if outcomes.total() < LONG_RUN:
+        return cards
+    line = ", ".join(f"{count} {PLURAL.get(outcome, outcome)}" for outcome, count in outcomes.most_common())
+    return f'<details class="verdicts"><summary>{outcomes.total()} verdicts: {line}</summary>{cards}</details>'
+
+
+def card(found: re.Match, root: str, version: str, address: str) -> str:
+    """A verdict with mathematics instead of ASCII, a link to its row, its long list of checks folded, its citation."""
+    claim = html.unescape(found["claim"])
+    lines = re.findall(r"<div>(.*?)</div>", found["checks"], re.S)
+    shown = [f"<div>{_line(line)}</div>" for line in lines]
+    if len(shown) > MOST_CHECKS + 1:
+        rest = len(shown) - MOST_CHECKS
+        folded = f"<details><summary>{rest} more lines</summary>{''.join(shown[MOST_CHECKS:])}</details>"
+        shown = [*shown[:MOST_CHECKS], folded]
+    row = f"{root}book/ledger/ledger.html#{row_anchor(claim)}"
+    return (
+        f'<div class="verdict shown verdict-{found["outcome"]}" id="{found["id"]}"><strong>{found["outcome"]}</strong> '
+        f'<a href="{row}"><code>{found["claim"]}</code></a> <small>{found["small"]}</small>'
+        f'<div class="tm">{"".join(shown)}</div>'
+        f'<details class="cite"><summary>cite</summary>{cite(claim, version, address)}</details></div>'
+    )
+
+
+def _line(line: str) -> str:
+    remark = re.fullmatch(r"<em>(.*)</em>", line, re.S)
+    return f"<em>{typeset(html.unescape(remark[1]))}</em>" if remark else typeset(html.unescape(line))
+
+
+def cite(claim: str, version: str, address: str) -> str:
+    """What to write to cite a statement: the book, its version, the statement's permanent address."""
+    place = f"{address}/book/ledger/ledger.html#{row_anchor(claim)}"
+    return (
+        f'<p class="cite-address">The attention-theory authors, <em>Why softmax attention works</em>, version {version}, '
+        f"statement {html.escape(claim)}, <code>{place}</code></p>"
+    )
+
+
+def fold_module(found: re.Match) -> str:
+    """A module of the reference behind a line that names what is in it."""
+    head, body, end = found.groups()
+    start = body.find('<dl class="py ')
+    if start < 0 or '<details class="module"' in body:
+        return found.group()
+    top = re.findall(r'<dl class="py (?:function|class|exception)">\s*<dt [^>]*id="attention_theory\.([\w.]+)"', body)
+    listed = ", ".join(f"<code>{name.rpartition('.')[2]}</code>" for name in top)
+    folded = f'<details class="module"><summary>{listed}</summary>{body[start:]}</details>'
+    return head + body[:start] + folded + end
+
+
+# Pictures --------------------------------------------------------------------------------------------------------------
+
+
+def with_size(found: re.Match, here: Path) -> str:
+    """A picture that loads when it is near, with its size, so that the page does not jump when it comes."""
+    attributes = found.group(1)
+    source = re.search(r'src="([^"]+\.png)"', attributes)
+    if source is None or "loading=" in attributes:
+        return found.group()
+    path = here / unquote(source[1])
+    if not path.is_file():
+        return found.group()
+    size = "" if "width=" in attributes else ' width="{}" height="{}"'.format(*_png_size(path))
+    closing = " /" if attributes.rstrip().endswith("/") else ""
+    return f'<img {attributes.rstrip().rstrip("/").rstrip()}{size} loading="lazy"{closing}>'
+
+
+def _png_size(path: Path) -> tuple[int, int]:
+    with path.open("rb") as file:
+        return struct.unpack(">II", file.read(24)[16:])
+
+
+def with_thumbs(text: str, name: str, texts: dict[str, str]) -> str:
+    """Links to chapters filled with a small copy of their picture; without one, or without the page, with nothing."""
+
+    def thumb(found: re.Match) -> str:
+        page, _, figure = found[2].partition("#")
+        other = texts.get(f"{page}.html", "")
+        start = other.find(f'id="{figure}"') if figure else 0
+        image = re.search(r'<img [^>]*src="[^"]*_images/[^>]*>', other[max(start, 0) :])
+        if image is None:
+            return ""
+        source = re.search(r'src="([^"]+)"', image.group())[1]
+        alt = re.search(r'alt="([^"]*)"', image.group())
+        path = posixpath.relpath(posixpath.join(page, "..", source), posixpath.dirname(name))
+        size = "".join(re.findall(r' (?:width|height)="[^"]*"', image.group()))
+        return f'{found[1]}><img src="{path}" alt="{alt[1] if alt else ""}"{size} loading="lazy"></a>'
+
+    return re.sub(r'(<a class="thumb[^>]*?) data-figure="([^"]+)"></a>', thumb, text)
+
+
+# Formulas --------------------------------------------------------------------------------------------------------------
+
+_FONT = (
+    r"\\(?:mathrm|mathcal|mathbf|mathbb|text|operatorname\*?|left|right|[bB]igg?[lrm]?|boldsymbol|tfrac|hat|tilde|bar)(?![a-z])"
+)
+_WIDE = r"\\(?:leq?|geq?|approx|sim|to|in|times|ll|gg|equiv|ne|mapsto|infty|pm|subset|propto|otimes)(?![a-z])|[=<>+]"
+_WORD = r"\\(?:log|exp|max|min|Pr|tanh|sin|cos|det)(?![a-z])"
+_FRACTION = r"\\d?frac\{([^{}]*)\}\{([^{}]*)\}"
+#: Width in em of what a formula is made of, fitted to the 2,768 inline formulas of the book (median error 0.2 em).
+_EM = {
+    "small": 0.64,
+    "capital": 1.05,
+    "digit": 0.68,
+    "symbol": 0.68,
+    "wide": 1.42,
+    "script": 0.46,
+    "word": 1.9,
+    "fraction": 0.24,
+}
+
+
+def em(tex: str) -> float:
+    """About how wide MathJax sets an inline formula, in em."""
+    script = 0
+
+    def take_script(found: re.Match) -> str:
+        nonlocal script
+        script += len(re.findall(r"\\[A-Za-z]+|[A-Za-z0-9]|[-+=(),]", found[1] or found[2]))
+        return " "
+
+    tex = re.sub(r"^\\\(|\\\)$", "", tex.strip())
+    tex = re.sub(r"[_^](?:\{((?:[^{}]|\{[^{}]*\})*)\}|(\\[A-Za-z]+|.))", take_script, re.sub(_FONT, "", tex))
+    count = {"script": script}
+    fractions = re.findall(_FRACTION, tex)
+    count["fraction"] = sum(max(map(len, parts)) for parts in fractions)
+    tex = re.sub(_FRACTION, " ", tex)
+    for kind, pattern in (
+        ("wide", _WIDE),
+        ("word", _WORD),
+        ("symbol", r"\\[A-Za-z]+|\\[|{}]|[()\[\]|,.;:/!'-]"),
+        ("capital", r"[A-Z]"),
+        ("small", r"[a-z]"),
+        ("digit", r"[0-9]"),
+    ):
+        tex, count[kind] = re.subn(pattern, " ", tex)
+    return sum(_EM[kind] * number for kind, number in count.items())
+
+
+def with_room(text: str) -> str:
+    """Formulas that keep the room they will take, so that the page does not jump when MathJax has set them."""
+
+    def inline(found: re.Match) -> str:
+        return f'<span class="math notranslate nohighlight" style="--w:{em(html.unescape(found[1])):.1f}em">{found[1]}</span>'
+
+    def display(found: re.Match) -> str:
+        tall = bool(re.search(r"\\d?frac|\\sum|\\prod|\\Big", found[2]))
+        height = 4.2 + 1.2 * found[2].count(r"\\") + 1.5 * tall
+        return f'<div class="math notranslate nohighlight"{found[1]} style="--h:{height:.1f}em">{found[2]}</div>'
+
+    text = re.sub(r'<span class="math notranslate nohighlight">([^<]*)</span>', inline, text)
+    return re.sub(
+        r'<div class="math notranslate nohighlight"((?: id="[^"]*")?)>((?:<span class="eqno">.*?</span>)?[^<]*)</div>',
+        display,
+        text,
+    )
+
+
+# Boxes and previews ----------------------------------------------------------------------------------------------------
+
+
+def element(text: str, start: int) -> str:
+    """The element that begins at ``start``, to the tag that closes it."""
+    tag = re.match(r"<(\w+)", text[start:])[1]
+    depth = 0
+    for found in re.finditer(rf"<(/?){tag}\b", text[start:]):
+        depth += -1 if found[1] else 1
+        if not depth:
+            return text[start : text.index(">", start + found.start()) + 1]
+    return text[start:]
+
+
+STATEMENT = re.compile(
+    r'<div class="proof [^"]*" id="(?P<box>[^"]+)"|<div class="math[^"]*" id="(?P<equation>equation-[^"]+)"'
+    r'|<div class="citation" id="(?P<citation>[^"]+)"|<details class="ledger-row" id="(?P<row>[^"]+)"'
+    r'|<dt class="sig[^"]*" id="(?P<code>attention_theory[^"]+)"'
+)
+
+
+def statements(text: str) -> Iterator[tuple[str, str]]:
+    """Anchor -> HTML of what a link to it shows: boxes, equations, citations, rows of the ledger, functions."""
+    for found in STATEMENT.finditer(text):
+        piece = element(text, found.start())
+        if found["row"]:
+            summary = re.search(r"<summary>(.*?)</summary>", piece, re.S)[1]
+            note = re.search(r'<p class="ledger-note.*?</p>', piece, re.S)
+            piece = f"<div>{summary}</div>{note.group() if note else ''}"
+        elif found["code"]:
+            after = re.match(r"\s*<dd>\s*(<p>.*?</p>)", text[found.start() + len(piece) :], re.S)
+            piece = f"<div>{re.sub(r'<a .*', '', piece, flags=re.S)}</div>{after[1] if after else ''}"
+            piece = re.sub(r"</?d[td][^>]*>", "", piece)
+        yield found[found.lastgroup], alone(piece)
+
+
+def alone(piece: str) -> str:
+    """HTML that can stand on another page: no ids, no links, no buttons."""
+    piece = re.sub(r'<a class="headerlink".*?</a>', "", piece, flags=re.S)
+    return re.sub(r' id="[^"]*"|</?a\b[^>]*>', "", piece)
+
+
+def with_boxes(text: str, targets: dict[str, dict[str, str]]) -> str:
+    """The ledger's folds, with the boxes of their statements from the chapters, kept in templates until they are opened."""
+
+    def box(found: re.Match) -> str:
+        page, _, label = found[1].partition("#")
+        piece = targets.get(f"{page}.html", {}).get(label)
+        return f'<template class="box">{piece}</template>' if piece else ""
+
+    return re.sub(r'<div class="ledger-box" data-box="([^"]+)"[^>]*></div>', box, text)
+
+
+def write_previews(folder: Path, name: str, text: str, targets: dict[str, dict[str, str]]) -> None:
+    """``_static/previews/<page>.js``: what the links of a page show when they are hovered or focused."""
+    shown = {}
+    main = text[text.find("<article") : text.rfind("</article>")]
+    for link in sorted(set(re.findall(r'<a [^>]*href="([^"]*#[^"]+)"', main))):
+        page, _, label = unquote(link).partition("#")
+        page = page.partition("?")[0]
+        if "//" not in page:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), page)) if page else name
+            if piece := targets.get(target, {}).get(label):
+                shown[link] = piece
+    path = folder / "_static" / "previews" / (name.removesuffix(".html").replace("/", "-") + ".js")
+    path.parent.mkdir(exist_ok=True)
+    words = f"window.bookPreviews = {json.dumps(shown, ensure_ascii=False, indent=0)};\n"
+    if not path.is_file() or path.read_text(encoding="utf-8") != words:
+        path.write_text(words, encoding="utf-8")

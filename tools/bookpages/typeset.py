@@ -1,0 +1,99 @@
+"""Plain-text mathematics as HTML: ``|<f, s>| <= n^0.3`` gets its sub- and superscripts, relations and Greek letters.
+
+Only what is safe without a grammar is touched; every word stays. Letters become italic, names of code stay as they are.
+"""
+
+import html
+import re
+
+GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "delta": "δ",
+    "epsilon": "ε",
+    "eps": "ε",
+    "zeta": "ζ",
+    "eta": "η",
+    "theta": "θ",
+    "kappa": "κ",
+    "lambda": "λ",
+    "mu": "μ",
+    "nu": "ν",
+    "xi": "ξ",
+    "rho": "ρ",
+    "sigma": "σ",
+    "tau": "τ",
+    "phi": "φ",
+    "chi": "χ",
+    "psi": "ψ",
+    "omega": "ω",
+    "Gamma": "Γ",
+    "Delta": "Δ",
+    "Theta": "Θ",
+    "Lambda": "Λ",
+    "Xi": "Ξ",
+    "Sigma": "Σ",
+    "Phi": "Φ",
+    "Psi": "Ψ",
+    "Omega": "Ω",
+}
+_NAME = "|".join(GREEK)
+_ATOM = rf"(?:{_NAME}|[A-Za-zα-ωΑ-Ω])"
+_EDGE = r"(?<![\w.'’-])"  # not inside a word or the number of a lemma
+_TOKENS = re.compile(
+    rf"(?P<power>(?<![\w.])(?P<digits>\d+(?:\.\d+)?)e(?P<sign>[-+]?)0*(?P<power10>\d+)(?!\w))"
+    rf"|(?P<sup>\^(?:\{{(?P<braces>[^{{}}]*)\}}|\((?P<round>[^()]*)\)|(?P<plain>[-−]?(?:\d+(?:\.\d+)?|\w+))))"
+    rf"|(?P<sub>(?<![\w.'’/-])(?P<base>{_ATOM})(?:_\{{(?P<index>[^{{}}]*)\}}|_(?P<word>[A-Za-z0-9]+)(?![A-Za-z0-9_])|(?P<number>\d)(?!\w|\.\w)))"
+    r"|(?P<after>(?<=[)|′*])_(?:\{(?P<inner>[^{}]*)\}|(?P<one>[A-Za-z0-9]+)(?![A-Za-z0-9_])))"
+    rf"|(?P<greek>(?<![\w.'’-])(?:{_NAME})(?![\w(.]\w|\w))"
+    rf"|(?P<letter>{_EDGE}[b-zB-HJ-Z](?![A-Za-z0-9_Α-ω'’]|[.-]\w))"
+    r"|(?P<bracket><(?=[A-Za-z][^<>=]{0,24}>))|(?P<close>(?<=\w)>(?!=)(?<!->))"
+    r"|(?P<relation><=|>=|!=|==|->|\+-)"
+    r"|(?P<root>\bsqrt(?=\())"
+    r"|(?P<minus>(?<=[\s(\[])-(?=[\d\w(.])|(?<=[\w)\]|] )-(?= [\w(\[|]))"
+)
+_RELATIONS = {"<=": "≤", ">=": "≥", "!=": "≠", "==": "=", "->": "→", "+-": "±"}
+
+
+def typeset(text: str) -> str:
+    """HTML of a line of prose with mathematics in it."""
+    open_brackets = 0
+    out, last = [], 0
+    for match in _TOKENS.finditer(text):
+        found = match.groupdict()
+        kind = next(key for key in _KINDS if found[key] is not None)
+        if kind == "close":
+            if not open_brackets:
+                continue
+            open_brackets -= 1
+        open_brackets += kind == "bracket"
+        out += [html.escape(text[last : match.start()]), _KINDS[kind](found)]
+        last = match.end()
+    return "".join(out) + html.escape(text[last:])
+
+
+def _power(found: dict) -> str:
+    factor = "" if found["digits"] == "1" else f"{found['digits']} × "
+    return f"{factor}10<sup>{'−' if found['sign'] == '-' else ''}{found['power10']}</sup>"
+
+
+def _first(found: dict, *keys: str) -> str:
+    return next(found[key] for key in keys if found[key] is not None)
+
+
+_KINDS = {
+    "power": _power,
+    "sup": lambda found: f"<sup>{typeset(_first(found, 'braces', 'round', 'plain').replace('-', '−'))}</sup>",
+    "sub": lambda found: (
+        f"<i>{GREEK.get(found['base'], found['base'])}</i><sub>{typeset(_first(found, 'index', 'word', 'number'))}</sub>"
+    ),
+    "after": lambda found: f"<sub>{typeset(_first(found, 'inner', 'one'))}</sub>",
+    "greek": lambda found: f"<i>{GREEK[found['greek']]}</i>",
+    "letter": lambda found: f"<i>{found['letter']}</i>",
+    "bracket": lambda found: "⟨",
+    "close": lambda found: "⟩",
+    "relation": lambda found: _RELATIONS[found["relation"]],
+    "root": lambda found: "√",
+    "minus": lambda found: "−",
+}
