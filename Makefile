@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html test test-browser benchmark url clean
+.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices
 
 book: $(READY)
 	$(BIN)/python tools/execute.py --jobs $(JOBS)
@@ -18,10 +18,18 @@ html: $(READY)
 	$(BIN)/jupyter-book build . -W -n --keep-going -q
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
+lint: $(READY)
+	$(BIN)/ruff check -q lib tests tools
+	$(BIN)/ruff format --check -q lib tests tools
+	$(BIN)/python tools/lint.py
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
 test: $(READY)
-	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/pages --benchmark-disable -n $(JOBS) \
+	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore-glob='*test_verdicts_bite.py' --ignore=tests/pages --ignore=tests/devices --benchmark-disable -n $(JOBS) \
 		--jaxtyping-packages=attention_theory,typecheck.check
-	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py') lib --doctest-modules
+	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py' -o -name 'test_verdicts_bite.py') lib --doctest-modules
+	$(PYTEST) tests/devices
+	$(BIN)/python tools/records_check.py --jobs $(JOBS) --points 1 --seconds 5 --seed 0
 	$(PYTEST) --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
 	$(MAKE) html
 	$(PYTEST) tests/pages/test_links.py
@@ -30,7 +38,45 @@ test-browser: html
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y chromium; } || \
 		{ echo "The browser tests need Chromium: install it with your system's package manager."; exit 1; }
-	$(PYTEST) tests/pages/test_browser.py
+	$(PYTEST) -n $(JOBS) tests/pages/test_browser.py tests/pages/test_pdf.py
+
+# the chapters as notebooks; saving one writes its .md too
+lab: $(READY)
+	$(BIN)/jupyter lab --config=tools/lab_config.py --ServerApp.root_dir=book
+
+# the whole book as one file, with outline, page numbers and working references
+pdf: html
+	$(BIN)/python tools/pdf.py
+
+# one chapter of each part, alone in an empty folder, with only what Colab has; downloads those packages
+colab: $(READY)
+	$(BIN)/python tools/colab.py
+
+# a sample of every record computed anew; another one each time
+records-check: $(READY)
+	$(BIN)/python tools/records_check.py --jobs $(JOBS)
+
+# right calls of all public functions, noted while the tests run; fuzz spoils them, devices sends them elsewhere
+examples: $(READY)
+	PYTHONPATH=tools $(PYTEST) -p examples -n $(JOBS) tests --ignore=tests/pages --ignore=tests/devices --ignore=tests/benchmarks \
+		--ignore-glob='*bite*' --ignore-glob='*mutation*' --ignore=tests/test_notebooks.py
+
+fuzz: examples
+	$(BIN)/python tools/fuzz.py --out book/data
+
+devices: examples
+	$(PYTEST) tests/devices
+
+chapter: $(READY)
+	$(BIN)/python tools/new_chapter.py "$(NAME)"
+
+# changes of the mathematical modules that tests must notice; SAMPLE=0 for all of them
+SAMPLE ?= 60
+mutants: $(READY)
+	$(BIN)/python tools/mutants.py --sample $(SAMPLE)
+
+matrix: $(READY)
+	$(BIN)/python tools/matrix.py --out book/data
 
 benchmark: $(READY)
 	$(PYTEST) tests/benchmarks --benchmark-only --benchmark-columns=min,median,rounds --benchmark-group-by=group

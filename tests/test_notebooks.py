@@ -1,11 +1,15 @@
 """The form of every notebook, which nbval does not look at."""
 
+import ast
+import functools
+import importlib
 import re
 
 import jupytext
 import nbformat
 import pytest
 import yaml
+from attention_theory.evidence import COMPUTED, MIME, load_ledger
 from conftest import BOOK, ROOT
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
@@ -59,6 +63,12 @@ def test_every_figure_is_described_and_followed_by_its_numbers(path):
             assert "text/html" in types(following), "the cell after a figure shows its numbers"
 
 
+def test_every_captioned_cell_shows_a_picture(path):
+    for cell in code_cells(path):
+        if "figure" in cell.metadata.get("mystnb", {}):
+            assert types(cell) & {"image/png", "image/svg+xml"}, "no picture is stored: run tools/execute.py on it"
+
+
 def test_what_is_not_compared_decides_nothing(path):
     for cell in code_cells(path):
         if {"nbval-ignore-output", "nbval-skip"} & set(tags(cell)):
@@ -86,3 +96,87 @@ def test_it_is_in_the_table_of_contents(path):
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     files = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
     assert path.relative_to(ROOT).as_posix() in files
+
+
+# The form of the evidence ---------------------------------------------------------------------------------------------
+
+#: Cells with this tag hold families of parts of one lemma: they may be folded and longer than the others.
+CHECK_TABLE = "table-of-checks"
+LONGEST, WIDEST = 40, 92
+STATEMENTS = ("theorem", "lemma", "proposition", "corollary", "conjecture")
+
+
+def rebuilt(path):
+    """Chapters that show printed formulas have the new form."""
+    return bool(re.search(r"^from attention_theory\..* import .*\bpaper\b", path.with_suffix(".md").read_text(), flags=re.M))
+
+
+def boxes(path):
+    """Label -> kind of every statement box of a chapter."""
+    text = path.with_suffix(".md").read_text(encoding="utf-8")
+    found = re.findall(r"^:::+\{prf:(\w+)\}[^\n]*\n((?::[\w-]+:.*\n)*)", text, flags=re.M)
+    return {re.search(r":label:\s*(\S+)", options).group(1): kind for kind, options in found if ":label:" in options}
+
+
+def rows_of(path):
+    """The ledger's rows whose verdict stands in this chapter."""
+    chapter = path.relative_to(BOOK).with_suffix("").as_posix()
+    ledgers = [load_ledger(file) for file in sorted((BOOK / "ledger").glob("*.yml"))]
+    return [entry for entries in ledgers for entry in entries.values() if entry.chapter == chapter]
+
+
+def functions(source):
+    """The functions that a cell or module defines; cells with IPython's magics define none."""
+    try:
+        return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    except SyntaxError:
+        return []
+
+
+def test_no_cell_is_too_long_or_too_wide(path):
+    for cell in code_cells(path):
+        if rebuilt(path) and CHECK_TABLE not in tags(cell) and "remove-cell" not in tags(cell):
+            lines = cell.source.splitlines()
+            assert len(lines) <= LONGEST, f"{len(lines)} lines: {lines[0]}"
+            assert all(len(line) <= WIDEST for line in lines), cell.source
+
+
+def test_every_boxed_statement_has_a_verdict_in_sight(path):
+    if not rebuilt(path):
+        return
+    shown = set()
+    for cell in code_cells(path):
+        if not {"hide-input", "hide-cell"} & set(tags(cell)) or CHECK_TABLE in tags(cell):
+            shown |= {out["data"][MIME]["claim"] for out in cell.outputs if MIME in out.get("data", {})}
+    judged = {row.label for row in rows_of(path) if row.id in shown}
+    assert not {label for label, kind in boxes(path).items() if kind in STATEMENTS} - judged
+
+
+def test_every_verdict_names_its_box_and_its_code(path):
+    if not rebuilt(path):
+        return
+    text = path.with_suffix(".md").read_text(encoding="utf-8")
+    for row in rows_of(path):
+        if row.outcome in COMPUTED:
+            named = rf"(:label:|:name:|name:)\s*{re.escape(row.label or '?')}\s*$|^\({re.escape(row.label or '?')}\)="
+            assert re.search(named, text, flags=re.M), f"{row.id}: {path.stem} has no label {row.label}"
+            module, _, name = f"attention_theory.{row.code}".rpartition(".")
+            try:
+                assert hasattr(importlib.import_module(module), name), f"{row.id}: no {row.code}"
+            except ModuleNotFoundError:  # a method: module.Class.method
+                outer, _, kind = module.rpartition(".")
+                assert hasattr(getattr(importlib.import_module(outer), kind), name), f"{row.id}: no {row.code}"
+
+
+@functools.cache
+def defined(path):
+    """Functions of a module or notebook: (syntax tree as text, name)."""
+    sources = [path.read_text(encoding="utf-8")] if path.suffix == ".py" else [c.source for c in code_cells(path)]
+    return [(ast.dump(node), node.name) for source in sources for node in functions(source)]
+
+
+def test_no_function_stands_in_two_places(path):
+    others = [*sorted((ROOT / "lib").rglob("*.py")), *(p for p in NOTEBOOKS if p != path)]
+    elsewhere = {tree: other.name for other in others for tree, _ in defined(other)}
+    for tree, name in defined(path):
+        assert tree not in elsewhere, f"{name} stands in {elsewhere[tree]} too"

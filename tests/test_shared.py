@@ -3,12 +3,11 @@
 import joblib
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
 from attention_theory import device, figures
 from attention_theory.attention import attention, attention_weights
 from attention_theory.sweep import sweep
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["softmax", "linear", "relu"]))

@@ -7,6 +7,8 @@ changes nothing writes nothing; a failing or interrupted one leaves the notebook
 """
 
 import argparse
+import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -14,8 +16,9 @@ import jupytext
 import nbformat
 import yaml
 from joblib import Parallel, delayed
+from jupyter_client.kernelspec import NoSuchKernel
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,8 +32,16 @@ def chapters() -> list[Path]:
 
 
 def execute(source: Path) -> str:
-    """Run one chapter and store its notebook. Returns what went wrong, or an empty string."""
-    notebook = jupytext.read(source)
+    """Run one chapter and store its notebook. Returns what went wrong, in one sentence with a remedy, or an empty string."""
+    name = source.relative_to(ROOT) if source.is_relative_to(ROOT) else source
+    try:
+        notebook = jupytext.read(source)
+    except OSError as error:
+        return f"{name} cannot be read ({error.strerror}); name a chapter as book/<part>/<slug>.md"
+    except (ValueError, KeyError, yaml.YAMLError) as error:
+        return f"{name} is damaged ({str(error).splitlines()[0]}); restore it with git checkout -- {name}"
+    if not any(cell.cell_type == "code" for cell in notebook.cells):
+        return f"{name} has no cell to run; restore it with git checkout -- {name}"
     for index, cell in enumerate(notebook.cells):
         cell.id = f"cell-{index:03d}"  # jupytext draws random ids
     client = NotebookClient(
@@ -44,14 +55,29 @@ def execute(source: Path) -> str:
     try:
         client.execute()
     except CellExecutionError as error:
-        return f"{source.relative_to(ROOT)}:\n{error}"
+        return f"{name}:\n{error}"
+    except NoSuchKernel:
+        return f"{name}: Jupyter finds no Python kernel; run make book, or pip install ipykernel into this environment"
+    except (CellTimeoutError, DeadKernelError) as error:
+        reason = str(error).splitlines()[0]
+        return f"{name}: the kernel gave up ({reason}); with too little memory, try --jobs 1"
+    except OSError as error:
+        return (
+            f"{name}: no kernel could be started ({error.strerror}); make room on the disk, or set TMPDIR to a folder with room"
+        )
     notebook.metadata["language_info"] = {"name": "python"}  # the rest names the machine's Python
     text = nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
     target = source.with_suffix(".ipynb")
-    if not target.exists() or target.read_text(encoding="utf-8") != text:
-        partial = target.with_suffix(".ipynb.partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
+    partial = target.with_suffix(f".ipynb.{os.getpid()}.partial")
+    try:
+        if not target.exists() or target.read_text(encoding="utf-8", errors="replace") != text:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        where = target.relative_to(ROOT) if target.is_relative_to(ROOT) else target
+        return f"{where} cannot be written ({error.strerror}); make room, or make its folder writable, and run it again"
     return ""
 
 
@@ -60,6 +86,9 @@ def main() -> int:
     parser.add_argument("chapters", nargs="*", type=lambda name: Path(name).resolve().with_suffix(".md"))
     parser.add_argument("--jobs", type=int, default=2, help="chapters at a time")
     arguments = parser.parse_args()
+    if arguments.jobs < 1:
+        parser.error("--jobs is at least 1")
+    os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
     sources = arguments.chapters or chapters()
     ledger = [source for source in sources if source.parent.name == "ledger"]
     failures = []

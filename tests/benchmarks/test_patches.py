@@ -4,7 +4,6 @@ import time
 
 import pytest
 import torch
-
 from attention_theory import patches
 
 D, C, Q, STEPS = 16, 4, 0.25, 30

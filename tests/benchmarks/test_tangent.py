@@ -4,7 +4,6 @@ import time
 
 import pytest
 import torch
-
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, limit_kernel, tangent_kernel
 

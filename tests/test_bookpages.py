@@ -1,0 +1,139 @@
+"""Pages made from the ledger, and what is done to built pages."""
+
+import re
+
+import pytest
+from attention_theory.evidence import compare, judge
+from bookpages import finish, ledger
+from bookpages.typeset import typeset
+
+
+def link(document):
+    return f"../../{document}.html"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("n/delta <= n^-0.3", "<i>n</i>/<i>δ</i> ≤ <i>n</i><sup>−0.3</sup>"),
+        ("relative error < 1e-10", "relative error &lt; 10<sup>−10</sup>"),
+        ("2.3e-05 >= 1", "2.3 × 10<sup>−5</sup> ≥ 1"),
+        ("|<f_exp, s>|", "|⟨<i>f</i><sub>exp</sub>, <i>s</i>⟩|"),
+        ("max(z - tau, 0) on D1", "max(<i>z</i> − <i>τ</i>, 0) on <i>D</i><sub>1</sub>"),
+        ("e^(p-2) sqrt(d)", "<i>e</i><sup><i>p</i>−2</sup> √(<i>d</i>)"),
+        ("Lemma D.4, a word, e.g. two-layer d-dimensional", "Lemma D.4, a word, e.g. two-layer d-dimensional"),
+        ("success_counts(5) of deng2023/lemma-d.4", "success_counts(5) of deng2023/lemma-d.4"),
+        ("XWXᵀ/√d, e_iᵀ", "XWXᵀ/√<i>d</i>, <i>e</i><sub><i>i</i></sub>ᵀ"),
+    ],
+)
+def test_mathematics_in_plain_text(text, shown):
+    assert typeset(text) == shown
+
+
+def test_no_statement_or_note_loses_a_word_when_it_is_typeset():
+    for entry in ledger.entries().values():
+        for text in (entry.statement, entry.note):
+            words = re.findall(
+                r"[A-Za-z]{4,}", re.sub(r"\b(sqrt|" + "|".join(map(re.escape, ledger_greek())) + r")\b", " ", text)
+            )
+            plain = re.sub(r"<[^>]+>", "", typeset(text))
+            assert [word for word in words if word not in plain] == [], entry.id
+
+
+def ledger_greek():
+    from bookpages.typeset import GREEK
+
+    return GREEK
+
+
+@pytest.mark.parametrize("paper", list(ledger.ledgers()))
+def test_every_statement_is_a_row_with_its_anchor(paper):
+    page = ledger.paper_rows(paper, link)
+    for claim in ledger.ledgers()[paper]:
+        assert f'id="{ledger.row_anchor(claim)}"' in page
+    assert page.count('class="ledger-row"') == len(ledger.ledgers()[paper])
+
+
+@pytest.mark.parametrize("paper", list(ledger.ledgers()))
+def test_the_graph_shows_every_dependency(paper):
+    rows = ledger.ledgers()[paper].values()
+    pairs = {(ledger.statement_of(e.id), ledger.statement_of(d)) for e in rows for d in e.depends if d.startswith(paper)}
+    named = re.findall(r'data-uses="([^"]*)"', ledger.graph(paper, link))
+    assert sum(len(names.split()) for names in named) == len({(a, b) for a, b in pairs if a != b})
+
+
+def test_every_wrong_print_is_an_erratum_once():
+    listed = [
+        anchor for level in ledger.SEVERITIES for anchor in re.findall(r'id="erratum-([^"]+)"', ledger.errata(level, link))
+    ]
+    wrong = [ledger.row_anchor(e.id) for e in ledger.entries().values() if e.outcome in ("corrected", "false")]
+    assert sorted(listed) == sorted(wrong)
+
+
+def test_every_own_statement_is_listed():
+    listed = sum(ledger.own_results(paper, link).count('class="own"') for paper in ledger.ledgers())
+    assert listed == sum(entry.printed == "ours" for entry in ledger.entries().values())
+
+
+def test_totals_and_headline_count_every_statement():
+    rows = ledger.entries()
+    assert f"<td>{len(rows)}</td>" in ledger.totals(link) and f"<td>{len(rows)}</td>" in ledger.methods(link)
+    numbers = [int(n) for n in re.findall(r"\d+", ledger.headline())]
+    assert numbers[0] == len(rows) == numbers[1] + numbers[2]
+    assert numbers[0] == numbers[3] + sum(numbers[5:])
+
+
+def test_every_statement_is_an_object_for_search():
+    names = [name for name, *_ in ledger.LedgerDomain.get_objects(None)]
+    assert names == list(ledger.entries())
+    assert "Lemma D.4" in ledger.statements_script(None)
+
+
+# Cards ------------------------------------------------------------------------------------------------------------------
+
+
+def cell(count):
+    cards = [judge("deng2023/lemma-d.4", printed=compare(f"n^{i}", 1, "<=", 2), remark="for tau < 1") for i in range(count)]
+    return "".join(f'<div class="output text_html">{card._repr_html_()}</div>\n' for card in cards)
+
+
+def finished(page):
+    return finish.finished(page, "book/separation/threshold.html", ledger.FOLDER, "1.2.3", "https://book.example")
+
+
+def test_a_card_has_mathematics_its_row_and_its_citation():
+    page = finished(cell(1))
+    assert "<i>n</i><sup>0</sup>: 1 ≤ 2" in page and "<em>for <i>τ</i> &lt; 1</em>" in page
+    assert '<a href="../../book/ledger/ledger.html#deng2023-lemma-d-4"><code>deng2023/lemma-d.4</code></a>' in page
+    assert "version 1.2.3" in page and "https://book.example/book/ledger/ledger.html#deng2023-lemma-d-4" in page
+    assert page.count("<div") == page.count("</div>")
+
+
+def test_a_long_run_of_cards_folds_into_one_line():
+    page = finished("<p>before</p>" + cell(6) + "<p>after</p>" + cell(2))
+    assert page.count('<details class="verdicts"><summary>6 verdicts: 6 hold</summary>') == 1
+    assert page.count('class="verdict shown') == 8 and page.count("<details") == page.count("</details>")
+
+
+def test_a_long_list_of_checks_folds_inside_its_card():
+    checks = [compare(f"case {i}", 1, "<=", 2) for i in range(9)]
+    page = finished(f'<div class="output text_html">{judge("p/x", printed=checks)._repr_html_()}</div>')
+    assert "<summary>6 more lines</summary>" in page
+
+
+def test_finishing_twice_changes_nothing():
+    once = finished(cell(6) + '<summary aria-label="Toggle hidden content">x</summary>')
+    assert finished(once) == once
+
+
+def test_an_element_ends_where_its_own_tag_ends():
+    text = '<p><div class="proof x" id="a"><div>in</div></div><div>after</div>'
+    assert dict(finish.statements(text)) == {"a": '<div class="proof x"><div>in</div></div>'}
+
+
+def test_a_module_of_the_reference_folds_behind_the_names_in_it():
+    names = '<dl class="py function"><dt class="sig" id="attention_theory.separation.exact.row_classes"></dt></dl>'
+    page = f'<section id="module-x"><span id="x"></span><h2>exact</h2><p>Words.</p>{names}</section>'
+    once = finish.finished(page, "book/library/separation.html", ledger.FOLDER, "1.2.3", "https://book.example")
+    assert '<p>Words.</p><details class="module"><summary><code>row_classes</code></summary><dl' in once
+    assert finish.finished(once, "book/library/separation.html", ledger.FOLDER, "1.2.3", "https://book.example") == once

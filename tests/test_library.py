@@ -1,0 +1,80 @@
+"""The library's own rules: what may import what, what a docstring says, what loads with it."""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "lib" / "attention_theory"
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def name(path):
+    return ".".join(("attention_theory", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def imported(path):
+    """The modules of ours that a file imports, as full names."""
+    here = name(path).split(".") + ["x"] * (path.name == "__init__.py")
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(here[: -node.level] if node.level else []) + "." * bool(node.level and node.module)
+            base += node.module or ""
+            found |= {f"{base}.{alias.name}" for alias in node.names} | {base}
+    return {module for module in found if module.split(".")[0] == "attention_theory"}
+
+
+def test_evidence_imports_nothing_else_of_ours():
+    for path in (PACKAGE / "evidence").glob("*.py"):
+        assert all(module.startswith("attention_theory.evidence") for module in imported(path)), path.name
+
+
+def test_the_library_does_not_import_the_printed_formulas():
+    for path in MODULES:
+        if path.name != "paper.py":
+            assert not [m for m in imported(path) if "paper" in m.split(".")], path
+
+
+@pytest.mark.parametrize("part", PARTS[:4])
+def test_a_part_imports_no_other_part(part):
+    for path in (PACKAGE / part).rglob("*.py"):
+        others = [m for m in imported(path) for other in PARTS if other != part and m.startswith(f"attention_theory.{other}")]
+        assert not others, (path, others)
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if (PACKAGE / part).is_dir()])
+def test_importing_a_part_stays_light(part):
+    heavy = "IPython", "yaml", "matplotlib", "sklearn", "flint"
+    code = f"import sys, attention_theory.{part}; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_object_has_a_docstring():
+    missing = []
+    for path in MODULES:
+        module = importlib.import_module(name(path))
+        if not module.__doc__:
+            missing.append(module.__name__)
+        for key, thing in vars(module).items():
+            if (
+                not key.startswith("_")
+                and getattr(thing, "__module__", None) == module.__name__
+                and (inspect.isfunction(thing) or inspect.isclass(thing))
+            ):
+                missing += [f"{module.__name__}.{key}"] * (not inspect.getdoc(thing) and key != "main")
+    assert not missing
+
+
+def test_no_default_dtype_is_set_anywhere():
+    for path in [*MODULES, *(ROOT / "book").rglob("*.md")]:
+        if path.name != "test_library.py":
+            assert "set_default_dtype" not in path.read_text(encoding="utf-8"), path

@@ -1,0 +1,51 @@
+"""What is cited, archived and put into images agrees with the library and the pins."""
+
+import json
+import re
+import tomllib
+
+import colab
+import yaml
+from bookpages import address, version
+from conftest import ROOT
+
+PINS = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if re.match(r"[\w-]+==", line))
+
+
+def test_one_version_everywhere():
+    library = tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text())["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    archive = json.loads((ROOT / ".zenodo.json").read_text())
+    assert library == citation["version"] == archive["version"] == version()
+
+
+def test_the_archive_knows_what_zenodo_asks_for():
+    archive = json.loads((ROOT / ".zenodo.json").read_text())
+    assert {"title", "description", "upload_type", "license", "creators", "keywords"} <= set(archive)
+    assert all("name" in creator for creator in archive["creators"])
+
+
+def test_permanent_addresses_follow_the_repository():
+    url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    assert address() == "https://{}.github.io/{}".format(*url.split("/")[-2:])
+    assert json.loads((ROOT / ".zenodo.json").read_text())["related_identifiers"][0]["identifier"] == url
+
+
+def test_binder_installs_pins_and_what_the_library_needs():
+    recipe = (ROOT / "binder" / "Dockerfile").read_text()
+    names = re.search(r"\^\((.*?)\)==", recipe)[1].split("|")
+    assert set(names) <= set(PINS) and "jupyterlab" in names
+    needed = tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text())["project"]["dependencies"]
+    heavy = {"torch", "numpy", "scipy", "matplotlib", "python-flint"}
+    assert heavy & set(needed) <= {*names, "torch"}
+
+
+def test_colab_has_other_versions_than_ours():
+    for package in (*colab.PACKAGES, colab.TORCH):
+        name, given = package.split("==")
+        assert PINS[name] != given
+
+
+def test_colab_runs_a_chapter_of_each_part():
+    parts = {path.parent.name for path in (ROOT / "book").glob("*/*.ipynb")} - {"ledger"}
+    assert {chapter.split("/")[0] for chapter in colab.CHAPTERS} >= parts - {"exponential"}

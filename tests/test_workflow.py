@@ -1,0 +1,149 @@
+"""What goes wrong around the book is one sentence with file and remedy, and what was there stays as it was."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import execute
+import pytest
+from conftest import ROOT
+
+CHAPTER = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A chapter
+
+```{code-cell} ipython3
+print(1 + 1)
+```
+"""
+
+
+@pytest.fixture
+def chapter(tmp_path):
+    folder = tmp_path / "a folder, ümläut"
+    folder.mkdir()
+    (folder / "one.md").write_text(CHAPTER, encoding="utf-8")
+    return folder / "one.md"
+
+
+def test_a_chapter_is_run_and_stored_and_a_second_run_writes_nothing(chapter):
+    assert execute.execute(chapter) == ""
+    stored = chapter.with_suffix(".ipynb")
+    assert '"2\\n"' in stored.read_text()
+    before = stored.stat().st_mtime_ns
+    assert execute.execute(chapter) == "" and stored.stat().st_mtime_ns == before
+    assert sorted(path.name for path in chapter.parent.iterdir()) == ["one.ipynb", "one.md"]
+
+
+def test_a_damaged_notebook_is_written_anew(chapter):
+    chapter.with_suffix(".ipynb").write_bytes(b"\xff\xfe{not json")
+    assert execute.execute(chapter) == "" and '"2\\n"' in chapter.with_suffix(".ipynb").read_text()
+
+
+def test_a_failing_chapter_leaves_its_notebook_as_it_was(chapter):
+    chapter.with_suffix(".ipynb").write_text("as it was")
+    chapter.write_text(CHAPTER.replace("print(1 + 1)", "1 / 0"))
+    assert "ZeroDivisionError" in execute.execute(chapter)
+    assert chapter.with_suffix(".ipynb").read_text() == "as it was"
+
+
+@pytest.mark.parametrize("text", ["", "---\njupytext: [\n---\n"])
+def test_a_damaged_chapter_is_named(chapter, text):
+    chapter.write_text(text)
+    told = execute.execute(chapter)
+    assert "one.md" in told and "git checkout" in told and len(told.splitlines()) == 1
+
+
+def test_a_missing_chapter_is_named(chapter):
+    assert "cannot be read (No such file or directory); name a chapter" in execute.execute(chapter.with_name("two.md"))
+
+
+def test_a_folder_that_cannot_be_written_is_named(chapter, monkeypatch):
+    def refuse(self, *arguments, **keywords):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(chapter), "write_text", refuse)
+    told = execute.execute(chapter)
+    assert "one.ipynb cannot be written (No space left on device); make room" in told
+    assert [path.name for path in chapter.parent.iterdir()] == ["one.md"]
+
+
+def test_two_runs_at_once_agree(chapter):
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import execute, pathlib; "
+    code += f"sys.exit(bool(execute.execute(pathlib.Path({str(chapter)!r}))))"
+    runs = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [run.wait(120) for run in runs] == [0, 0]
+    assert '"2\\n"' in chapter.with_suffix(".ipynb").read_text()
+
+
+def test_a_killed_run_leaves_the_notebook_and_a_rerun_completes(chapter):
+    chapter.write_text(CHAPTER.replace("print(1 + 1)", "import time; time.sleep(2); print(2)"))
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import execute, pathlib; "
+    code += f"execute.execute(pathlib.Path({str(chapter)!r}))"
+    run = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    time.sleep(1.5)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    assert not chapter.with_suffix(".ipynb").exists()
+    assert execute.execute(chapter) == "" and chapter.with_suffix(".ipynb").exists()
+
+
+def test_without_git_the_address_tool_says_so(tmp_path):
+    shutil.copytree(ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("_config.yml", "CITATION.cff"):
+        shutil.copy(ROOT / name, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "tools/repository_url.py"], cwd=tmp_path, env={"PATH": ""}, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "install git" in done.stderr and "Traceback" not in done.stderr
+
+
+def alive(marker):
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != os.getpid():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    words = file.read()
+                with open(f"/proc/{entry}/stat") as file:
+                    state = file.read().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if marker.encode() in words and state != "Z":
+                found.append(int(entry))
+    return found
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks for processes in /proc")
+def test_workers_end_with_their_launcher(tmp_path):
+    worker = tmp_path / "worker-of-this-test.py"
+    worker.write_text(
+        "import os, time\nfrom attention_theory.patches.train_images import end_with_launcher\n"
+        f"end_with_launcher(0.1)\nopen({str(tmp_path)!r} + f'/{{os.getpid()}}', 'w').close()\ntime.sleep(600)\n"
+    )
+    code = "import subprocess, sys\n"
+    code += f"runs = [subprocess.Popen([sys.executable, {str(worker)!r}]) for _ in range(2)]\nruns[0].wait()"
+    launcher = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "lib")})
+    deadline = time.monotonic() + 120
+    while sum(path.name.isdigit() for path in tmp_path.iterdir()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    workers = [int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()]
+    assert len(workers) == 2 and set(workers) <= set(alive(worker.name))
+    launcher.kill()
+    launcher.wait()
+    deadline = time.monotonic() + 20
+    while set(workers) & set(alive(worker.name)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not set(workers) & set(alive(worker.name))

@@ -1,0 +1,103 @@
+"""One chapter of each part as Colab runs it: alone in an empty folder, in an environment with only what Colab has.
+
+    python tools/colab.py [--torch SITE_PACKAGES] [chapter ...]
+
+Makes an environment with torch, numpy, scipy, matplotlib, scikit-learn and ipykernel of other versions than the book's, points
+the chapter's install cell at a local clone, runs it, and compares: the verdicts are the stored ones, and nothing that was
+installed before was replaced. With ``--torch`` that folder's torch is used instead of a download of some hundred megabytes.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+import nbformat
+import yaml
+from attention_theory.evidence import stored_verdicts
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTERS = ("sensitivity/random-features", "separation/threshold", "tangent/network-and-kernel", "patches/real-images")
+#: Of other versions than in requirements.txt; a test says so.
+PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0")
+TORCH = "torch==2.12.0"
+#: What an installed torch for CPUs needs beside itself.
+NEEDED = ("torch", "torchgen", "functorch", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "filelock", "fsspec")
+NEEDED += ("typing_extensions.py", "setuptools")
+
+
+def environment(folder: Path, torch: Path | None) -> Path:
+    """A fresh environment with what Colab has. Returns its Python."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES, *([] if torch else [TORCH])], check=True)
+    if torch:
+        site = next((folder / "lib").glob("python*/site-packages"))
+        for path in torch.iterdir():
+            name = path.name.partition("-")[0].lower()
+            known = path.name in NEEDED or (
+                path.suffix == ".dist-info" and f"{name}" in {n.removesuffix(".py") for n in NEEDED}
+            )
+            if known and not (site / path.name).exists():
+                (site / path.name).symlink_to(path)
+    return python
+
+
+def installed(python: Path) -> dict[str, str]:
+    """Package -> version."""
+    done = subprocess.run([python, "-m", "pip", "list", "--format=json"], check=True, capture_output=True, text=True)
+    return {package["name"].lower(): package["version"] for package in json.loads(done.stdout)}
+
+
+def run(chapter: str, folder: Path, clone: Path) -> list[str]:
+    """Run a chapter alone in a folder. Returns what differs from the stored one."""
+    path = ROOT / "book" / f"{chapter}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source, cell.outputs = cell.source.replace(address, clone.as_uri()), []
+    folder.mkdir()
+    NotebookClient(notebook, timeout=900, kernel_name="colab", resources={"metadata": {"path": folder}}).execute()
+    nbformat.write(notebook, folder / "run.ipynb")
+    found, stored = ([(v["claim"], v["outcome"]) for v in stored_verdicts(file)] for file in (folder / "run.ipynb", path))
+    if found == stored and found:
+        return []
+    return [f"{chapter}: {len(found)} verdicts, {len(stored)} stored; differing: {sorted(set(found) ^ set(stored))[:5]}"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("chapters", nargs="*", default=CHAPTERS)
+    parser.add_argument("--torch", type=Path, help="a site-packages folder whose torch is used")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        python = environment(folder / "env", arguments.torch)
+        subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(folder / "clone")], check=True)
+        kernel = folder / "jupyter" / "kernels" / "colab"
+        kernel.mkdir(parents=True)
+        argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        bare = {"PYTHONPATH": "", "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "GIT_ALLOW_PROTOCOL": "file"}
+        kernel.joinpath("kernel.json").write_text(
+            json.dumps({"argv": argv, "display_name": "colab", "language": "python", "env": bare})
+        )
+        os.environ["JUPYTER_PATH"] = str(folder / "jupyter")
+        before, problems = installed(python), []
+        for number, chapter in enumerate(arguments.chapters):
+            problems += run(chapter, folder / f"empty-{number}", folder / "clone")
+            print(f"{chapter}: {'differs' if problems else 'as stored'}", flush=True)
+        after = installed(python)
+        problems += [f"{p} {v} became {after.get(p)}" for p, v in before.items() if after.get(p) != v]
+        print("new:", ", ".join(sorted(set(after) - set(before))))
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

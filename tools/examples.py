@@ -1,0 +1,116 @@
+"""Examples of right calls, one or a few for each public function: noted while the tests run.
+
+    PYTHONPATH=tools python -m pytest -p examples tests/tangent     # notes in _build/examples/
+    python tools/examples.py                                        # how many there are
+
+``tools/fuzz.py`` spoils them, ``tests/devices`` sends them to another device. What is noted is the call at the boundary (see
+``attention_theory.domain``): the function's name and a copy of its arguments, at most three kinds of calls for each function.
+"""
+
+import functools
+import importlib
+import inspect
+import os
+import pickle
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cloudpickle
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "_build" / "examples"
+LARGEST = 300_000
+KINDS = 3
+
+
+class Example(NamedTuple):
+    """A call: module, qualified name, arguments."""
+
+    module: str
+    name: str
+    arguments: tuple
+    keywords: dict[str, Any]
+
+    @property
+    def function(self) -> Callable:
+        """The public function, method or class that was called."""
+        path = self.name.removesuffix(".__init__").split(".")
+        found = functools.reduce(getattr, path, importlib.import_module(self.module))
+        static = inspect.getattr_static(functools.reduce(getattr, path[:-1], importlib.import_module(self.module)), path[-1])
+        if isinstance(static, classmethod):
+            return found.__func__
+        return found
+
+    @property
+    def call(self) -> tuple[Callable, tuple]:
+        """What to call, and with which positional arguments."""
+        if self.name.endswith(".__init__"):
+            return self.function, self.arguments[1:]
+        return self.function, self.arguments
+
+
+_notes: dict[tuple[str, str], dict[str, bytes]] = defaultdict(dict)
+
+
+def _kind(value: Any) -> str:
+    shape = getattr(value, "ndim", "")
+    return f"{type(value).__name__}{shape}"
+
+
+def pytest_configure(config: Any) -> None:
+    """Begin to take notes."""
+    from attention_theory import domain
+
+    check = domain._Rules.__call__
+
+    def noting(self: Any, arguments: tuple, keywords: dict[str, Any]) -> None:
+        check(self, arguments, keywords)
+        name = self.function.__module__, self.function.__qualname__
+        if "<locals>" in name[1] or not name[0].startswith("attention_theory"):
+            return
+        made = arguments[1:] if name[1].endswith(".__init__") else arguments
+        kind = " ".join(map(_kind, made)) + "".join(f" {key}:{_kind(value)}" for key, value in sorted(keywords.items()))
+        if kind in _notes[name] or len(_notes[name]) >= KINDS:
+            return
+        try:
+            kept = (None, *made) if name[1].endswith(".__init__") else arguments
+            data = cloudpickle.dumps((kept, keywords))
+        except Exception:
+            return  # a call with something that cannot be copied is no example
+        if len(data) <= LARGEST:
+            _notes[name][kind] = data
+
+    domain._Rules.__call__ = noting
+
+
+def pytest_unconfigure(config: Any) -> None:
+    """Write the notes of this process."""
+    if _notes:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        (FOLDER / f"{os.getpid()}.pickle").write_bytes(pickle.dumps(dict(_notes)))
+
+
+def load() -> list[Example]:
+    """All examples, in the order of their names; those of functions that are gone are left out."""
+    merged: dict[tuple[str, str], dict[str, bytes]] = defaultdict(dict)
+    for path in sorted(FOLDER.glob("*.pickle")):
+        for name, notes in pickle.loads(path.read_bytes()).items():
+            merged[name] |= notes
+    found = []
+    for (module, name), notes in sorted(merged.items()):
+        for data in [notes[kind] for kind in sorted(notes)][:KINDS]:
+            try:
+                arguments, keywords = pickle.loads(data)
+                example = Example(module, name, arguments, keywords)
+                _ = example.call
+            except (ImportError, AttributeError, TypeError):
+                continue
+            found.append(example)
+    return found
+
+
+if __name__ == "__main__":
+    examples = load()
+    print(f"{len(examples)} calls of {len({(e.module, e.name) for e in examples})} functions in {FOLDER}")

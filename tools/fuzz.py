@@ -1,0 +1,267 @@
+"""Throw odd inputs at every public function and sort what happens.
+
+    python tools/fuzz.py [--cases 10000] [--seed 0] [--jobs 2] [--out book/data] [--only tangent]
+
+Right calls come from ``tools/examples.py`` (run ``make fuzz``, which notes them first); each case spoils one argument: wrong
+type, shape or precision, NaN, infinities, empty, huge, negative, arrays and lists for tensors, tensors that require gradients.
+Every case runs in a process with a limit of five seconds (twenty where the right call alone takes over one) and of memory.
+
+=============  =======================================================================================================
+refused        InputError, or a ValueError or TypeError (or FileNotFoundError, ImportError) that the library itself raised
+answered       a finite result; where the spoiled call must give the right one's numbers (gradients required, other memory
+               layout, float32), it does
+not finite     NaN or infinity where the right call has none
+wrong          other numbers than the right call's where they must agree
+error inside   any other exception
+hang, memory   over the limits
+=============  =======================================================================================================
+"""
+
+import argparse
+import contextlib
+import copy
+import dataclasses
+import math
+import multiprocessing
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import examples
+import numpy as np
+import torch
+from attention_theory.domain import InputError
+
+SECONDS, MEMORY = 5.0, 6 * 2**30
+#: Spoilers of a floating tensor, by name; those in AGREE must give the right call's result.
+TENSORS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "list": lambda x: x.tolist(),
+    "NumPy array": lambda x: x.detach().numpy(),
+    "integers": lambda x: x.detach().long(),
+    "float16": lambda x: x.half(),
+    "one float32": lambda x: x.float(),
+    "complex": lambda x: x.to(torch.complex128),
+    "a NaN": lambda x: _with(x, math.nan),
+    "an infinity": lambda x: _with(x, math.inf),
+    "all infinite": lambda x: torch.full_like(x, -math.inf),
+    "empty": lambda x: x[:0] if x.ndim else x.reshape(1)[:0],
+    "one axis more": lambda x: x[None],
+    "one axis less": lambda x: x.flatten() if x.ndim != 1 else x.sum(),
+    "one column less": lambda x: x[..., :-1] if x.ndim else x,
+    "one row more": lambda x: torch.cat([x, x[:1]]) if x.ndim else x,
+    "zeros": torch.zeros_like,
+    "negative": lambda x: -x.abs(),
+    "huge": lambda x: x * 1e300,
+    "tiny": lambda x: x * 1e-300,
+    "constant": torch.ones_like,
+    "requires a gradient": lambda x: x.detach().clone().requires_grad_(),
+    "other memory layout": lambda x: x.mT.contiguous().mT if x.ndim > 1 else x.repeat_interleave(2)[::2] if x.ndim else x,
+}
+AGREE = {"requires a gradient": 1e-9, "other memory layout": 1e-9, "all float32": 2e-2}
+INTEGERS = (0, -1, -(2**40), 2**40, 10**30, 1.5, math.nan, math.inf, "3", None, True, [1], torch.tensor(3), np.float64(2.5))
+FLOATS = (0.0, -1.0, math.nan, math.inf, -math.inf, 1e300, 1e-300, -1e300, "0.1", None, [0.5], 1j, True, np.float32(0.5))
+OTHERS = (None, "", "unknown", 3, [], {}, math.nan, b"x")
+
+
+def _with(x: torch.Tensor, value: float) -> torch.Tensor:
+    x = x.detach().clone()
+    x.view(-1)[x.numel() // 2] = value
+    return x
+
+
+def spoiled(value: Any) -> Iterator[tuple[str, Any]]:
+    """Odd values in place of this one, and what is odd about each."""
+    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel():
+        yield from ((name, lambda f=f: f(value)) for name, f in TENSORS.items())
+        yield from ((f"{odd!r}", lambda odd=odd: odd) for odd in (None, "x", 3.0))
+    elif isinstance(value, bool | str) or not isinstance(value, int | float):
+        yield from ((f"{odd!r}", lambda odd=odd: odd) for odd in OTHERS if type(odd) is not type(value) or odd != value)
+    else:
+        odds = INTEGERS if isinstance(value, int) else FLOATS
+        yield from ((f"{odd!r}", lambda odd=odd: odd) for odd in odds)
+
+
+def cases(found: list[examples.Example]) -> Iterator[tuple[int, str | int, str]]:
+    """Number of the example, position or name of the argument, what is done to it."""
+    for i, example in enumerate(found):
+        _, arguments = example.call
+        bound = not example.name.endswith(".__init__") and "." in example.name  # a method: leave its object alone
+        for place, value in [*enumerate(arguments)][bound:] + [*example.keywords.items()]:
+            yield from ((i, place, name) for name, _ in spoiled(value))
+        yield (i, "all", "all float32")
+
+
+def numbers(value: Any) -> list[float]:
+    """All numbers that a result holds, in order."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach()
+        return value.double().flatten().tolist() if not value.is_complex() else torch.view_as_real(value).flatten().tolist()
+    if isinstance(value, np.ndarray):
+        return value.astype(float).ravel().tolist() if value.dtype.kind in "biuf" else []
+    if isinstance(value, bool | int | float | np.number) and not isinstance(value, complex | np.complexfloating):
+        return [float(value)] if abs(value) < 1e308 else [math.copysign(1e308, value)] if math.isfinite(value) else [value]
+    if isinstance(value, list | tuple):
+        return [x for item in value for x in numbers(item)]
+    if isinstance(value, dict):
+        return [x for item in value.values() for x in numbers(item)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [x for item in vars(value).values() for x in numbers(item)]
+    return []
+
+
+def single(value: Any) -> Any:
+    """The same in float32."""
+    if isinstance(value, torch.Tensor) and value.dtype == torch.float64:
+        return value.float()
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return type(value)(map(single, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        moved = copy.copy(value)
+        for key, item in vars(value).items():
+            object.__setattr__(moved, key, single(item))
+        return moved
+    return value
+
+
+def outcome(example: examples.Example, place: str | int, name: str) -> tuple[str, str]:
+    """What happens, and where or what."""
+    function, arguments = copy.deepcopy(example.call)
+    keywords = copy.deepcopy(example.keywords)
+    with open(os.devnull, "w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
+        right = None
+        if name in AGREE:
+            right = numbers(function(*copy.deepcopy(arguments), **copy.deepcopy(keywords)))
+        arguments = list(arguments)
+        if place == "all":
+            arguments, keywords = [single(x) for x in arguments], {k: single(v) for k, v in keywords.items()}
+        else:
+            store: Any = keywords if isinstance(place, str) else arguments
+            store[place] = dict(spoiled(store[place]))[name]()
+        try:
+            result = function(*arguments, **keywords)
+            if hasattr(result, "__next__"):
+                result = [next(result, None)]
+        except InputError:
+            return "refused", ""
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, MemoryError) or "allocate memory" in str(error):
+                return "memory", str(error)[:100]
+            return "error inside", f"{type(error).__name__}: {str(error)[:100]}"
+        except (ValueError, TypeError, FileNotFoundError, ImportError) as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            ours = "/attention_theory/" in frame.filename and "raise" in (frame.line or "") + "raise" * (frame.name == "refuse")
+            return ("refused", "") if ours else ("error inside", f"{type(error).__name__}: {str(error)[:100]}")
+        except Exception as error:
+            return "error inside", f"{type(error).__name__}: {str(error)[:100]}"
+    found = numbers(result)
+    if right is None:
+        return ("answered", "") if all(map(math.isfinite, found)) else ("not finite", "")
+    if len(found) != len(right):
+        return "wrong", f"{len(found)} numbers, right are {len(right)}"
+    scale = max((abs(x) for x in right if math.isfinite(x)), default=0.0)
+    far = max((abs(x - y) for x, y in zip(found, right) if math.isfinite(y)), default=0.0)
+    return ("answered", "") if far <= AGREE[name] * scale + 1e-12 else ("wrong", f"off by {far:.2g} of {scale:.2g}")
+
+
+def _work(found: list[examples.Example], pipe: Any) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    torch.set_num_threads(1)
+    os.chdir(tempfile.mkdtemp())  # what a function may write, it writes there
+    while True:
+        i, place, name = pipe.recv()
+        try:
+            answer = outcome(found[i], place, name)
+        except BaseException as error:
+            answer = "unusable", f"{type(error).__name__}: {str(error)[:80]}"
+        pipe.send(answer)
+
+
+class Worker:
+    """A process that does one case at a time and is killed when it does not answer."""
+
+    def __init__(self, found: list[examples.Example]):
+        self.found, self.process = found, None
+
+    def __call__(self, case: tuple[int, str | int, str], seconds: float) -> tuple[str, str]:
+        """The outcome of a case."""
+        if self.process is None:
+            context = multiprocessing.get_context("fork")
+            self.pipe, other = context.Pipe()
+            self.process = context.Process(target=_work, args=(self.found, other), daemon=True)
+            self.process.start()
+            other.close()
+        self.pipe.send(case)
+        with contextlib.suppress(EOFError):
+            if self.pipe.poll(seconds):
+                return self.pipe.recv()
+            self.process.kill()
+            self.process = None
+            return "hang", f"over {seconds:g} s"
+        self.process = None
+        return "memory", "the process died"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=10_000, help="how many are drawn (default 10000)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="functions whose name holds this")
+    parser.add_argument("--minutes", type=float, default=60, help="stop after so many")
+    parser.add_argument("--out", help="folder for fuzz.json, the record")
+    given = parser.parse_args()
+    if given.cases < 1:
+        parser.error("--cases is at least 1")
+    skip = ("sweep.", "train_images.main", ".formula", "evidence.records.", "movable.", "figures.")
+    found = [e for e in examples.load() if given.only in f"{e.module}.{e.name}" and not any(s in f"{e.module}." for s in skip)]
+    every = list(cases(found))
+    draw = random.Random(given.seed)
+    chosen = draw.sample(every, min(given.cases, len(every)))
+    functions = {(found[i].module, found[i].name) for i, _, _ in chosen}
+    print(f"{len(every)} cases of {len(found)} calls, {len(chosen)} drawn, {len(functions)} functions", flush=True)
+    worker, start = Worker(found), time.monotonic()
+    table: dict[str, Counter] = defaultdict(Counter)
+    faults: dict[str, list[str]] = defaultdict(list)
+    took: dict[int, float] = {}
+    done = 0
+    for i, place, name in sorted(chosen, key=lambda case: case[0]):
+        if time.monotonic() - start > 60 * given.minutes:
+            break
+        if i not in took:
+            before = time.monotonic()
+            worker((i, "all", "all float32"), 60)
+            took[i] = time.monotonic() - before
+        kind, detail = worker((i, place, name), SECONDS if took[i] < 1 else 4 * SECONDS)
+        part = found[i].module.split(".")[1]
+        table[part][kind] += 1
+        done += 1
+        if kind not in ("refused", "answered"):
+            faults[kind].append(f"{found[i].module[17:]}.{found[i].name}({place} = {name}): {detail}")
+    kinds = ["refused", "answered", "not finite", "wrong", "error inside", "hang", "memory", "unusable"]
+    print("part".ljust(14), *(kind.rjust(12) for kind in kinds))
+    for part, counts in sorted(table.items()):
+        print(part.ljust(14), *(str(counts[kind]).rjust(12) for kind in kinds))
+    total = sum(table.values(), Counter())
+    print("all".ljust(14), *(str(total[kind]).rjust(12) for kind in kinds))
+    for kind, lines in sorted(faults.items()):
+        print(f"\n{kind}:", *sorted(set(lines)), sep="\n  ")
+    if given.out:
+        from attention_theory.evidence.records import Record, write_record
+        from attention_theory.sweep import provenance
+
+        points = [{"part": part} for part in sorted(table)]
+        results = [{kind: table[part][kind] for kind in kinds} for part in sorted(table)]
+        origin = {"command": f"python tools/fuzz.py --cases {given.cases} --seed {given.seed}"} | provenance()
+        settings = {"cases": done, "functions": len(functions), "seed": given.seed, "seconds": SECONDS}
+        write_record(Record("fuzz", origin, settings, points, results), given.out)
+    return bool(total.keys() - {"refused", "answered"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

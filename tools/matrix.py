@@ -1,0 +1,102 @@
+"""Strict comparison of every notebook's outputs in many environments; the number that differ, in each.
+
+    python tools/matrix.py [--out book/data] [--only "no SIMD"] [--jobs 2] [chapter.ipynb ...]
+
+Rows are environments: this one, and a virtual environment each for the oldest versions that the library claims to support and
+for every other Python from 3.11 to 3.14 that is at hand (built in ``_build/matrix``). Columns are kernels (as compiled for
+this processor, or without SIMD) and threads (one, two). Every number in the table is to be zero. An environment that cannot
+be built is named and left out.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "_build" / "matrix"
+#: The oldest versions that lib/pyproject.toml names.
+OLDEST = ("torch==2.9.0", "numpy==2.0.2", "scipy==1.16.3", "matplotlib==3.10.0", "scikit-learn==1.6.1")
+#: What comparing needs besides the library.
+TOOLS = ("nbval", "ipykernel", "ipywidgets", "jupytext", "pytest", "pytest-xdist")
+VARIANTS = {
+    "as compiled, 1 thread": {"OMP_NUM_THREADS": "1"},
+    "as compiled, 2 threads": {"OMP_NUM_THREADS": "2"},
+    "no SIMD, 1 thread": {"OMP_NUM_THREADS": "1", "ATEN_CPU_CAPABILITY": "default"},
+    "no SIMD, 2 threads": {"OMP_NUM_THREADS": "2", "ATEN_CPU_CAPABILITY": "default"},
+}
+
+
+def environments() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Name -> interpreter and the versions asked for; none for the environment at hand."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = {"this environment": (sys.executable, ())}
+    found["oldest versions"] = (getattr(sys, "_base_executable", sys.executable), OLDEST)
+    for minor in range(11, 15):
+        path = shutil.which(f"python3.{minor}")
+        if path and minor != sys.version_info.minor:
+            found[f"Python 3.{minor}"] = (path, ("torch", "numpy", "scipy", "matplotlib", "scikit-learn"))
+    return found
+
+
+def built(name: str, interpreter: str, versions: tuple[str, ...]) -> str | None:
+    """The interpreter of an environment, built if it is not there; None if it cannot be."""
+    if not versions:
+        return interpreter
+    folder = FOLDER / name.replace(" ", "-")
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        commands = (
+            [interpreter, "-m", "venv", "--clear", str(folder)],
+            [str(python), "-m", "pip", "install", "-q", *versions, *TOOLS, str(ROOT / "lib")],
+        )
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                print(f"{name} cannot be built: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+                return None
+        (folder / "ready").touch()
+    return str(python)
+
+
+def differing(python: str, variables: dict[str, str], chapters: list[str], jobs: int) -> tuple[int, int]:
+    """How many cells differ from their stored outputs, and how many were compared."""
+    command = [python, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
+    command += ["-n", str(jobs), "--dist", "loadscope", *chapters]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "lib")} | variables
+    environment.pop("MPLBACKEND", None)
+    last = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()[-1:]
+    counts = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed|error)", "".join(last))}
+    wrong = counts.get("failed", 0) + counts.get("error", 0)
+    return (wrong, wrong + counts.get("passed", 0)) if counts else (-1, 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("chapters", nargs="*", default=["book"], help="notebooks (default: all)")
+    parser.add_argument("--only", default="", help="variants or environments whose name holds this")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", help="folder for matrix.json, the record")
+    given = parser.parse_args()
+    points, results = [], []
+    for name, (interpreter, versions) in environments().items():
+        wanted = [variant for variant in VARIANTS if given.only in f"{name}, {variant}"]
+        python = built(name, interpreter, versions) if wanted else None
+        for variant in wanted if python else ():
+            wrong, compared = differing(python, VARIANTS[variant], given.chapters, given.jobs)
+            print(f"{name}, {variant}: {wrong} of {compared} cells differ", flush=True)
+            points.append({"environment": name, "variant": variant})
+            results.append({"differ": wrong, "compared": compared})
+    if given.out:
+        from attention_theory.evidence.records import Record, write_record
+        from attention_theory.sweep import provenance
+
+        origin = {"command": "python tools/matrix.py --out book/data"} | provenance()
+        write_record(Record("matrix", origin, {"oldest": list(OLDEST)}, points, results), given.out)
+    return int(any(result["differ"] for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Recompute a random sample of the points of every record in ``book/data`` and compare.
+
+    python tools/records_check.py [--points 3] [--seconds 60] [--seed N] [--jobs 2] [name ...]
+
+Each record must have a recording (``attention_theory.sweep.Recording``) in some ``<part>/runs/`` module, with the same
+settings and points. The sample is drawn among the points that took at most so many seconds when they were recorded.
+"""
+
+import argparse
+import importlib
+import pkgutil
+import random
+import sys
+from pathlib import Path
+
+import attention_theory
+from attention_theory.evidence.records import Record, decoded, differences, encoded, read_record
+from attention_theory.sweep import Recording, sweep
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "book" / "data"
+#: Records that a tool writes by its own make target.
+TABLES = ("fuzz", "matrix", "mutants")
+
+
+def recordings() -> dict[str, Recording]:
+    """All recordings of the library, by the name of their record."""
+    found = {}
+    for module in pkgutil.walk_packages(attention_theory.__path__, "attention_theory."):
+        if ".runs." in module.name:
+            for thing in vars(importlib.import_module(module.name)).values():
+                for recording in thing if isinstance(thing, list | tuple) else [thing]:
+                    if isinstance(recording, Recording):
+                        found[recording.name] = recording
+    return dict(sorted(found.items()))
+
+
+def untied(recording: Recording, record: Record) -> list[str]:
+    """Where the settings and points of a record are not those of its recording."""
+    settings = decoded(encoded(recording.settings, 17))
+    faults = [f"settings: {fault}" for fault in differences(record.settings, settings, 0)]
+    points = [decoded(encoded(point, 17)) for point in recording.grid()]
+    missing = [point for point in points if point not in record.points]
+    foreign = [point for point in record.points if point not in points]
+    faults += [f"{len(missing)} points are not recorded, first {missing[0]}"] if missing else []
+    faults += [f"{len(foreign)} recorded points are no points of it, first {foreign[0]}"] if foreign else []
+    return faults
+
+
+def recomputed(recording: Recording, record: Record, index: int) -> list[str]:
+    """Where one point of a record comes out otherwise."""
+    point = record.points[index]
+    found = differences(record.results[index], recording.compute(point), recording.tolerance)
+    return [f"{recording.name}, {point}: {fault}" for fault in found]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="records (default: all)")
+    parser.add_argument("--points", type=int, default=3, help="points of each record (default 3)")
+    parser.add_argument("--seconds", type=float, default=60, help="leave out points that took longer (default 60)")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the sample (default: another each time)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    given = parser.parse_args(arguments)
+    known = recordings()
+    unknown = [name for name in given.names if name not in known]
+    if unknown or min(given.points, given.jobs) < 1:
+        parser.error(f"no recording is called {unknown[0]}; there are {', '.join(known)}" if unknown else "at least 1, please")
+    names = given.names or [name for name, recording in known.items() if recording.shipped]
+    files = sorted(path.stem for path in DATA.glob("*") if path.suffix in (".json", ".npz", ".csv"))
+    files = [name for name in files if name not in TABLES]
+    faults = [f"{name}: a file of book/data without a recording" for name in files if name not in known and not given.names]
+    draw, tasks = random.Random(given.seed), []
+    for name in names:
+        try:
+            record = read_record(name, DATA)
+        except (FileNotFoundError, ValueError) as error:
+            faults.append(str(error))
+            continue
+        faults += [f"{name}: {fault}" for fault in untied(known[name], record)]
+        took = record.seconds or [0.0] * len(record.points)
+        quick = [i for i, seconds in enumerate(took) if seconds <= given.seconds]
+        chosen = sorted(draw.sample(quick, min(given.points, len(quick))))
+        tasks += [{"recording": known[name], "record": record, "index": i} for i in chosen]
+        print(f"{name}: {len(chosen)} of {len(record.points)} points ({len(record.points) - len(quick)} took too long)")
+    faults += [fault for found in sweep(recomputed, tasks, given.jobs, "records") for fault in found]
+    print("\n".join(faults), file=sys.stderr)
+    print(f"{len(tasks)} points recomputed with --seed {given.seed}, {len(faults)} differences")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
