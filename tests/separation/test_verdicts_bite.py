@@ -68,12 +68,12 @@ MUTANTS = [
     ),
     (
         "cross-attention",
-        "deng2023/theorem-f.13",
+        "deng2023/theorem-f.9",
         "separation.chances",
         "-math.expm1(m * math.log1p(-p))",
         "-math.expm1(math.log1p(-p))",
     ),
-    ("cross-attention", "deng2023/lemma-f.7-1", "separation.data", "A1[query, 0] = a", "A1[query, 0] = a * a"),
+    ("cross-attention", "deng2023/lemma-f.2-1a", "separation.data", "A1[query, 0] = a", "A1[query, 0] = a * a"),
     # the binomial tail, off by one
     (
         "exact-probability",
