@@ -76,6 +76,7 @@ def finished(text: str, name: str, folder: Path, version: str, address: str) -> 
     """One page with its cards, pictures and head as they should be."""
     root = "../" * name.count("/")
     text = UNUSED.sub("", text)
+    text = re.sub(r"<th>\s*</th>", "<td></td>", text)  # the corner of a table is no heading
     for old, new in ROLES.items():
         text = text.replace(old, new)
     text = RUN.sub(lambda run: fold_run(run.group(), root, version, address), text)
