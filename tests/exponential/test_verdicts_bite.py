@@ -22,7 +22,7 @@ MUTANTS = [
     ("training", "own-eigenvalue", "exponential.kernels", "1 / math.factorial(k) for", "1 / math.factorial(k + 1) for"),
     ("training", "own-labels", "exponential.kernels", "range(min(dimension, n))", "range(min(dimension + 1, n))"),
     ("training", "own-floor", "exponential.kernels", "rate = speed / (m", "rate = 0.001 * speed / (m"),
-    ("words", "own-update", "sensitivity.any_weights", "rise = p - self.unmoved_weight", "rise = p"),
+    ("words", "own-update", "sensitivity.attention_features", "(p * b + a * q)", "(p * b - a * q)"),
     ("words", "own-averaging", "exponential.words", "math.sqrt(X.shape[1]) / total", "math.sqrt(X.shape[0]) / total"),
     ("space", "own-population", "exponential.space", "(self.D - self.C) * raised[2]", "self.D * raised[2]"),
     ("space", "own-exchange", "attention", "return self.knob * self(scores)", "return self(scores)"),
