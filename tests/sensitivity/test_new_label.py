@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from attention_theory import attention, sensitivity, tokens
+from attention_theory import sensitivity, tokens
 from attention_theory.device import generator, normal, signs
 from attention_theory.evidence import identity
 from attention_theory.sensitivity import attention_features, new_label, paper
@@ -311,7 +311,8 @@ def check_readout():
 
 def test_a_broken_softmax_fails(monkeypatch):
     assert check_readout().holds
-    monkeypatch.setattr(attention, "attention_weights", lambda scores, kind: torch.softmax(scores / 2, dim=-1))
+    weight = sensitivity.OneTokenAttention.weight
+    monkeypatch.setattr(sensitivity.OneTokenAttention, "weight", lambda self, moved: weight(self, moved / 2))
     assert not check_readout().holds
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from attention_theory import sensitivity, tokens
+from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal
 from attention_theory.evidence import identity
 from attention_theory.sensitivity import attention_features, paper
@@ -57,6 +57,25 @@ def test_one_token_update_is_the_literal_map(n, d, token, weights, seed):
     change = (literal - raf(X)).square().sum(dim=(1, 2))
     torch.testing.assert_close(view.change(deltas), change, rtol=1e-8, atol=1e-10)
     torch.testing.assert_close(view.norm, raf(X).norm())
+
+
+FAMILIES = [("sharp", 0), ("sharp", 0.4), ("sharp", 3), ("sharp", math.inf), ("truncated", 4), ("power", 2), ("relu_power", 2)]
+
+
+@given(st.sampled_from(FAMILIES), st.integers(2, 7), st.integers(2, 9), st.integers(0, 50), st.sampled_from([0.8, 0.01]))
+def test_one_token_update_of_every_family(family, n, d, seed, length):
+    weights, X, deltas = attention.Weights(*family), context(n, d, seed), moves(3, d, seed, length)
+    raf = sensitivity.RandomAttentionFeatures.sample(d, seed, weights)
+    view = raf.one_token(X, 1)
+
+    def literal(X):
+        return weights.normalised(raf.scores(X))[0] @ X
+
+    after = torch.stack([literal(moved(X, 1, delta)) for delta in deltas])
+    torch.testing.assert_close(view.features(deltas), after, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(view.change(deltas), (after - literal(X)).square().sum(dim=(1, 2)), rtol=1e-7, atol=1e-12)
+    if float(view.norm) > 0:
+        assert float(view.change(deltas).max().sqrt() / view.norm) <= sensitivity.sensitivity_bound(view) * (1 + 1e-9)
 
 
 def test_scores_have_unit_variance():
@@ -320,7 +339,7 @@ def test_a_change_is_never_negative():
 
 def test_a_token_is_counted_from_the_front():
     with pytest.raises(ValueError, match="token -1 is not in the context|is not allowed"):
-        sensitivity.OneTokenAttention(sensitivity.RandomAttentionFeatures.sample(4, 0), context(5, 4), -1)
+        sensitivity.RandomAttentionFeatures.sample(4, 0).one_token(context(5, 4), -1)
 
 
 def test_maps_move_to_another_precision_and_never_compare_by_value():
@@ -414,15 +433,21 @@ def test_checks_hold_on_the_right_implementation():
         assert map_check(raf).holds and update_check(raf).holds
 
 
+def linear_weights(self, scores):
+    return scores / scores.sum(dim=-1, keepdim=True), scores[..., :1] == 0
+
+
 def test_broken_softmax_fails(monkeypatch):
     raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
     monkeypatch.setattr(attention_features, "attention", lambda scores, X, kind: (scores / scores.sum(-1, keepdim=True)) @ X)
+    monkeypatch.setattr(attention.Weights, "normalised", linear_weights)
     assert not map_check(raf).holds and not update_check(raf).holds
 
 
 def test_broken_softmax_in_the_moved_row_fails(monkeypatch):
     raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
-    monkeypatch.setattr(attention_features, "attention_weights", lambda scores, kind: torch.softmax(2 * scores, dim=-1))
+    own_row = sensitivity.OneTokenAttention.own_row
+    monkeypatch.setattr(sensitivity.OneTokenAttention, "own_row", lambda self, moved: own_row(self, moved * 1.1))
     assert not update_check(raf).holds
 
 
@@ -433,7 +458,7 @@ def test_dropped_root_of_d_fails(monkeypatch):
         assert not map_check(raf).holds
     monkeypatch.setattr(attention_features.math, "sqrt", lambda x: 1.0)
     X, deltas = context(6, 10, seed=1), moves(1, 10)
-    wrong = attention_features.OneTokenAttention(raf, X, 2).features(deltas)
+    wrong = raf.one_token(X, 2).features(deltas)
     monkeypatch.undo()
     assert not identity("update", wrong[0], literal_raf(moved(X, 2, deltas[0]), raf.W)).holds
 
