@@ -280,8 +280,7 @@ def test_a_proof_run_measures_literal_attention():
     X = context(4, 60, 1)
     run = theorem_3.prove_on(X, seed=2)
     assert run.aligned == paper.lemma_d_1(X, run.delta) >= 0.5
-    before = torch.softmax(run.before, dim=1) @ X
-    assert run.norm == pytest.approx(float(before.norm()) / math.sqrt(240))
+    assert run.norm <= 1 and run.landed.shape == run.rows.shape == run.scores.shape == (2, 4)
     assert run.change == pytest.approx(float(run.rows.norm(dim=1).max()) / 2)
     assert run.served[0] >= run.served[1] and run.attending.shape == (3,)
 
@@ -290,8 +289,29 @@ def test_moves_compared_are_literal_changes():
     found = theorem_3.moves_compared(5, 40, seed=3)
     X, raf = context(5, 40, 3), sensitivity.RandomAttentionFeatures.sample(40, 4)
     even = raf.one_token(X, 0).even_move()
-    assert found["even"] == pytest.approx(paper.equation_3_4(raf, X, 0, even))
-    assert 0 < found["proof"] <= found["ascent"] and found["even"] <= found["ascent"]
+    assert found["even"][0] == pytest.approx(paper.equation_3_4(raf, X, 0, even))
+    assert 0 < found["proof"][0] <= found["ascent"] and found["even"][0] <= found["ascent"]
+    halves = theorem_3.moves_compared(5, 40, 3, shares=(0.5, 1.0))
+    assert halves["even"] == pytest.approx([paper.equation_3_4(raf, X, 0, even / 2), found["even"][0]])
+
+
+def test_the_best_level_of_the_scores():
+    draw, larger = generator(0), 0
+    for trial in range(200):  # shared directions make negative multipliers, where the even move is not the best
+        m, d = 1 + trial % 7, 7 + trial % 4
+        K = normal(m, d, generator=draw) + (trial % 3) * normal(d, generator=draw)
+        multipliers = torch.linalg.solve(K @ K.T, torch.ones(m).double())
+        u, best = K.T @ multipliers, theorem_3.best_level(K)
+        even = math.sqrt(d) * float((K @ u / u.norm()).min())
+        if float(multipliers.min()) >= 0:
+            assert best == pytest.approx(even)
+        else:
+            assert best > even
+            larger += 1
+        others = normal(500, d, generator=draw)
+        assert float((others / others.norm(dim=1, keepdim=True) @ K.T).amin(dim=1).max()) * math.sqrt(d) <= best + 1e-9
+    assert larger > 50
+    assert theorem_3.best_level(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]).double()) == 0  # dependent rows: no move raises both
 
 
 def test_deep_layers_and_the_recorded_search():
