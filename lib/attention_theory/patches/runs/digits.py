@@ -1,4 +1,4 @@
-"""The digits experiments behind the chapter on real images: both attentions and a convolutional network, permuted pixels.
+"""The digits experiments behind the chapter on real images: both attentions and a convolutional network, permuted pixels::
 
     python -m attention_theory.patches.runs.digits --out book/data --jobs 2
 

@@ -1,4 +1,4 @@
-"""What transformers learn from Gaussian patches (jelassi2022, Figure 2): twenty seeds of four settings.
+"""What transformers learn from Gaussian patches (jelassi2022, Figure 2): twenty seeds of four settings::
 
     python -m attention_theory.patches.runs.gaussian_patches --out book/data --jobs 2
 

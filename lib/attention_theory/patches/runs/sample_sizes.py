@@ -1,4 +1,4 @@
-"""How many samples patch association takes: the trajectories behind the chapter on learning from samples.
+"""How many samples patch association takes: the trajectories behind the chapter on learning from samples::
 
     python -m attention_theory.patches.runs.sample_sizes --out book/data --jobs 2
 

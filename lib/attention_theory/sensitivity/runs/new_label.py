@@ -1,4 +1,4 @@
-"""The grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens.
+"""The grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens::
 
     python -m attention_theory.sensitivity.runs.new_label --only bombari2024-figures-4-7 --out book/data
 

@@ -1,4 +1,4 @@
-"""Sweeps of word sensitivity: bombari2024, Figures 2 and 3 (recorded), and smaller tables that the chapters compute.
+"""Sweeps of word sensitivity: bombari2024, Figures 2 and 3 (recorded), and smaller tables that the chapters compute::
 
     python -m attention_theory.sensitivity.runs.word --only bombari2024-figure-3 --out book/data
 

@@ -1,4 +1,4 @@
-"""Table 1 of cao2024, measured: the smallest width, the number of steps and the largest stable step.
+"""Table 1 of cao2024, measured: the smallest width, the number of steps and the largest stable step::
 
     python -m attention_theory.tangent.runs.table1 --out book/data [--jobs N]
 
