@@ -121,6 +121,8 @@ class RandomFeatures:
 class OneTokenFeatures:
     """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta))."""
 
+    x: Float[Tensor, "d"]
+
     def __init__(self, rest: Float[Tensor, "k"], block: Float[Tensor, "k d"], x: Float[Tensor, "d"], activation: str):
         self.rest, self.block, self.x = rest, block, x
         self.activation = activation_named(activation)
