@@ -63,7 +63,7 @@ def test_beyond_the_bound_the_loss_grows_and_below_it_falls():
 
 def test_a_diverging_run_is_refused():
     x, y = unit(4, 3, 0), unit(4, 1, 1)
-    net = replace(tangent.SoftmaxNetwork.paired(3, 20, seed=0, outputs=1), a=1e200 * torch.ones(1, 20, dtype=torch.float64))
+    net = replace(tangent.SoftmaxNetwork.paired(3, 20, seed=0, outputs=1), a=1e90 * torch.ones(1, 20, dtype=torch.float64))
     with pytest.raises(ValueError, match="no longer finite"):
         tangent.train(net, x, y, 3, 1.0, kernel=False)
 
