@@ -259,7 +259,7 @@ def lambdas(kind: str, n: int, d: int, closeness: float | None = None) -> Float[
 
 
 def shares(kind: str, runs: Iterable[tuple], unit: Callable[[int], float]) -> list[float]:
-    """Values over unit(n) / lambda^2 at the seeds with lambda < 1, which Table 1 is about; runs are (n, d, closeness, values)."""
+    """Values over unit(n) / lambda^2 at the seeds with lambda < 1, as in Table 1; a run is (n, d, closeness, values)."""
     found = ((n, value, l) for n, d, c, values in runs for value, l in zip(values, lambdas(kind, n, d, c)))
     return [float(value * l**2 / unit(n)) for n, value, l in found if l < 1]
 
