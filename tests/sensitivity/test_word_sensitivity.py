@@ -358,7 +358,7 @@ def test_a_change_is_never_negative():
 
 
 def test_a_token_is_counted_from_the_front():
-    with pytest.raises(ValueError, match="token -1 is not in the context|is not allowed"):
+    with pytest.raises(ValueError, match="token = -1 is not allowed: at least 0"):
         sensitivity.RandomAttentionFeatures.sample(4, 0).one_token(context(5, 4), -1)
 
 
@@ -404,43 +404,48 @@ def test_bad_input_is_refused_with_its_value():
     rf = sensitivity.RandomFeatures.sample(5, 4, 10, 0)
     zero = torch.zeros(1, 4, dtype=torch.float64)
     for feature_map in (raf, rf):
-        with pytest.raises(ValueError, match=r"one has 6; .*on_sphere|is not allowed"):
+        with pytest.raises(ValueError, match=r"one has 6; .*on_sphere"):
             feature_map.perturbed(3 * X, 0, zero)
-        with pytest.raises(ValueError, match="token 5 is not in the context, whose tokens are 0 to 4|is not allowed"):
+        with pytest.raises(ValueError, match="token 5 is not in the context, whose tokens are 0 to 4"):
             feature_map.perturbed(X, 5, zero)
-        with pytest.raises(ValueError, match="a move has length 4, and .* at most sqrt.d. = 2|is not allowed"):
+        with pytest.raises(ValueError, match="a move has length 4, and .* at most sqrt.d. = 2"):
             feature_map.perturbed(X, 0, zero + 2)
-        with pytest.raises(ValueError, match="a move has entries that are not finite|is not allowed"):
+        with pytest.raises(ValueError, match="deltas = .* with NaN or infinity is not allowed: finite"):
             feature_map.perturbed(X, 0, zero + math.nan)
-        with pytest.raises(ValueError, match="finite|is not allowed"):
+        with pytest.raises(ValueError, match="X = .* with NaN or infinity is not allowed: finite"):
             feature_map(X * math.inf)
-        with pytest.raises(ValueError, match="at least 1 start|is not allowed"):
+        with pytest.raises(ValueError, match="starts = 0 is not allowed: at least 1"):
             sensitivity.word_sensitivity(feature_map, X, starts=0)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0|is not allowed"):
+    with pytest.raises(ValueError, match="k = 0 is not allowed: at least 1"):
         sensitivity.RandomFeatures.sample(5, 4, 0, 0)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0|is not allowed"):
+    with pytest.raises(ValueError, match="k = 0 is not allowed: at least 1"):
         sensitivity.one_token_in_law(X[None], 0, 0, 0)
-    with pytest.raises(ValueError, match="depth must be at least 1, got 0|is not allowed"):
+    with pytest.raises(ValueError, match="depth = 0 is not allowed: at least 1"):
         sensitivity.DeepRandomFeatures.sample(5, 4, 3, 0, 0)
-    with pytest.raises(ValueError, match="activation 'cosine' is unknown|is not allowed"):
+    with pytest.raises(ValueError, match="activation 'cosine' is unknown"):
         sensitivity.RandomFeatures.sample(5, 4, 3, 0, "cosine")
-    with pytest.raises(ValueError, match="tanh stays below 1|is not allowed"):
+    with pytest.raises(ValueError, match="tanh stays below 1"):
         sensitivity.DeepRandomFeatures.sample(5, 4, 3, 2, 0, "tanh")
-    with pytest.raises(ValueError, match="weights 'linear' are unknown|is not allowed"):
+    with pytest.raises(ValueError, match="weights 'linear' are unknown"):
         sensitivity.RandomAttentionFeatures.sample(4, 0, "linear")
-    with pytest.raises(ValueError, match="d must be at least 1, got 0|is not allowed"):
+    with pytest.raises(ValueError, match="d = 0 is not allowed: at least 1"):
         sensitivity.RandomAttentionFeatures.sample(0, 0)
-    with pytest.raises(ValueError, match="got n = 0|is not allowed"):
+    with pytest.raises(ValueError, match="n = 0 is not allowed: at least 1"):
         sensitivity.infinite_width_sensitivity(0)
-    with pytest.raises(ValueError, match="the 4 tokens span R.4|is not allowed"):
+    with pytest.raises(ValueError, match="the 4 tokens span R.4"):
         sensitivity.two_directions(context(4, 4), zero[0] + 1)
     for wrong in (-1, math.inf, math.nan):
-        with pytest.raises(ValueError, match=f"got {wrong}|is not allowed"):
+        with pytest.raises(ValueError, match=f"n = {wrong} is not allowed: (at least 1|finite)"):
             sensitivity.least_dimension(wrong)
-    with pytest.raises(ValueError, match="on_sphere|is not allowed"):
+    with pytest.raises(ValueError, match="one has 0; .*on_sphere"):
         sensitivity.aligned_direction(torch.zeros(3, 4).double())
-    for wrong in ((-1, 0.3), (5, 1.2), (5, 0.3, 2.0), (5, 0.3, 1.0, 0)):
-        with pytest.raises(ValueError, match=r"n > 0|lies in|is not allowed"):
+    for wrong, message in (
+        ((-1, 0.3), "n = -1 is not allowed: at least 1"),
+        ((5, 1.2), r"the cosine lies in \[-1, 1\]"),
+        ((5, 0.3, 2.0), r"the length, .*, in \[0, 1\]"),
+        ((5, 0.3, 1.0, 0), "depth = 0 is not allowed: at least 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
             sensitivity.infinite_width_change(*wrong)
 
 
