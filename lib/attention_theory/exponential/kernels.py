@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import Weights
+from ..attention import Weights, attention_weights
 from ..device import generator, normal, signs
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
@@ -275,15 +275,11 @@ def unit_points(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
 def outputs_and_slopes(weights: Weights, W: Float[Tensor, "d m"], a: Float[Tensor, "m"], x: Float[Tensor, "n d"]):
     """F(x_i) = m sum_r a_r S_ir, and its derivatives by the scores <w_r, x_i>: m (a_r - F/m) u'(score) / sum u."""
     score = x @ W
-    if weights.family == "sharp":
-        S = torch.softmax(weights.knob * score, dim=1)
-        relative = weights.knob * S
+    S = attention_weights(score, weights)
+    if weights.family == "sharp":  # the hard maximum is constant but for ties
+        relative = 0 * S if weights.knob == math.inf else weights.knob * S
     else:
-        raised = weights(score)
-        total = raised.sum(dim=1, keepdim=True)
-        if not bool((total > 0).all()):
-            raise ValueError(f"{weights}: a row of weights sums to 0")
-        S, relative = raised / total, weights.slope(score) / total
+        relative = weights.slope(score) / weights(score).sum(dim=1, keepdim=True)
     mean = S @ a
     m = len(a)
     return m * mean, m * relative * (a - mean[:, None])
