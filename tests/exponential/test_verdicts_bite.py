@@ -32,6 +32,11 @@ MUTANTS = [
     ("training", "own-floor", "exponential.kernels", "rate = speed / (m", "rate = 0.001 * speed / (m"),
     ("words", "own-update", "sensitivity.attention_features", "(p * b + a * q)", "(p * b - a * q)"),
     ("words", "own-averaging", "exponential.words", "math.sqrt(X.shape[1]) / total", "math.sqrt(X.shape[0]) / total"),
+    ("words", "own-hard", "exponential.words", "[[tilt, -1.0], [0.0, 0.0]]", "[[-tilt, -1.0], [0.0, 0.0]]"),
+    ("words", "own-certificate", "sensitivity.upper_bound", "multiplier * budget +", "0.8 * multiplier * budget +"),
+    ("words", "own-certificate", "sensitivity.upper_bound", "range(degree))", "range(degree + 1))"),
+    ("words", "own-peak", "sensitivity.attention_features", "torch.logsumexp(knob * scores", "torch.logsumexp(scores"),
+    ("words", "own-word-degree", "attention", "total = 1 + scores * total / k", "total = 1 + scores * total"),
     ("space", "own-population", "exponential.space", "(self.D - self.C) * raised[2]", "self.D * raised[2]"),
     ("space", "own-exchange", "attention", "return self.knob * self(scores)", "return self(scores)"),
     ("space", "own-push", "exponential.space", "(total - (a - b) - (D - C) * seen)", "(total - (a - b) - D * seen)"),
@@ -39,7 +44,18 @@ MUTANTS = [
     ("space", "own-dead", "attention", "return (scores > 0) * (degree", "return (scores >= 0) * (degree"),
     ("space", "own-errors", "exponential.space", "start=C**3)", "start=C**2)"),
     ("space", "own-time", "patches.population", "int(found[0, 0])", "int(found[-1, 0])"),
-    ("together", "own-softmax-can", "exponential.together", "dict(a0=0.01, a1=1.2", "dict(a0=0.01, a1=0.2"),
+    ("together", "own-averaging-can", "exponential.kernels", "else weights.knob * S", "else S"),
+    ("together", "own-linear-can", "exponential.words", "- K @ X[token]", "+ K @ X[token]"),
+    ("together", "own-degree-can", "attention", "/ math.factorial(int(self.knob))", "/ math.factorial(int(self.knob) - 1)"),
+    (
+        "together",
+        "own-relu-can",
+        "exponential.together",
+        "raised = float(weights.family in",
+        "raised = float(weights.family not in",
+    ),
+    ("together", "own-softmax-can", "exponential.windows", "dict(a0=0.01, a1=1.2", "dict(a0=0.01, a1=0.2"),
+    ("together", "own-hard-can", "separation.exact", "int(i == min(row))", "int(i == 0)"),
 ]
 
 

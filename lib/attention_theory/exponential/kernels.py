@@ -257,10 +257,12 @@ def exact_width_kernel(weights: Weights, points: list[list[Fraction]], m: int, s
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the floor of the frozen kernel, signs that are right."""
+    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the same and its floor for the kernel frozen at the start,
+    signs that are right, rank of that kernel."""
 
     steps: list[int]
     loss: list[float]
+    frozen: list[float]
     floor: float
     right: int
     rank: int
@@ -276,7 +278,7 @@ def outputs_and_slopes(weights: Weights, W: Float[Tensor, "d m"], a: Float[Tenso
     """F(x_i) = m sum_r a_r S_ir, and its derivatives by the scores <w_r, x_i>: m (a_r - F/m) u'(score) / sum u."""
     score = x @ W
     S = attention_weights(score, weights)
-    if weights.family == "sharp":  # the hard maximum is constant but for ties
+    if weights.family == "sharp":  # the hard maximum is constant between ties, where it jumps
         relative = 0 * S if weights.knob == math.inf else weights.knob * S
     else:
         relative = weights.slope(score) / weights(score).sum(dim=1, keepdim=True)
@@ -327,9 +329,10 @@ def descend(
     kernel = width_kernel(weights, W, a, x)
     values, vectors = torch.linalg.eigh(kernel)
     seen = values > 1e-10 * values[-1]
-    floor = float((vectors.T @ y)[~seen].square().sum() / y.square().sum())
+    parts = (vectors.T @ y).square() / y.square().sum()
     rate = speed / (m * float(values[-1]))
     at = sorted({0, steps} | {round(steps ** (k / 10)) for k in range(1, 10)})
+    frozen = [float(parts @ (1 - speed * values * seen / values[-1]) ** (2 * step)) for step in at]
     losses = []
     for step in range(steps + 1):
         F, slopes = outputs_and_slopes(weights, W, a, x)
@@ -338,4 +341,4 @@ def descend(
         if step < steps:
             W = W - rate * (x.T @ ((F - y)[:, None] * slopes))
     right = int((torch.sign(F) == torch.sign(y)).sum())
-    return Fit(at, losses, floor, right, int(seen.sum()))
+    return Fit(at, losses, frozen, float(parts[~seen].sum()), right, int(seen.sum()))
