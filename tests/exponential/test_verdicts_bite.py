@@ -47,15 +47,9 @@ MUTANTS = [
     ("together", "own-averaging-can", "exponential.kernels", "else weights.knob * S", "else S"),
     ("together", "own-linear-can", "exponential.words", "- K @ X[token]", "+ K @ X[token]"),
     ("together", "own-degree-can", "attention", "/ math.factorial(int(self.knob))", "/ math.factorial(int(self.knob) - 1)"),
-    (
-        "together",
-        "own-relu-can",
-        "exponential.together",
-        "raised = float(weights.family in",
-        "raised = float(weights.family not in",
-    ),
+    ("together", "own-relu-can", "attention", "return (scores > 0) * (degree", "return (scores > 9) * (degree"),
     ("together", "own-softmax-can", "exponential.windows", "dict(a0=0.01, a1=1.2", "dict(a0=0.01, a1=0.2"),
-    ("together", "own-hard-can", "separation.exact", "int(i == min(row))", "int(i == 0)"),
+    ("together", "own-hard-can", "separation.exact", "int(i == min(row))", "int(i == max(row))"),
 ]
 
 

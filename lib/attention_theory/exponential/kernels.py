@@ -258,7 +258,8 @@ def exact_width_kernel(weights: Weights, points: list[list[Fraction]], m: int, s
 @dataclass(frozen=True, eq=False)
 class Fit:
     """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the same and its floor for the kernel frozen at the start,
-    signs that are right, rank of that kernel."""
+    signs that are right, rank of that kernel.
+    """
 
     steps: list[int]
     loss: list[float]
