@@ -472,9 +472,9 @@ def quiet() -> dict[str, Proof]:
     r = (B - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005: exponent
     200 ((1 + r)(.1 - e) - b r)^2 >= 1. The sum of signs is the same for all rows, so they are one event.
 
-    ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and 800 max(b^2 Lambda, n^(b^2)) <= k <= n,
-    so that r <= 1/800. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of B, and w <=
-    10/(n c^2) for a <= 3: ``identity-linear``, with s = b^2 and n >= max(10^4, 800 * 10^(4 s)). Always e <= .011.
+    ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and max(800 b^2 Lambda, 40 n^(b^2)) <= k <= n,
+    so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of B, and w <=
+    10/(n c^2) for a <= 3: ``identity-linear``, with s = b^2 and n >= max(10^4, 100 * 10^(4 s)). Always e <= .011.
     """
     return {
         "e": positive("0.0022 > n^(-0.89), 1.1/n", _largest_e, n=(1000, 1000), shown="n >= 1000 (both fall with n)"),
@@ -501,18 +501,18 @@ def quiet() -> dict[str, Proof]:
         "identity-network": positive(
             "400 ((1 + r)(0.1 - e) - b r)^2 > 1 + log(15 Lambda + 2)/Lambda",
             lambda r, b, e, L: 400 * ((1 + r) * (_tenths(1) - e) - b * r) ** 2 - 1 - (15 * L + 2).log() / L,
-            r=(0, "1/800"),
+            r=(0, "1/40"),
             b=(0, 1),
             e=(0, 0.011),
             L=(9.2, 100),
-            shown="a1 <= 3, n >= 10^4, n^(1 - a0^2 - b^2) >= 100, d - 2 >= 800 max(b^2 log(n/delta), n^(b^2))",
+            shown="a1 <= 3, n >= 10^4, n^(1 - a0^2 - b^2) >= 100, d - 2 >= max(800 b^2 log(n/delta), 40 n^(b^2))",
         ),
         "identity-linear": joined(
             "b^2/(1 - b^2) < n^(b^2) and 10/(n (1 - b^2)) < 0.00275",
-            "n >= 10^4, n >= 800 n^(b^2), c >= 0.1",
+            "n >= 10^4, n >= 100 n^(b^2), c >= 0.1",
             positive("", lambda s: _ten_to_4(s) * (1 - s) - s, s=(0, 0.99)),
-            positive("", lambda s: 10000 * (1 - s) - 3640, s=(0, 0.3)),
-            positive("", lambda s: 800 * _ten_to_4(s) * (1 - s) - 3640, s=(0.3, 0.99)),
+            positive("", lambda s: 10000 * (1 - s) - 3640, s=(0, 0.6)),
+            positive("", lambda s: 100 * _ten_to_4(s) * (1 - s) - 3640, s=(0.6, 0.99)),
         ),
         "identity": positive(
             "200 ((1 + r)(0.1 - e) - b r)^2 > 1",
