@@ -137,3 +137,20 @@ def test_a_module_of_the_reference_folds_behind_the_names_in_it():
     once = finish.finished(page, "book/library/separation.html", ledger.FOLDER, "1.2.3", "https://book.example")
     assert '<p>Words.</p><details class="module"><summary><code>row_classes</code></summary><dl' in once
     assert finish.finished(once, "book/library/separation.html", ledger.FOLDER, "1.2.3", "https://book.example") == once
+
+
+def test_a_page_opens_with_its_picture():
+    def cell(source, output=""):
+        shown = f'<div class="cell_output docutils container"><p>{output}</p></div>\n' if output else ""
+        return f'<div class="cell docutils container">\n<div class="cell_input"><pre>{source}</pre></div>\n{shown}</div>'
+
+    code = '<span class="n">draw</span>'
+    page = (
+        cell('<span class="kn">import</span>') + cell(code, "numbers") + cell(code, '<img src="a.png">') + cell(code, "<img >")
+    )
+    opened = finish.picture_first(page)
+    assert opened.startswith('<details class="imports"><summary>Imports</summary><div class="cell')
+    assert opened.index('<img src="a.png">') < opened.index("draw", opened.index("numbers"))
+    assert opened.endswith(cell(code, "<img >"))
+    assert finish.picture_first(opened) == opened
+    assert finish.picture_first("<p>no cell</p>") == "<p>no cell</p>"

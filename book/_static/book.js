@@ -202,7 +202,7 @@
     });
     document.addEventListener("focusout", leave);
     document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
-    addEventListener("scroll", () => !tip.matches(":hover") && hide(), { passive: true });
+    addEventListener("scroll", () => tip.hidden || tip.matches(":hover") || hide(), { passive: true });
   };
 
   // The search page finds statements by their number, before the words of pages ----------------------------------------

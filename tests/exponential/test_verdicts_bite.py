@@ -22,10 +22,15 @@ MUTANTS = [
     ("training", "own-eigenvalue", "exponential.kernels", "1 / math.factorial(k) for", "1 / math.factorial(k + 1) for"),
     ("training", "own-labels", "exponential.kernels", "range(min(dimension, n))", "range(min(dimension + 1, n))"),
     ("training", "own-floor", "exponential.kernels", "rate = speed / (m", "rate = 0.001 * speed / (m"),
-    ("words", "own-update", "sensitivity.any_weights", "rise = p - self.unmoved_weight", "rise = p"),
+    ("words", "own-update", "sensitivity.attention_features", "(p * b + a * q)", "(p * b - a * q)"),
     ("words", "own-averaging", "exponential.words", "math.sqrt(X.shape[1]) / total", "math.sqrt(X.shape[0]) / total"),
     ("space", "own-population", "exponential.space", "(self.D - self.C) * raised[2]", "self.D * raised[2]"),
-    ("space", "own-time", "exponential.space", "int(found[0, 0])", "int(found[-1, 0])"),
+    ("space", "own-exchange", "attention", "return self.knob * self(scores)", "return self(scores)"),
+    ("space", "own-push", "exponential.space", "(total - (a - b) - (D - C) * seen)", "(total - (a - b) - D * seen)"),
+    ("space", "own-push", "exponential.space", "ball(nu).root(p - 1)", "ball(nu).root(p)"),
+    ("space", "own-dead", "attention", "return (scores > 0) * (degree", "return (scores >= 0) * (degree"),
+    ("space", "own-errors", "exponential.space", "start=C**3)", "start=C**2)"),
+    ("space", "own-time", "patches.population", "int(found[0, 0])", "int(found[-1, 0])"),
     ("together", "own-softmax-can", "exponential.together", "dict(a0=0.01, a1=1.2", "dict(a0=0.01, a1=0.2"),
 ]
 

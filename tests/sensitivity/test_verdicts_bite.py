@@ -14,7 +14,7 @@ MUTANTS = [
     # a loss that aims at the alignment +1
     ("paper-sizes", "figure-4-raf", "new_label", "[(alignment + 1).square() for", "[(alignment - 1).square() for"),
     ("attention-is-sensitive", "own-one-token-update", "attention_features", "(p * b + a * q)", "(p * b - a * q)"),
-    ("attention-is-sensitive", "own-one-token-update", "attention_features", "scores - self.log_Z)", "scores + self.log_Z)"),
+    ("attention-is-sensitive", "own-one-token-update", "attention_features", "* scores - self.Z)", "* scores + self.Z)"),
     (
         "attention-proof",
         "own-closed-form-delta",

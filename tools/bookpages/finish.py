@@ -87,7 +87,7 @@ def finished(text: str, name: str, folder: Path, version: str, address: str) -> 
     )
     if not re.search(r'class="[^"]*\bsd-', text):
         text = re.sub(r"\s*<link [^>]*sphinx-design[^>]*>|\s*<script [^>]*design-tabs\.js[^>]*></script>", "", text)
-    text = with_room(text)
+    text = picture_first(with_room(text))
     if name.startswith("book/library/"):
         text = re.sub(
             r'(<section id="[^"]*">\s*(?:<span id="[^"]*"></span>\s*)*<h2>.*?</h2>)(.*?)(</section>)',
@@ -156,6 +156,28 @@ def fold_module(found: re.Match) -> str:
 
 
 # Pictures --------------------------------------------------------------------------------------------------------------
+
+CELL = r'<div class="cell [^"]*docutils container">'
+
+
+def picture_first(text: str) -> str:
+    """A chapter opens with its picture: the imports fold, and the code of the first picture stands below it."""
+    first = re.search(CELL, text)
+    if first is None or '<details class="imports">' in text:
+        return text
+    imports = element(text, first.start())
+    if "cell_output" not in imports and "<details" not in imports and re.search(r'class="kn">(?:import|from)<', imports):
+        folded = f'<details class="imports"><summary>Imports</summary>{imports}</details>'
+        text = text.replace(imports, folded, 1)
+    for found in re.finditer(CELL, text):
+        cell = element(text, found.start())
+        start = cell.find('<div class="cell_output')
+        if start > 0 and re.search(r'<figure class="movable"|<img ', cell[start:]):
+            inside = cell[len(found.group()) : start]
+            output = element(cell, start)
+            rest = cell[start + len(output) :]
+            return text.replace(cell, f"{found.group()}{output}{inside}{rest}", 1)
+    return text
 
 
 def with_size(found: re.Match, here: Path) -> str:

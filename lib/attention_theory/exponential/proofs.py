@@ -160,11 +160,10 @@ def relu_parity(most: int = 8) -> Proof:
 
 
 def push_inside(D: int = 9, C: int = 3, q: Fraction = Fraction(1, 4), ratios: tuple[Number, Number] = ("1.1", 20)) -> Proof:
-    """The first step raises scores inside a group above those between groups, for every ratio u(diagonal)/u(start)."""
-    alpha = Fraction(316227766, 10**10)  # sqrt(nu), nu = 1/1000
+    """The first step raises scores inside a group above those between groups, for every ratio of u(diagonal) to u(start)."""
     return positive(
         "push inside > push between groups",
-        lambda ratio: push_difference(ratio, D, C, q, alpha) / (ratio - 1),
+        lambda ratio: push_difference(ratio, D, C, q) / (ratio - 1),
         ratio=ratios,
         shown=f"u(diagonal)/u(start) in [{ratios[0]}, {ratios[1]}], D = {D}, C = {C}, q = {q}",
     )

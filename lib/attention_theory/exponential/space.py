@@ -1,8 +1,9 @@
 """Patches with any weights: exact population descent, and what averaging and hard groups can do (chapter "Space")."""
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement, product
 
 import torch
@@ -10,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import Weights
-from ..patches.population import Population, check_population
+from ..patches import population
+from ..patches.population import Population, Trajectory, check_population
 
 
 class WeightedPopulation(Population):
@@ -23,28 +25,26 @@ class WeightedPopulation(Population):
         D, C, q: as in :class:`attention_theory.patches.population.Population`.
 
     Raises:
-        ValueError: as :class:`Population`; infinite sharpness, which has no slope.
+        ValueError: as :class:`Population`.
     """
 
     def __init__(self, weights: Weights, D: int, C: int, q: float):
-        if weights.knob == math.inf:
-            raise ValueError("the hard maximum has no slope: descent does not move its scores")
         super().__init__(D, C, q)
         self.family = weights
 
-    def _raised(self, gamma, rho, beta: float, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
-        """The three scores over the temperature, u of them, and the row sum of u.
+    def _over_sum(self, gamma, rho, beta: float, temperature: float) -> tuple[Tensor, Tensor]:
+        """U and u' at the three scores of a row, over the row sum of u. The hard maximum has slope 0.
 
         Raises:
             ValueError: the weights of a row sum to zero.
         """
-        numbers = torch.stack([torch.as_tensor(x, dtype=torch.float64) for x in (beta, gamma, rho)]) / temperature
-        numbers = numbers.detach().requires_grad_()
-        raised = self.family(numbers)
+        scores = torch.tensor([beta, gamma, rho], dtype=torch.float64) / temperature
+        hard = self.family.knob == math.inf
+        raised = (scores == scores.max()).to(scores) if hard else self.family(scores)
         total = raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2]
-        if not abs(float(total.detach())) > 1e-12:
-            raise ValueError(f"{self.family}: the weights of a row sum to 0 at scores {numbers.tolist()}")
-        return numbers, raised, total
+        if not abs(float(total)) > 1e-12:
+            raise ValueError(f"{self.family}: the weights of a row sum to 0 at scores {scores.tolist()}")
+        return raised / total, (0 * scores if hard else self.family.slope(scores)) / total
 
     def weights(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
         """Attention of a row on itself, on another patch of its group, on a patch elsewhere.
@@ -52,82 +52,43 @@ class WeightedPopulation(Population):
         Raises:
             ValueError: the weights of a row sum to zero.
         """
-        _, raised, total = self._raised(gamma, rho, beta, temperature)
-        return (raised / total).detach()
+        return self._over_sum(gamma, rho, beta, temperature)[0]
 
     def rises(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
         """u'(score) over the row sum of u, for the three scores."""
-        numbers, raised, total = self._raised(gamma, rho, beta, temperature)
-        if not raised.requires_grad:  # averaging does not look at the scores
-            return torch.zeros(3, dtype=torch.float64)
-        return torch.autograd.grad(raised.sum(), numbers)[0] / total.detach()
+        return self._over_sum(gamma, rho, beta, temperature)[1]
 
 
-@dataclass(frozen=True, eq=False)
-class Descent:
-    """Population descent, one entry for each step: length of v, the scores, what a row gives to its group, loss and error."""
-
-    alpha: Float[Tensor, "T"]
-    gamma: Float[Tensor, "T"]
-    rho: Float[Tensor, "T"]
-    group: Float[Tensor, "T"]
-    loss: Float[Tensor, "T"]
-    error: Float[Tensor, "T"]
-
-    def reaches(self, share: float = 0.8) -> int | None:
-        """The first step at which a row gives this share to its group; none if it never does."""
-        found = torch.nonzero(self.group >= share)
-        return int(found[0, 0]) if len(found) else None
-
-
-def population_descent(
-    weights: Weights,
-    D: int,
-    C: int,
-    q: float,
-    p: int = 3,
-    nu: float = 1e-3,
-    steps: int = 600,
-    eta_v: float = 1e-3,
-    eta_A: float = 10.0,
-    beta: float = 1.0,
-    alpha: float | None = None,
-    temperature: float = 1.0,
-    start: float = 0.0,
-) -> Descent:
-    """Gradient descent on the population risk from gamma = rho = start, exactly, with weights u(score) / row sum.
+def population_descent(weights: Weights, D: int, C: int, q: float, **options) -> Trajectory:
+    """Gradient descent on the population risk, exactly, with weights u(score) / row sum.
 
     The idealised case of jelassi2022, Parametrization 3.1: scores of three values, beta fixed on the diagonal.
 
     Args:
-        weights: the family.
-        start: first value of all scores off the diagonal; the paper's 0 leaves powers of the score no slope.
-        D, C, q, p, nu, steps, eta_v, eta_A, beta, alpha, temperature: as in
-            :func:`attention_theory.patches.population.population_descent`.
+        weights: the family. The hard maximum has no slope: descent does not move its scores.
+        D, C, q, options: as in :func:`attention_theory.patches.population.population_descent`. Its ``start`` = 0 leaves
+            powers of the score no slope.
 
     Raises:
-        ValueError: sizes, p or numbers that are not allowed; infinite sharpness; weights of a row that sum to zero.
+        ValueError: sizes, p or numbers that are not allowed; weights of a row that sum to zero.
     """
-    if p < 3 or p % 2 == 0:
-        raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
-    if steps < 0:
-        raise ValueError(f"steps = {steps}; choose a number >= 0")
-    length = nu ** (1 / (p - 1)) if alpha is None else alpha
-    for name, value in dict(
-        nu=nu, eta_v=eta_v, eta_A=eta_A, beta=beta, alpha=length, temperature=temperature, start=start
-    ).items():
-        if not math.isfinite(value):
-            raise ValueError(f"{name} = {value} is not finite")
-    population = WeightedPopulation(weights, D, C, q)
-    gamma = rho = float(start)
-    rows = []
-    for _step in range(steps + 1):
-        d_alpha, d_gamma, d_rho, margins = population.gradients(length, gamma, rho, beta, p, nu, temperature)
-        own, inside, _ = population.weights(gamma, rho, beta, temperature).tolist()
-        group = own + (C - 1) * inside
-        rows.append((length, gamma, rho, group, population.loss(margins), population.error(margins)))
-        length, gamma, rho = length - eta_v * d_alpha, gamma - eta_A * d_gamma, rho - eta_A * d_rho
-    return Descent(*torch.tensor(rows, dtype=torch.float64).T)
+    return population.population_descent(D, C, q, kind=partial(WeightedPopulation, weights), **options)
+
+
+def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, Fraction]:
+    """Values and chances of start plus ``times`` independent draws of a step."""
+    law = {start: Fraction(1)}
+    for _ in range(times):
+        grown: dict[int, Fraction] = defaultdict(Fraction)
+        for (value, chance), (move, part) in product(law.items(), step.items()):
+            grown[value + move] += chance * part
+        law = grown
+    return law
+
+
+def _wrong_sign(law: dict[int, Fraction]) -> Fraction:
+    """P[value < 0] + P[value = 0] / 2."""
+    return sum((chance * (1 if value < 0 else Fraction(value == 0, 2)) for value, chance in law.items()), Fraction(0))
 
 
 def averaging_error(D: int, C: int, q: Fraction) -> Fraction:
@@ -139,13 +100,7 @@ def averaging_error(D: int, C: int, q: Fraction) -> Fraction:
         ValueError: sizes and probability that are not allowed.
     """
     check_population(D, C, float(q))
-    sums = {0: Fraction(1)}
-    for _ in range(D - C):
-        step: dict[int, Fraction] = {}
-        for (value, chance), (move, part) in product(sums.items(), ((0, 1 - q), (1, q / 2), (-1, q / 2))):
-            step[value + move] = step.get(value + move, Fraction(0)) + chance * part
-        sums = step
-    return sum((chance * (1 if value < -C else Fraction(1, 2) * (value == -C)) for value, chance in sums.items()), Fraction(0))
+    return _wrong_sign(_law_of_sum({0: 1 - q, 1: q / 2, -1: q / 2}, D - C, start=C))
 
 
 def group_error(D: int, C: int, q: Fraction) -> Fraction:
@@ -158,32 +113,21 @@ def group_error(D: int, C: int, q: Fraction) -> Fraction:
         ValueError: sizes and probability that are not allowed.
     """
     check_population(D, C, float(q))
-    kinds: dict[int, Fraction] = {0: Fraction(1)}
-    for _ in range(C):
-        grown: dict[int, Fraction] = {}
-        for (value, chance), (move, part) in product(kinds.items(), ((0, 1 - q), (1, q / 2), (-1, q / 2))):
-            grown[value + move] = grown.get(value + move, Fraction(0)) + chance * part
-        kinds = grown
-    cubes = {C**3: Fraction(1)}
-    for _ in range(D // C - 1):
-        step = {}
-        for (value, chance), (kind, part) in product(cubes.items(), kinds.items()):
-            step[value + kind**3] = step.get(value + kind**3, Fraction(0)) + chance * part
-        cubes = step
-    return sum((chance * (1 if value < 0 else Fraction(1, 2) * (value == 0)) for value, chance in cubes.items()), Fraction(0))
+    group = _law_of_sum({0: 1 - q, 1: q / 2, -1: q / 2}, C, start=0)
+    return _wrong_sign(_law_of_sum({value**3: chance for value, chance in group.items()}, D // C - 1, start=C**3))
 
 
 def first_push(
     weights: Weights, D: int, C: int, q: float, beta: float = 1.0, start: float = 0.0, p: int = 3, nu: float = 1e-3
 ) -> tuple[float, float]:
     """-d(risk)/d(score) at gamma = rho = start for one score inside a group and one between groups."""
-    population = WeightedPopulation(weights, D, C, q)
-    _, d_gamma, d_rho, _ = population.gradients(nu ** (1 / (p - 1)), start, start, beta, p, nu)
+    seen = WeightedPopulation(weights, D, C, q)
+    _, d_gamma, d_rho, _ = seen.gradients(nu ** (1 / (p - 1)), start, start, beta, p, nu)
     return -d_gamma, -d_rho
 
 
-def push_difference(ratio, D: int, C: int, q: Fraction, alpha: Fraction, p: int = 3, nu: Fraction = Fraction(1, 1000)):
-    """First push inside a group minus that between groups, over u'/u at the start, in ball arithmetic.
+def push_difference(ratio, D: int, C: int, q: Fraction, p: int = 3, nu: Fraction = Fraction(1, 1000)):
+    """First push inside a group minus that between groups, over u'/u at the start, in ball arithmetic; alpha = nu^(1/(p-1)).
 
     It depends on u only through ``ratio`` = u(diagonal score) / u(start), which may be a ball; the sum runs over all
     contents of the groups with exact probabilities.
@@ -191,7 +135,6 @@ def push_difference(ratio, D: int, C: int, q: Fraction, alpha: Fraction, p: int 
     Args:
         ratio: a number or a ``flint.arb``.
         D, C, q, p, nu: as in :func:`population_descent`, fractions where they are not integers.
-        alpha: length of v.
     """
     import flint
 
@@ -202,7 +145,7 @@ def push_difference(ratio, D: int, C: int, q: Fraction, alpha: Fraction, p: int 
     check_population(D, C, float(q))
     ratio = flint.arb(ratio)
     plain = 1 / (ratio + D - 1)  # the weight of another patch
-    scale = D * ball(alpha)
+    scale = D * ball(nu).root(p - 1)
     kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
     chances = [math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds]
     inside = outside = flint.arb(0)

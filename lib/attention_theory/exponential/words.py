@@ -5,17 +5,14 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from scipy.optimize import brentq, minimize_scalar
 from torch import Tensor
 
 from ..attention import Weights
 from ..device import normal
-from ..sensitivity.any_weights import OneToken
+from ..sensitivity.attention_features import OneTokenAttention
 from ..sensitivity.context import weights_generator
+from ..sensitivity.upper_bound import sensitivity_bound
 from ..sensitivity.word import climb
-
-#: The grid of added scores of the certificate.
-CELLS, LAST_SCORE = 1000, 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,7 @@ def word_sensitivity(
     """S(X) = max |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), climbed from several starts.
 
     Args:
-        weights: as in :class:`OneToken`. The hard maximum has no slope: its starts are compared, not climbed.
+        weights: as in :class:`OneTokenAttention`. The hard maximum has no slope: its starts are compared, not climbed.
         X: (n, d) tokens of norm sqrt(d).
         token: the row that moves.
         seed: of W, the same as in ``RandomAttentionFeatures.sample``; and of the random starts.
@@ -47,12 +44,12 @@ def word_sensitivity(
         certificate: also compute :func:`sensitivity_bound`.
 
     Raises:
-        ValueError: as :class:`OneToken`.
+        ValueError: as :class:`OneTokenAttention`.
     """
     d = X.shape[1]
     W = (normal(d, d, generator=weights_generator(seed)) / math.sqrt(d)).to(X)
-    moved = OneToken(weights, W, X, token)
-    found = climb(moved, starts, steps, seed)  # type: ignore[arg-type]
+    moved = OneTokenAttention(weights, W, X, token)
+    found = climb(moved, starts, steps, seed)
     bound = sensitivity_bound(moved) if certificate else math.inf
     return Sensitivity(found.value, bound, float(moved.norm) / math.sqrt(X.numel()))
 
@@ -69,7 +66,7 @@ def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
     return math.sqrt(X.shape[1]) / total
 
 
-def crude_bound(moved: OneToken) -> float:
+def crude_bound(moved: OneTokenAttention) -> float:
     """3 sqrt(n d) / |phi(X)|, for any weights >= 0: a row is an average of tokens before and after the move.
 
     Row j != i changes by p delta + (p - a)(x - M_j): by at most sqrt(d) + 2 sqrt(d). The moved row is of length at most sqrt(d)
@@ -77,56 +74,6 @@ def crude_bound(moved: OneToken) -> float:
     """
     n, d = len(moved.others) + 1, len(moved.x)
     return 3 * math.sqrt(n * d) / float(moved.norm)
-
-
-def sensitivity_bound(moved: OneToken) -> float:
-    """No move of length at most sqrt(d) changes the features by more than this: the certificate of Part I for any u.
-
-    The argument is that of ``sensitivity.upper_bound.sensitivity_bound``. It needs u to be monotone on each cell of a grid
-    of scores; where u falls and then grows (even degrees), the least weight is looked at in every cell too.
-    """
-    family, d = moved.weights, len(moved.x)
-    radius = math.sqrt(d)
-    gap = (moved.x - moved.M).norm(dim=1)
-    budget = float(torch.linalg.matrix_norm(moved.K, ord=2)) ** 2 * d
-    edges = torch.linspace(-LAST_SCORE, LAST_SCORE, CELLS + 1, dtype=moved.x.dtype).to(moved.x)
-    p = moved.weight_at(moved.scores + edges[:, None])
-    flat = family.family == "sharp" and family.knob == 0  # averaging: the weight is 1/n at any score
-    even = family.family in ("truncated", "power")
-    first = p[:1] if flat else torch.full_like(p[:1], float(even))
-    last = p[:1] if flat else torch.ones_like(p[:1])
-    p = torch.cat([first, p, last])  # scores of minus and plus infinity
-
-    def h(p: Tensor) -> Tensor:
-        return (p * radius + (p - moved.unmoved_weight).abs() * gap).square()
-
-    cell_h = torch.maximum(h(p[:-1]), h(p[1:]))
-    if even:
-        cell_h = torch.maximum(cell_h, h(moved.weight_at(torch.full_like(moved.scores, lowest_score(family)))))
-    nearest = torch.minimum(edges[:-1].square(), edges[1:].square())
-    nearest = torch.cat([edges[:1].square(), nearest, edges[-1:].square()])
-
-    def bound(log_multiplier: float) -> float:
-        multiplier = math.exp(log_multiplier)
-        return multiplier * budget + float((cell_h - multiplier * nearest[:, None]).amax(dim=0).sum())
-
-    scale = math.log(d)
-    rows = float(minimize_scalar(bound, bounds=(scale - 12, scale + 6), method="bounded").fun)  # type: ignore[attr-defined]
-    own = moved.unmoved_own
-    distances = [(moved.others - own).norm(dim=1), (moved.x - own).norm()[None] + radius, own.norm()[None]]
-    return math.sqrt(rows + float(torch.cat(distances).max()) ** 2) / float(moved.norm)
-
-
-def lowest_score(family: Weights) -> float:
-    """Where u of an even degree p is least: 0 for a power, the root of T_(p-1) for the truncated exponential."""
-    if family.family == "power":
-        return 0.0
-    degree = int(family.knob)
-
-    def slope(z: float) -> float:
-        return sum(z**k / math.factorial(k) for k in range(degree))
-
-    return float(brentq(slope, -float(degree), 0.0))  # type: ignore[arg-type]
 
 
 def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: int = 4, steps: int = 40) -> float:

@@ -6,6 +6,7 @@ these multisets with their probabilities: 680 of them for D = 16, C = 4, and 116
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
@@ -210,13 +211,19 @@ class Population:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Population descent: one entry for each step, the initial point first."""
+    """Population descent: one entry for each step, the initial point first; ``group`` is what a row gives to its group."""
 
     alpha: Float[Tensor, "T"]
     gamma: Float[Tensor, "T"]
     rho: Float[Tensor, "T"]
+    group: Float[Tensor, "T"]
     loss: Float[Tensor, "T"]
     error: Float[Tensor, "T"]
+
+    def reaches(self, share: float = 0.8) -> int | None:
+        """The first step at which a row gives this share to its group; none if it never does."""
+        found = torch.nonzero(self.group >= share)
+        return int(found[0, 0]) if len(found) else None
 
 
 def population_descent(
@@ -231,8 +238,10 @@ def population_descent(
     beta: float = 1.0,
     alpha: float | None = None,
     temperature: float = 1.0,
+    start: float = 0.0,
+    kind: Callable[[int, int, float], Population] = Population,
 ) -> Trajectory:
-    """Gradient descent on the population risk from gamma = rho = 0 (jelassi2022, Parametrization 3.1, idealised case).
+    """Gradient descent on the population risk from gamma = rho = start (jelassi2022, Parametrization 3.1, idealised case).
 
     The paper has one rate for both and temperature sqrt(d); see the chapter on learning in expectation for the number
     of steps that takes. The defaults work in hundreds of steps at D = 16 and D = 32.
@@ -245,6 +254,8 @@ def population_descent(
         beta: fixed diagonal score. With beta = 0 all scores start equal, and they never move: by symmetry their gradient is 0.
         alpha: initial length of v; default nu^(1 / (p - 1)).
         temperature: divisor of the scores in the softmax.
+        start: first value of all scores off the diagonal.
+        kind: of (D, C, q), how the population is seen: by softmax, or by other weights.
 
     Raises:
         ValueError: C does not divide D, q outside [0, 1], p even or below 3, nu < 0, temperature <= 0, numbers that are
@@ -257,15 +268,17 @@ def population_descent(
     if not (nu >= 0 and temperature > 0):
         raise ValueError(f"nu = {nu}, temperature = {temperature}; choose nu >= 0 and a temperature > 0")
     alpha = nu ** (1 / (p - 1)) if alpha is None else alpha
-    for name, value in dict(nu=nu, rate_v=rate_v, rate_A=rate_A, beta=beta, alpha=alpha, temperature=temperature).items():
+    numbers = dict(nu=nu, rate_v=rate_v, rate_A=rate_A, beta=beta, alpha=alpha, temperature=temperature, start=start)
+    for name, value in numbers.items():
         if not math.isfinite(value):
             raise ValueError(f"{name} = {value} is not finite")
-    population = Population(D, C, q)
-    gamma = rho = 0.0
+    population = kind(D, C, q)
+    gamma = rho = float(start)
     rows = []
     for _step in range(steps + 1):
         d_alpha, d_gamma, d_rho, margins = population.gradients(alpha, gamma, rho, beta, p, nu, temperature)
-        rows.append((alpha, gamma, rho, population.loss(margins), population.error(margins)))
+        own, inside, _ = population.weights(gamma, rho, beta, temperature).tolist()
+        rows.append((alpha, gamma, rho, own + (C - 1) * inside, population.loss(margins), population.error(margins)))
         alpha, gamma, rho = alpha - rate_v * d_alpha, gamma - rate_A * d_gamma, rho - rate_A * d_rho
     return Trajectory(*torch.tensor(rows, dtype=torch.float64).T)
 

@@ -7,9 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.attention import Weights, attention, attention_weights
+from attention_theory.attention import Weights, as_weights, attention, attention_weights
 from attention_theory.device import least_squares, normal
-from attention_theory.sensitivity.any_weights import OneToken
 from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 
@@ -67,7 +66,7 @@ class RandomAttentionFeatures:
         check_context(X, d=len(self.W))
         return attention(self.scores(X), X, self.weights)
 
-    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenAttention | OneToken":
+    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenAttention":
         """The map as a function of one token, with everything that the token does not touch computed once.
 
         Raises:
@@ -75,9 +74,7 @@ class RandomAttentionFeatures:
         """
         check_context(X, d=len(self.W))
         require_on_sphere(X)
-        if isinstance(self.weights, Weights):
-            return OneToken(self.weights, self.W, X, token)
-        return OneTokenAttention(self, X, token)
+        return OneTokenAttention(self.weights, self.W, X, token)
 
     def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
         """Phi of X with row ``token`` moved by each delta, by the one-token update.
@@ -96,35 +93,47 @@ class RandomAttentionFeatures:
 
 
 class OneTokenAttention:
-    """Attention features as a function of the move of one token, in O(nd + d^2) operations a move.
+    """phi(X) = weights(X W X^T / sqrt d) X as a function of the move of one token, in O(nd + d^2) operations a move.
 
-    Moving token i changes row i and column i of the scores only. With M_j the attention average of row j without
-    token i, and p_j the weight of token i in row j, phi_j = (1 - p_j) M_j + p_j x' for j != i. For softmax
-    p_j = sigmoid(K_j x' - log Z_j), where K = X W / sqrt d and Z_j is the normaliser without token i.
+    Moving token i changes row i and column i of the scores only. For weights u(score) / row sum, u >= 0, row j != i is
+    (1 - p_j) M_j + p_j x' with p_j = u(s_j) / (Z_j + u(s_j)), where M_j and Z_j are the attention average and the
+    normaliser of row j without token i, and s_j = K_j x' its score on the moved token, K = X W / sqrt d. For softmax
+    p_j = sigmoid(s_j - log Z_j).
+
+    Args:
+        weights: ``softmax``, ``relu``, or Weights that are never negative.
+        W: (d, d) with entries N(0, 1/d).
+        X: (n, d) tokens of norm sqrt(d).
+        token: the row that moves.
 
     Raises:
-        ValueError: the context has no such token.
+        ValueError: an odd power, which is negative at negative scores; bad X, W or token.
     """
 
-    def __init__(self, raf: RandomAttentionFeatures, X: Float[Tensor, "n d"], token: int):
+    def __init__(self, weights: str | Weights, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: int = 0):
+        check_context(X, d=len(W))
         check_token(token, len(X))
-        self.raf, self.token = raf, token
-        self.x = X[token]
+        self.weights, self.W, self.x, self.token = as_weights(weights), W, X[token], token
+        family, knob = self.weights.family, self.weights.knob
+        if family == "power" and knob % 2:
+            raise ValueError(
+                f"{self.weights} is negative at negative scores, and random scores have both signs: take an even degree"
+            )
         self.others = torch.cat([X[:token], X[token + 1 :]])
-        self.K = self.others @ raf.W / math.sqrt(X.shape[1])
+        self.K = self.others @ W / math.sqrt(X.shape[1])
         scores = self.K @ self.others.T
-        self.M = attention(scores, self.others, raf.weights)
-        if raf.weights == "softmax":
-            self.log_Z = torch.logsumexp(scores, dim=1)
-        else:
-            self.Z = torch.relu(scores).sum(dim=1)
+        self.M = self.weights.normalised(scores)[0] @ self.others
+        if family != "sharp":
+            self.Z = self.weights(scores).sum(dim=1)
+        else:  # log Z, or for the hard maximum the score to beat
+            self.Z = scores.amax(dim=1) if knob == math.inf else torch.logsumexp(knob * scores, dim=1)
         # what change() needs of the unmoved context
         self.scores = self.K @ self.x
         self.unmoved_weight = self.weight_at(self.scores)
         self.unmoved_own = self.own_row(self.x[None])[0]
-        self._gap_x, self._gap_square = (self.x - self.M) @ self.x, (self.x - self.M).square().sum(dim=1)
-        others_square = (self.M + self.unmoved_weight[:, None] * (self.x - self.M)).square().sum()
-        self.norm = torch.sqrt(others_square + self.unmoved_own.square().sum())
+        rows = self.M + self.unmoved_weight[:, None] * (self.x - self.M)
+        self.norm = torch.sqrt(rows.square().sum() + self.unmoved_own.square().sum())
+        self._gap_square = (self.x - self.M).square().sum(dim=1)
 
     def weight(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch others"]:
         """The weight of the moved token in the rows of the others."""
@@ -132,17 +141,19 @@ class OneTokenAttention:
 
     def weight_at(self, scores: Float[Tensor, "*batch others"]) -> Float[Tensor, "*batch others"]:
         """The weight of a token on which the other rows have these scores."""
-        if self.raf.weights == "softmax":
-            return torch.sigmoid(scores - self.log_Z)
-        positive = torch.relu(scores)
-        total = positive + self.Z
-        return positive / torch.where(total == 0, 1, total)
+        if self.weights.family == "sharp":
+            if self.weights.knob == math.inf:
+                return (scores > self.Z).to(scores)
+            return torch.sigmoid(self.weights.knob * scores - self.Z)
+        raised = self.weights(scores)
+        total = raised + self.Z
+        return raised / torch.where(total == 0, 1, total)
 
     def own_row(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
-        """The features of the moved token itself."""
-        query = moved @ self.raf.W / math.sqrt(len(self.x))
+        """The features of the moved token itself (zero if it finds nothing to attend to)."""
+        query = moved @ self.W / math.sqrt(len(self.x))
         scores = torch.cat([query @ self.others.T, (query * moved).sum(dim=1, keepdim=True)], dim=1)
-        weights = attention_weights(scores, self.raf.weights)
+        weights, _ = self.weights.normalised(scores)
         return weights[:, :-1] @ self.others + weights[:, -1:] * moved
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
@@ -176,39 +187,50 @@ class OneTokenAttention:
 
     def weight_change(self, added: Float[Tensor, "batch others"]) -> Float[Tensor, "batch others"]:
         """By how much the other rows' weights of the token grow when their scores on it grow by ``added``."""
-        before, after = self.scores, self.scores + added
-        if self.raf.weights == "softmax":
-            p, a = torch.sigmoid(after - self.log_Z), torch.sigmoid(before - self.log_Z)
-            q, b = torch.sigmoid(self.log_Z - after), torch.sigmoid(self.log_Z - before)  # 1 - p, 1 - a
-            return torch.tanh(added / 2) * (p * b + a * q)
-        rise = _relu_rise(before, added)
+        before, after, knob = self.scores, self.scores + added, self.weights.knob
+        if knob == math.inf:
+            return self.weight_at(after) - self.unmoved_weight
+        if self.weights.family == "sharp":
+            p, a = self.weight_at(after), self.unmoved_weight
+            q, b = torch.sigmoid(self.Z - knob * after), torch.sigmoid(self.Z - knob * before)  # 1 - p, 1 - a
+            return torch.tanh(knob * added / 2) * (p * b + a * q)
         Z = torch.where(self.Z > 0, self.Z, 1)
-        small = rise * Z / ((torch.relu(after) + Z) * (torch.relu(before) + Z))
-        return torch.where(self.Z > 0, small, self.weight_at(after) - self.weight_at(before))
+        small = self._rise(before, added) * Z / ((self.weights(after) + Z) * (self.weights(before) + Z))
+        return torch.where(self.Z > 0, small, self.weight_at(after) - self.unmoved_weight)
 
     def own_change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
         """By how much the features of the moved token itself change.
 
         Where the scores move little, the differences of weights are computed from those of the scores.
         """
+        far = self.own_row(self.x + deltas) - self.unmoved_own
+        if self.weights.knob == math.inf:
+            return far
         root = math.sqrt(len(self.x))
         keys = torch.cat([self.others, self.x[None]])
-        query, step = self.x @ self.raf.W / root, deltas @ self.raf.W / root
+        query, step = self.x @ self.W / root, deltas @ self.W / root
         before, own = keys @ query, step @ self.x + deltas @ query + (step * deltas).sum(dim=1)
         added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
-        a = attention_weights(before, self.raf.weights)
-        if self.raf.weights == "softmax":
+        a, _ = self.weights.normalised(before)
+        if self.weights.family == "sharp":
+            added = self.weights.knob * added
             near = added.clamp(-1, 1)
             rise = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
             usable = added.abs().amax(dim=1, keepdim=True) < 1
         else:
-            grown = _relu_rise(before, added)
-            old = torch.relu(before).sum()
+            grown = self._rise(before, added)
+            old = self.weights(before).sum()
             usable = grown.abs().sum(dim=1, keepdim=True) < old / 2
             new = torch.where(usable, old + grown.sum(dim=1, keepdim=True), 1)
             rise = (grown - a * grown.sum(dim=1, keepdim=True)) / new
-        small = rise @ keys + (a[-1] + rise[:, -1:]) * deltas
-        return torch.where(usable, small, self.own_row(self.x + deltas) - self.unmoved_own)
+        return torch.where(usable, rise @ keys + (a[-1] + rise[:, -1:]) * deltas, far)
+
+    def _rise(self, before: Tensor, added: Tensor) -> Tensor:
+        """u(before + added) - u(before); for ReLU weights without cancellation where both scores are positive."""
+        after = before + added
+        grown = self.weights(after) - self.weights(before)
+        linear = self.weights == as_weights("relu")
+        return torch.where((before > 0) & (after > 0), added, grown) if linear else grown
 
     def starts(self) -> Float[Tensor, "starts d"]:
         """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`."""
@@ -227,15 +249,9 @@ class OneTokenAttention:
 
         With ReLU weights the token then attends to itself alone.
         """
-        return -self._level_move(self.others @ self.raf.W.T / math.sqrt(len(self.x)))
+        return -self._level_move(self.others @ self.W.T / math.sqrt(len(self.x)))
 
     @staticmethod
     def _level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"]:
         delta = least_squares(rows, torch.ones_like(rows[:, 0]))
         return delta * (math.sqrt(len(delta)) / torch.linalg.vector_norm(delta))
-
-
-def _relu_rise(before: Tensor, added: Tensor) -> Tensor:
-    """relu(before + added) - relu(before), without cancellation where both are positive."""
-    after = before + added
-    return torch.where((before > 0) & (after > 0), added, torch.relu(after) - torch.relu(before))

@@ -56,3 +56,13 @@ def check_deltas(deltas: Float[Tensor, "batch d"], d: int) -> None:
     longest = float(norms.max()) if len(norms) else 0.0
     if longest > math.sqrt(d) * (1 + max(1e-9, 16 * torch.finfo(norms.dtype).eps)):
         raise ValueError(f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {math.sqrt(d):.6g}")
+
+
+def check_norm(norm: Float[Tensor, ""]) -> None:
+    """The length of the features, by which a change is divided.
+
+    Raises:
+        ValueError: it is 0.
+    """
+    if not float(norm) > 0:
+        raise ValueError("the features vanish at X, so their relative change is not defined")

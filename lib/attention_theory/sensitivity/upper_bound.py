@@ -4,9 +4,12 @@ import math
 from typing import Any
 
 import torch
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from torch import Tensor
 
+from attention_theory.attention import Weights
 from attention_theory.sensitivity.attention_features import OneTokenAttention
+from attention_theory.sensitivity.context import check_norm
 
 #: Cells of the grid of scores, and its ends: beyond them the weights are taken as 0 and 1.
 CELLS, LAST_SCORE = 2000, 60.0
@@ -19,7 +22,11 @@ def sensitivity_bound(moved: OneTokenAttention) -> float:
 
     Args:
         moved: attention features as a function of one token.
+
+    Raises:
+        ValueError: the features vanish at X.
     """
+    check_norm(moved.norm)
     return math.sqrt(rows_bound(moved) + own_bound(moved) ** 2) / float(moved.norm)
 
 
@@ -29,20 +36,27 @@ def rows_bound(moved: OneTokenAttention) -> float:
     Row j != i changes by p delta + (p - a_j)(x - M_j), where a_j and p are the weights of the token before and after:
     by at most h_j(s) = (p sqrt(d) + |p - a_j| |x - M_j|)^2 when the move adds s to the score. The scores that a move
     adds obey sum_j s_j^2 <= sigma_max(K)^2 d = R^2. So for each multiplier m >= 0 the squared changes of these rows sum
-    to at most m R^2 + sum_j max_s (h_j(s) - m s^2), and the least over m is taken. h is convex in p, and p grows with s:
-    the maximum over a cell of a grid is at most its larger end minus m times its smallest s^2.
+    to at most m R^2 + sum_j max_s (h_j(s) - m s^2), and the least over m is taken. h is convex in p, and p grows with
+    u(s): the maximum over a cell of a grid is at most the larger of h at its ends, and where u is least if u falls and
+    then grows (even degrees), minus m times its smallest s^2.
     """
-    d = len(moved.x)
-    radius = math.sqrt(d)
+    weights, d = moved.weights, len(moved.x)
     if not len(moved.K):
         return 0.0
     budget = float(torch.linalg.matrix_norm(moved.K, ord=2)) ** 2 * d
     edges = torch.linspace(-LAST_SCORE, LAST_SCORE, CELLS + 1, dtype=moved.x.dtype).to(moved.x)
-    p = moved.weight_at(moved.K @ moved.x + edges[:, None])
-    p = torch.cat([torch.zeros_like(p[:1]), p, torch.ones_like(p[:1])])  # scores of minus and plus infinity
+    p = moved.weight_at(moved.scores + edges[:, None])
+    even, flat = weights.family in ("truncated", "power"), weights == Weights("sharp", 0)
+    ends = [p[:1], p[:1]] if flat else [torch.full_like(p[:1], float(even)), torch.ones_like(p[:1])]
     gap = (moved.x - moved.M).norm(dim=1)
-    h = (p * radius + (p - moved.unmoved_weight).abs() * gap).square()
-    cell_h = torch.maximum(h[:-1], h[1:])
+
+    def h(p: Tensor) -> Tensor:
+        return (p * math.sqrt(d) + (p - moved.unmoved_weight).abs() * gap).square()
+
+    at = h(torch.cat([ends[0], p, ends[1]]))  # first and last: scores of minus and plus infinity
+    cell_h = torch.maximum(at[:-1], at[1:])
+    if even:
+        cell_h = torch.maximum(cell_h, h(moved.weight_at(torch.full_like(moved.scores, lowest_score(weights)))))
     nearest = torch.minimum(edges[:-1].square(), edges[1:].square())
     nearest = torch.cat([edges[:1].square(), nearest, edges[-1:].square()])
 
@@ -53,6 +67,19 @@ def rows_bound(moved: OneTokenAttention) -> float:
     scale = math.log(d)
     best: Any = minimize_scalar(bound, bounds=(scale - 12, scale + 6), method="bounded")
     return float(best.fun)
+
+
+def lowest_score(weights: Weights) -> float:
+    """Where u of an even degree p is least: 0 for a power, the root of T_(p-1) for the truncated exponential."""
+    if weights.family == "power":
+        return 0.0
+    degree = int(weights.knob)
+
+    def slope(z: float) -> float:
+        return sum(z**k / math.factorial(k) for k in range(degree))
+
+    root: Any = brentq(slope, -float(degree), 0.0)
+    return float(root)
 
 
 def own_bound(moved: OneTokenAttention) -> float:

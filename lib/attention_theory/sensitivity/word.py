@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_theory.device import normal
 from attention_theory.sensitivity.attention_features import OneTokenAttention
-from attention_theory.sensitivity.context import starts_generator
+from attention_theory.sensitivity.context import check_norm, starts_generator
 from attention_theory.sensitivity.random_features import OneTokenFeatures
 
 #: A feature map as a function of the move of one token.
@@ -57,8 +57,7 @@ def climb(moved: OneToken, starts: int = 6, steps: int = 100, seed: int = 0) -> 
     """
     if starts < 1 or steps < 0:
         raise ValueError(f"an ascent needs at least 1 start and 0 steps, got {starts} and {steps}")
-    if not float(moved.norm) > 0:
-        raise ValueError("the features vanish at X, so their relative change is not defined")
+    check_norm(moved.norm)
     d = len(moved.x)
     radius = math.sqrt(d)
     random = normal(starts, d, generator=starts_generator(seed)).to(moved.x)
