@@ -193,9 +193,9 @@ def test_infinite_width_is_the_limit():
 
 @given(st.integers(1, 1000), st.integers(1, 12))
 def test_infinite_width_sensitivity_is_the_largest_change(n, depth):
-    value, cosine = sensitivity.infinite_width_sensitivity(n, depth)
-    assert value == pytest.approx(float(sensitivity.infinite_width_change(n, cosine, depth=depth)))
-    assert value >= sensitivity.infinite_width_change(n, np.linspace(-1, 1, 57), 1.0, depth).max() - 1e-12
+    value, t, length = sensitivity.infinite_width_sensitivity(n, depth), np.linspace(-1, 1, 57)[:, None], np.linspace(0, 1, 23)
+    assert value >= sensitivity.infinite_width_change(n, t, length, depth).max() - 1e-9
+    assert (value < sensitivity.infinite_width_sensitivity(n, depth - 1)) == (n > 1) if depth > 1 else value > 0
     assert value <= 1 / math.sqrt(n) + 1e-12
 
 
