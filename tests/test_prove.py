@@ -121,8 +121,12 @@ def test_a_check_wants_a_proof():
     assert check.method == "proof" and check.holds and check.text == "positive: f > 0 on x in [0, 1]: 1 box"
     assert proved("two", proof, proof).text.count(";") == 1
     assert joined("both", "x in [0, 2]", proof, proof).boxes == 2
-    for wrong in ((), ("text",), (compare("", 1, "==", 1),)):
-        with pytest.raises(ValueError, match="needs proofs|is not allowed"):
+    for wrong, message in (
+        ((), r"positive: needs proofs of evidence.prove, got \(\)"),
+        (("text",), "proofs = 'text' is not allowed: Proof"),
+        ((compare("", 1, "==", 1),), r"proofs = Check\(.*\) is not allowed: Proof"),
+    ):
+        with pytest.raises(ValueError, match=message):
             proved("positive", *wrong)
     with pytest.raises(ValueError):
         joined("", "")

@@ -1,5 +1,6 @@
 """Token matrices: on the sphere, reproducible, and real where they say so."""
 
+import math
 import sys
 
 import numpy as np
@@ -82,11 +83,13 @@ def test_on_sphere_of_a_batch():
 # Bad input
 
 
-@pytest.mark.parametrize("row", [0.0, float("nan"), float("inf")])
-def test_on_sphere_refuses_tokens_without_direction(row):
+@pytest.mark.parametrize(
+    "row, message", [(0, "1 of 3 tokens are zero"), (math.nan, "X = .* finite"), (math.inf, "X = .* finite")]
+)
+def test_on_sphere_refuses_tokens_without_direction(row, message):
     X = torch.ones(3, 4, dtype=torch.float64)
     X[1] = row
-    with pytest.raises(ValueError, match="1 of 3 tokens|is not allowed"):
+    with pytest.raises(ValueError, match=message):
         tokens.on_sphere(X)
 
 

@@ -247,7 +247,7 @@ class _Rules:
         limits = self.ranges[name]
         if found is None:
             letters = [letter for item in _alternatives(self.hints[name]) for letter in getattr(item, "dim_str", "").split()]
-            known = ", ".join(f"{letter} = {sizes[letter]}" for letter in letters if letter in sizes)
+            known = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if sizes.get(letter, ()) != ())
             self.refuse(name, _brief(value), _name_of(self.hints[name]) + (f", where {known}" if known else ""))
         if limits is ANY:
             return found

@@ -12,7 +12,7 @@ from proving import refuse
 def test_everything_is_proved_in_a_few_seconds():
     start = time.perf_counter()
     found = proofs.everything()
-    assert len(found) >= 19 and all(proof.boxes for proof in found.values())
+    assert len(found) >= 24 and all(proof.boxes for proof in found.values())
     assert time.perf_counter() - start < 10
 
 
@@ -32,6 +32,8 @@ def test_everything_is_proved_in_a_few_seconds():
         ("tensor_power", "telescope", {"less": 1}),
         ("softmax", "ratio", {"E": (0.9, None)}),
         ("row_sums", "g.4", {"e": (-0.5, None)}),
+        ("strays", "three", {"L": ("0.69", "2.47")}),  # d = 2
+        ("strays", "one", {"L": ("6.3", "7.39")}),  # d = 544
         ("lipschitz", "", {"less": 0.9}),  # at t = 1 the gap is 1 - 1/8
     ],
 )
@@ -69,3 +71,10 @@ def test_other_permutations_do_not_keep_the_groups(monkeypatch):
     monkeypatch.setattr(proofs, "every", lambda what, holds, cases, shown: prove(what, holds, [(0, 2, 1, 3)], shown))
     with pytest.raises(NotProved):
         proofs.symmetry()
+
+
+def test_the_union_bound_needs_a_probability(monkeypatch):
+    prove = proofs.nonnegative
+    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | {"q": (-1, 1)}))
+    with pytest.raises(NotProved):
+        proofs.strays()

@@ -64,13 +64,11 @@ def test_a_bound_needs_its_hypothesis(part):
         ("quiet", "identity-network", {"e": (0, 0.05)}),
         ("quiet", "identity-network", {"r": (0, 0.06)}),
         ("quiet", "identity-network", {"L": (1, 100)}),
-        ("quiet_cross", "norm", {"r": (0, None)}),
-        ("quiet_cross", "p", {"n": (190, 190)}),
-        ("quiet_cross", "most", {"n": (60, None)}),
-        ("quiet_cross", "least", {"x": (3, None)}),
-        ("quiet_cross", "network-most", {"g": (0, 0.6)}),
-        ("quiet_cross", "network-least", {"g": (0, 0.6)}),
-        ("quiet_cross", "network-m", {"L": (4, 100)}),
+        ("quiet_cross", "row", {"p": (0, 0.033)}),
+        ("quiet_cross", "row", {"L": (3, None)}),
+        ("quiet_cross", "network", {"p": (0, 0.07)}),
+        ("quiet_cross", "network", {"L": (1.5, None)}),
+        ("quiet_cross", "m", {"L": (4, 100)}),
         ("regression", "linear-0", {"r": (1, 1.41)}),
         ("regression", "linear-1", {"less": Fraction(1, 20)}),
         ("regression", "linear-1", {"s": (0.8, 1.4)}),
@@ -91,6 +89,13 @@ def test_a_bound_needs_its_hypothesis(part):
 )
 def test_a_proof_can_fail(monkeypatch, family, part, changes):
     assert refuse(monkeypatch, proofs, family, part, **changes).box
+
+
+def test_a_cross_row_needs_a_score_above_the_others(monkeypatch):
+    prove = proofs.nonnegative
+    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | {"r": (0.5, None)}))
+    with pytest.raises(NotProved):
+        proofs.quiet_cross()
 
 
 def test_the_linear_rows_need_c(monkeypatch):

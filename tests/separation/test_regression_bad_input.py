@@ -5,9 +5,12 @@ import torch
 from attention_theory.separation import regression
 
 
-@pytest.mark.parametrize("n", [1, 0, -3, 2.5])
-def test_n(n):
-    with pytest.raises(ValueError, match="n must be an integer >= 2|is not allowed"):
+@pytest.mark.parametrize(
+    "n, rule",
+    [(1, "scores scale with log n"), (0, "at least 1"), (-3, "at least 1"), (2.5, "int")],
+)
+def test_n(n, rule):
+    with pytest.raises(ValueError, match=f"n = {n} is not allowed: {rule}"):
         regression.regression_scores(n, 0)
 
 

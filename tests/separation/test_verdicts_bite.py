@@ -57,6 +57,31 @@ MUTANTS = [
         '"a1": 1.2, "b": 0.2, "c": 0.8}',
         '"a1": 1.2, "b": 0.2, "c": 0.75}',
     ),
+    ("cross-attention", "deng2023/figure-7a", "separation.panels", '"a0": 0.01, "a1": 3}', '"a0": 0.3, "a1": 3}'),
+    ("cross-attention", "deng2023/figure-7a", "separation.panels", '"a0": 0.01, "a1": 3}', '"a0": 0.01, "a1": 1.5}'),
+    (
+        "cross-attention",
+        "deng2023/lemma-f.4-1",
+        "separation.chances",
+        "np.floor((gaps / other + others) / 2",
+        "np.floor(1 + (gaps / other + others) / 2",
+    ),
+    (
+        "cross-attention",
+        "deng2023/theorem-f.9",
+        "separation.chances",
+        "-math.expm1(m * math.log1p(-p))",
+        "-math.expm1(math.log1p(-p))",
+    ),
+    ("cross-attention", "deng2023/lemma-f.2-1a", "separation.data", "A1[query, 0] = a", "A1[query, 0] = a * a"),
+    # the binomial tail, off by one
+    (
+        "exact-probability",
+        "deng2023/own-exact-probability",
+        "separation.exact",
+        "return _upper(signs)[plus] / 2**signs",
+        "return _upper(signs)[max(0, plus - 1)] / 2**signs",
+    ),
 ]
 
 

@@ -163,11 +163,13 @@ def lipschitz() -> Proof:
 
 
 def symmetry() -> dict[str, Proof]:
-    """F = sum_i sigma(z_i) under permutations, with symbols: own-row-exchange (``rows``) and Lemma I.1 Part 2 (``groups``).
+    """F = sum_i sigma(z_i) under permutations, with symbols: own-row-exchange (``rows``), Lemmas I.1 and 4.1 (the others).
 
     ``rows``: permuting the rows of A permutes the z_i, which are summed. ``groups``: permutations within groups and of groups
     keep A of three values, A_{pi(i) pi(j)} = A_ij, so they permute the z_i too: all eight at D = 4, C = 2, and at every size,
-    as only "same patch, same group, other group" enters.
+    as only "same patch, same group, other group" enters. ``orbits``: they carry any pair of patches to any other of its kind.
+    They keep the law of the images (the signal group is uniform, all other patches are alike), hence the risk and, where A has
+    three values, its gradient, which is then equal on each kind of pairs: descent keeps the three values (Lemma 4.1).
     """
     import itertools
 
@@ -186,6 +188,10 @@ def symmetry() -> dict[str, Proof]:
         return len({order[i] // C for i in range(C)}) == 1 and len({order[i] // C for i in range(C, D)}) == 1
 
     orders = list(itertools.permutations(range(D)))
+    keeping = [order for order in orders if keeps(order)]
+    pairs = [
+        pair for pair in itertools.permutations(itertools.permutations(range(D), 2), 2) if three[pair[0]] == three[pair[1]]
+    ]
     return {
         "rows": every(
             "the z_i of permuted rows are the z_i permuted",
@@ -196,9 +202,42 @@ def symmetry() -> dict[str, Proof]:
         "groups": every(
             "the z_i of permuted patches are the z_i permuted",
             lambda *order: rows(three, [X[i] for i in order]) == rows(three, X),
-            [order for order in orders if keeps(order)],
+            keeping,
             "all D, C, beta, gamma, rho, X",
         ),
+        "orbits": every(
+            "pairs of one kind are carried to each other",
+            lambda one, other: any(tuple(order[i] for i in one) == other for order in keeping),
+            pairs,
+            "all D, C",
+        ),
+    }
+
+
+def strays() -> dict[str, Proof]:
+    """Lemmas K.3 and K.4: N strays with m = q(D - C) >= 1 on average, and those in one group of C.
+
+    K.3: Chernoff's bound P[N >= a] <= exp(-a log(a/m) + a - m) at a = c m L, L = log d, c L >= 1, is at most 1/d for all m >= 1
+    where cL (log(cL) - 1) + 1 - L >= 0: for c = 3 and d >= 3 (``three``; from L = e^2/3 on it is above 3L + 1 - L), and for c =
+    1 and d >= 548 (``one``; from L = e^2 on it is above L + 1 - L).
+
+    K.4: P[at least k] <= binom(C, k) q^k, the union over the sets of k patches; binom(C, k) is below 2^C and C^k. ``group``
+    divides by q^k and shows it exactly for C <= 8.
+    """
+    from math import comb
+
+    def left(C: int, k: int, q: Any) -> Any:
+        return comb(C, k) - sum(comb(C, j) * q ** (j - k) * (1 - q) ** (C - j) for j in range(k, C + 1))
+
+    def chernoff(c: int) -> Any:
+        return lambda L: c * L * ((c * L).log() - 1) + 1 - L
+
+    sizes = [(C, k) for C in range(1, 9) for k in range(1, C + 1)]
+    tails = [nonnegative(f"C = {C}, k = {k}", lambda q, C=C, k=k: left(C, k, q), q=(0, 1)) for C, k in sizes]
+    return {
+        "three": positive("P[N >= 3 m log d] <= 1/d", chernoff(3), L=("1.098", "2.47"), shown="m >= 1, d >= 3"),
+        "one": positive("P[N >= m log d] <= 1/d", chernoff(1), L=("6.306", "7.39"), shown="m >= 1, d >= 548"),
+        "group": joined("P[at least k] <= binom(C, k) q^k", "k <= C <= 8, q in [0, 1] (and every C: union bound)", *tails),
     }
 
 
@@ -272,6 +311,6 @@ def gradients() -> dict[str, Proof]:
 
 def everything() -> dict[str, Proof]:
     """Every proof of this module, under ``family/part``."""
-    families = (sigmoid, thresholds, logarithms, tensor_power, activation, softmax, symmetry, row_sums, gradients)
+    families = (sigmoid, thresholds, logarithms, tensor_power, activation, softmax, symmetry, strays, row_sums, gradients)
     found = {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}
     return found | {"lipschitz": lipschitz()}

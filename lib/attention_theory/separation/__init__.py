@@ -18,4 +18,4 @@ from .network import (
     sign_vectors,
     success_rate,
 )
-from .panels import Panel, exact_curve, misses, panel, plot_panel, sampled_rates
+from .panels import Panel, exact_curve, panel, sampled_rates

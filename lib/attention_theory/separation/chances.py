@@ -9,7 +9,8 @@ import numpy as np
 from scipy import stats
 
 from . import data
-from .exact import RowClass, row_classes
+from .exact import RowClass, row_classes, success_counts
+from .network import ROUNDING, sign_vectors
 from .parts import Layer
 
 
@@ -74,7 +75,28 @@ def detection(model: str, n: int, d: int, a: float, b: float | None = None, c: f
     return first.first / (1 if model == "cross" else a), class_alarms(model, "softmax", n, d, a, b, c)[0]
 
 
-def fitting(n: int, need: float) -> int:
-    """The least d with d - 2 >= need that data of n rows can have, n a power of 10: d - 2 divides n."""
+def enumerated_alarm(layer: Layer, row: int) -> int:
+    """How many of the 2^d sign vectors make a row of a layer fire, one by one."""
+    tau = data.threshold(layer.model, math.sqrt(math.log(layer.n)), layer.c)
+    return int((sign_vectors(layer.d) @ layer.features[row] > tau + ROUNDING).sum())
+
+
+def failures(
+    model: str, n: int, d: int, m: int, a0: float, a1: float, b: float | None = None, c: float | None = None
+) -> list[float]:
+    """For each of the four networks by itself the chance to be wrong with m sign vectors, from exact counts."""
+    counts = success_counts(model, n, d, a0, a1, b, c)
+    fires = [(counts.total - quiet) / counts.total for quiet in counts.quiet]  # of integers: nothing cancels
+    return [(1 - fires[0]) ** m, *(-math.expm1(m * math.log1p(-p)) if p < 1 else 1.0 for p in fires[1:])]
+
+
+def fitting(n: int, need: float, single: int = 2) -> int:
+    """The least d with at least ``need`` block columns that data of n rows can have, n a power of 10.
+
+    Args:
+        n, need: rows, and block columns, which divide n.
+        single: the other columns: 2, and 1 for cross-attention.
+    """
     k = len(str(n))
-    return 2 + min(p for i, j in itertools.product(range(k), repeat=2) if n % (p := 2**i * 5**j) == 0 and p >= need)
+    powers = (2**i * 5**j for i, j in itertools.product(range(k), repeat=2))
+    return single + min(p for p in powers if n % p == 0 and p >= need)

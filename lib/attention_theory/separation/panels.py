@@ -5,7 +5,7 @@ captions of Figures 4d/4f and 5d/5f have a1 and c exchanged. What the text leave
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,23 +138,69 @@ def sampled_rates(grid: Panel, seed: int = 0, shared_signs: bool = True) -> list
     ]
 
 
-def misses(exact: Sequence[float], rates: Sequence[Rate]) -> int:
-    """How many Monte Carlo intervals do not contain the exact value."""
-    return sum(not rate.interval[0] <= value <= rate.interval[1] for value, rate in zip(exact, rates, strict=True))
+@dataclass(frozen=True)
+class Curve:
+    """A panel of Figures 4, 5 or 7 as computed: the exact probability and the paper's trials at every point."""
+
+    grid: Panel
+    exact: list[float]
+    rates: list[Rate]
+
+    def at(self, value: Real) -> float:
+        """The exact probability at a value of the swept parameter."""
+        return self.exact[self.grid.values.index(value)]
+
+    def best(self) -> Real:
+        """Where the exact probability is largest (the first such value)."""
+        return self.grid.values[self.exact.index(max(self.exact))]
+
+    def likely(self) -> list[Real]:
+        """The values with success more likely than not."""
+        return [value for value, p in zip(self.grid.values, self.exact) if p > 0.5]
+
+    def intervals(self) -> Check:
+        """A check that at most one of the 99.9% intervals does not contain the exact value."""
+        misses = sum(not rate.interval[0] <= p <= rate.interval[1] for p, rate in zip(self.exact, self.rates))
+        return compare("99.9% intervals beside the exact curve", misses, "<=", 1)
 
 
-def plot_panel(ax, grid: Panel, exact: Sequence[float] | None = None, rates: Sequence[Rate] | None = None) -> None:
-    """Monte Carlo points with their 99.9% intervals over the exact curve, on a matplotlib axis."""
-    from ..figures import COLORS, GREY  # here, so that the mathematics imports without matplotlib
+def figure(number: str, letters: str, seeds: Iterable[int]) -> dict[str, Curve]:
+    """The panels of a figure, by letter, with one seed for each."""
+    grids = {x: panel(number + x) for x in letters}
+    return {x: Curve(g, exact_curve(g), sampled_rates(g, seed)) for (x, g), seed in zip(grids.items(), seeds)}
 
-    if rates is not None:
-        share = [rate.successes / rate.trials for rate in rates]
-        below = [max(0.0, s - rate.interval[0]) for s, rate in zip(share, rates)]
-        above = [max(0.0, rate.interval[1] - s) for s, rate in zip(share, rates)]
-        ax.errorbar(grid.values, share, (below, above), fmt="o", ms=2, lw=0.5, color=GREY, label=f"{grid.trials} trials, 99.9%")
-    sparse = grid.parameter == "d"  # few values, growing geometrically
-    if exact is not None:
-        ax.plot(grid.values, exact, "o-" if sparse else "-", ms=4, color=COLORS[0], label="exact", zorder=3)
-    if sparse:
-        ax.set_xscale("log", base=2)
-    ax.set(xlabel=grid.parameter, ylim=(-0.04, 1.04), title=f"Figure {grid.name}")
+
+def summary(curves: dict[str, Curve], **more: Sequence) -> dict[str, Sequence]:
+    """The columns of a table of the numbers behind :func:`plot_figure`."""
+    exact = [curve.exact for curve in curves.values()]
+    return {
+        "panel": [f"{curve.grid.name}: {curve.grid.parameter}" for curve in curves.values()],
+        "first": [p[0] for p in exact],
+        "middle": [p[len(p) // 2] for p in exact],
+        "last": [p[-1] for p in exact],
+        "largest": [max(p) for p in exact],
+    } | more
+
+
+def plot_figure(curves: dict[str, Curve]) -> None:
+    """Panels in rows of three: trials with their 99.9% intervals (grey) over the exact curve."""
+    import matplotlib.pyplot as plt  # here, so that the mathematics imports without matplotlib
+
+    from ..figures import COLORS, GREY
+
+    rows = -(-len(curves) // 3)
+    _, axes = plt.subplots(rows, 3, figsize=(7.4, 2.5 * rows), sharey=True)
+    for ax in axes.flat[len(curves) :]:
+        ax.set_axis_off()
+    for ax, curve in zip(axes.flat, curves.values()):
+        grid, share = curve.grid, [rate.successes / rate.trials for rate in curve.rates]
+        bars = [[abs(s - rate.interval[side]) for s, rate in zip(share, curve.rates)] for side in (0, 1)]
+        sparse = grid.parameter == "d"  # few values, growing geometrically
+        ax.errorbar(grid.values, share, bars, fmt="o", ms=2, lw=0.5, color=GREY)
+        ax.plot(grid.values, curve.exact, "o-" if sparse else "-", ms=4, color=COLORS[0], zorder=3)
+        if sparse:
+            ax.set_xscale("log", base=2)
+        ax.set(xlabel=grid.parameter, ylim=(-0.04, 1.04), title=f"Figure {grid.name}")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("P[success]")
+    plt.show()

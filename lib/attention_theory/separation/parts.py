@@ -186,7 +186,7 @@ def counterexample(what: str, lemma: Lemma, part: str, layers: Sequence[Layer]) 
 def holds(what: str, lemma: Lemma, part: str, layers: Sequence[Layer], floor: float = 0.5) -> list[Check]:
     """Checks that a part holds on all layers: values agree to rounding; bounds hold, and are reached up to ``floor``.
 
-    The floor makes the check two-sided: a bound that is off by more than 1 / ``floor`` everywhere is noticed too.
+    The floor makes the check two-sided: a bound that is off by more than 1 / ``floor`` everywhere is noticed too (0: not).
     """
     found = [pair for _, pairs in ratios(lemma, part, layers) for pair in pairs]
     values = [x for relation, low, high in found if relation == "==" for x in (low, high)]
@@ -198,7 +198,9 @@ def holds(what: str, lemma: Lemma, part: str, layers: Sequence[Layer], floor: fl
     if upper:
         checks.append(compare(f"{what}: largest entry / bound", max(upper), "within", (floor, 1), slack=1e-9))
     if lower:
-        checks.append(compare(f"{what}: smallest entry / bound", min(lower), "within", (1, 1 / floor), slack=1e-9))
+        checks.append(
+            compare(f"{what}: smallest entry / bound", min(lower), "within", (1, 1 / floor if floor else math.inf), slack=1e-9)
+        )
     return checks
 
 
@@ -207,7 +209,7 @@ def judge(
     lemma: Lemma,
     layers: Sequence[Layer],
     printed_on: Sequence[Layer] | None = None,
-    meant: Mapping[str, Any] | Lemma | None = None,
+    meant: Lemma | None = None,
     floors: Mapping[str, float] | None = None,
     proofs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -223,22 +225,23 @@ def judge(
         floors: for the bounds that are far from being reached, how far.
         proofs: by ``name-part``; ``u`` for the scores and ``last`` for the last column.
     """
+    changed = meant or (lambda _: {})
+    corrected = lambda L: {**lemma(L), **changed(L)}
     verdicts = {}
-    for part in lemma(layers[0]):
-        corrected = lemma if meant is None else lambda L: {**lemma(L), **meant(L)}
-        floor = (floors or {}).get(part, 0.5)
-        broken = counterexample("as printed", lemma, part, printed_on or layers)
-        checks = holds("as meant" if broken or printed_on else "as printed", corrected, part, layers, floor)
-        lines = corrected(layers[0])[part]
+    for part, lines in corrected(layers[0]).items():
         first = lines if isinstance(lines, Part) else lines[0]
         kind = "u" if first.matrix == "u" else first.columns
-        for key, proof in (proofs or {}).items():
-            if key == f"{name}-{part}" or key.startswith(f"{name}-{part}-") or key == kind:
-                checks.append(proved("for all sizes", proof))
-        if broken is None:
-            if printed_on:
-                checks.append(compare("as printed: parts broken", 0, "==", 0))
-            verdicts[part] = {"printed": checks}
-        else:
+        as_is = printed_on is None and part not in changed(layers[0])
+        broken = counterexample("as printed", lemma, part, printed_on or layers)
+        checks = holds("as printed" if as_is else "as meant", corrected, part, layers, (floors or {}).get(part, 0.5))
+        checks += [
+            proved("for all sizes", proof)
+            for key, proof in (proofs or {}).items()
+            if key in (f"{name}-{part}", kind) or key.startswith(f"{name}-{part}-")
+        ]
+        if broken:
             verdicts[part] = {"printed": broken, "corrected": checks}
+        else:
+            also = [] if as_is else holds("as printed", lemma, part, printed_on or layers, floor=0)
+            verdicts[part] = {"printed": also + checks}
     return verdicts

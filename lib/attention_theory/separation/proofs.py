@@ -536,69 +536,44 @@ def _largest_e(n: Any) -> Any:
 
 
 def quiet_cross() -> dict[str, Proof]:
-    """Cross-attention: Pr[|<c, sigma>| >= 1/2] <= delta/n if d >= 10 Lambda, n >= 200 (softmax on D0, linear with a <= 3).
+    """Cross-attention: a row is at most 2 p + |S|/k, S the sum of k = d - 1 signs, p <= r/n the weight of j3 in it (``shift``).
 
-    By Hoeffding, with |c|^2 <= 1/k + 2 p^2, p the weight of j3 and k = d - 1: exactly, with o the weight of another key,
-    |c|^2 = p^2 + (t o + p - o)^2 + (k - 1) t^2 o^2 <= ((n o)^2 + 2 n o (p - o))/k + 2 p^2, and the bracket is
-    1 - (p - o)^2 (``norm``). Lambda <= (k + 1)/10, so 0.125 k/(1 + 2 p^2 k) >= (k + 1)/10 + log 2 is enough; the left side is
-    concave in k, so the ends 10 log n - 1 <= k <= n decide. With p <= 4/n or n^(-0.9): n p^2 <= .081 (``most``) and
-    p^2 (10 log n - 1) <= .0208 (``least``, in x = log n, linear), at n = 200 and falling. Lemmas F.4 Part 2, F.8, F.12, F.16.
-    Theorems F.9, F.13, F.17 (tau = .9, one side, m <= 7.5 Lambda + 1, two kinds of rows, log(15 Lambda + 2) <= Lambda):
-    0.405 k/(1 + 2 p^2 k) >= (k + 1)/5 (``network-most``, ``network-least``).
+    Hoeffding: Pr[|S| >= s k] <= 2 exp(-s^2 k/2), half of it on one side. ``row`` (Lemmas F.4 Part 2, F.8, F.12, F.16):
+    s = .5 - 2 p and k >= 12 Lambda - 1, Lambda = log(n/delta), leave delta/n for both sides if p <= 1/40. ``network``
+    (Theorems F.9, F.13, F.17; own-cross-dimension): s = .9 - 2 p and k >= 6 Lambda - 1 leave delta/n for m <= 7.5 Lambda + 1
+    sign vectors if p <= 1/20, as log m <= .75 Lambda (``m``; on a box, beside which Lambda wins); all rows of a network
+    exceed .9 only if the same S/k exceeds s.
     """
-    shown = "d >= 10 log(n/delta), n >= 200, softmax on D0 (a0 <= 0.1) or linear (a <= 3)"
+    base: dict[str, Any] = SIZES | {"r": (1, None)}
+    large: dict[str, Any] = {"L": (5.29, None)}
     log2 = Fraction(6932, 10000)  # above log 2
 
-    def norm(n: Any, k: Any, r: Any) -> Any:
-        p, o, t = special(r, n), ordinary(r, n), n / k
-        exact = p**2 + (t * o + p - o) ** 2 + (k - 1) * (t * o) ** 2
-        return 1 / k + 2 * p**2 - exact
+    def shift(k: Any, t: Any, r: Any) -> Any:
+        return special(r, k * t) - star(r, k, t) + block(r, k, t)
 
-    least: dict[str, Any] = {"x": (5.29, None), "g": (0, 0.0208)}
     return {
-        "norm": nonnegative("|c|^2 <= 1/k + 2 p^2", norm, n=(1, None), k=(1, None), r=(1, None), shown="all n, k, r >= 1"),
-        "p": positive(
-            "p^2 n <= 0.081, p^2 (10 log n - 1) <= 0.0208", _cross_ends, n=(200, 200), shown="n >= 200 (both fall with n)"
+        "shift": joined(
+            "a row is at most 2 p + |S|/k",
+            "all n = k t, all r >= 1",
+            nonnegative("j3's column - another <= p", shift, **base),
+            nonnegative("another column <= 1/k", lambda k, t, r: 1 / k - block(r, k, t), **base),
         ),
-        "most": nonnegative(
-            "exponent >= log(2 n/delta)",
-            lambda n, g: n / 8 / (1 + 2 * g) - (n + 1) / 10 - log2,
-            n=(200, None),
-            g=(0, 0.081),
-            shown=shown + ", d - 1 = n",
+        "row": nonnegative(
+            "Pr[|<c, s>| >= 0.5] <= delta/n",
+            lambda L, p: (12 * L - 1) * (HALF - 2 * p) ** 2 / 2 - L - log2,
+            **large,
+            p=(0, "1/40"),
+            shown="d >= 12 log(n/delta), n >= max(200, 40 r), r = n^a0 or 1 + a",
         ),
-        "least": nonnegative(
-            "exponent >= log(2 n/delta)",
-            lambda x, g: (10 * x - 1) / 8 / (1 + 2 * g) - x - log2,
-            **least,
-            shown=shown + ", d = 10 log n",
+        "network": nonnegative(
+            "m Pr[<c, s> > 0.9] <= delta/n",
+            lambda L, p: (6 * L - 1) * (9 * TENTH - 2 * p) ** 2 / 2 - L - 3 * L / 4,
+            **large,
+            p=(0, "1/20"),
+            shown="d >= 6 log(n/delta), n >= max(200, 20 r), r = n^a0 or 1 + a",
         ),
-        "network-most": nonnegative(
-            "exponent >= 2 log(n/delta)",
-            lambda n, g: Fraction(405, 1000) * n / (1 + 2 * g) - (n + 1) / 5,
-            n=(200, None),
-            g=(0, 0.081),
-            shown=shown + ", d - 1 = n",
-        ),
-        "network-least": nonnegative(
-            "exponent >= 2 log(n/delta)",
-            lambda x, g: Fraction(405, 1000) * (10 * x - 1) / (1 + 2 * g) - 2 * x,
-            **least,
-            shown=shown + ", d = 10 log n",
-        ),
-        "network-m": positive(
-            "log(15 Lambda + 2) < Lambda",
-            lambda L: L - (15 * L + 2).log(),
-            L=(5.29, 100),
-            shown="Lambda >= 5.29 (the gap grows)",
-        ),
+        "m": positive("log(7.5 Lambda + 1) < 0.75 Lambda", lambda L: 3 * L / 4 - (15 * L / 2 + 1).log(), L=(5.29, 100)),
     }
-
-
-def _cross_ends(n: Any) -> Any:
-    linear, soft = 4 / n, (-9 * n.log() / 10).exp()
-    gaps = [(_tenths(1) * 81 / 100 - p**2 * n, 208 * _tenths(1) / 1000 - p**2 * (10 * n.log() - 1)) for p in (linear, soft)]
-    return least(*(gap for pair in gaps for gap in pair))
 
 
 # The regression model of sections 3 to 5 -----------------------------------------------------------------------------

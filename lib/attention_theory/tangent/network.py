@@ -1,5 +1,6 @@
 """The two-layer softmax network of cao2024: one query per input, the neurons as keys, trained in the keys only."""
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -118,6 +119,11 @@ class SoftmaxNetwork:
     def weights(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
         """S, whose row i is softmax(W^T x_i)."""
         return attention_weights(x @ self.W, "softmax")
+
+    def slopes(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "outputs n m"]:
+        """P_lir = sqrt(m) S_ir (a_lr - <a_l, S_i>): dF_l / dw_r at x_i is sqrt(m) P_lir x_i, and H = P P^T times x x^T."""
+        S = self.weights(x)
+        return math.sqrt(self.m) * S * (self.a[:, None] - (self.a @ S.T)[..., None])
 
     def __call__(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
         """F(W, x_i) for every row x_i. An input x = 0 is allowed: it sees the plain sum of a.

@@ -44,6 +44,10 @@ class Descent:
         """D (Lambda + (C - 1) Gamma)."""
         return self.world.D * self.own
 
+    def moved(self, score: str) -> Float[Tensor, "S"]:
+        """Change of ``gamma`` or ``rho`` in each step, per unit of its rate."""
+        return getattr(self.path, score).diff() / self.rate_A
+
     @property
     def floor(self) -> tuple[float, float]:
         """Least error and least loss of any classifier."""

@@ -1,10 +1,14 @@
 """The proof of Theorem 3, run at sizes where its hypothesis holds (bombari2024, Appendix D)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.optimize import nnls
 from torch import Tensor
 
 from attention_theory import tokens
@@ -17,20 +21,14 @@ from attention_theory.sensitivity.word import climb
 
 
 @dataclass(frozen=True, eq=False)
-class ProofRun:
-    """What Lemmas D.1 to D.5 claim, measured on one context; entries of two are for the moves Delta_1 and Delta_2."""
+class Directions:
+    """What Lemmas D.1 and D.2 claim, on one context."""
 
     X: Float[Tensor, "n d"]
     kind: str
     draws: int  #: until delta of Lemma D.1 was found
     delta: Float[Tensor, "d"]
     pair: Float[Tensor, "2 d"]  #: delta_1 and delta_2 of Lemma D.2
-    moves: Float[Tensor, "2 d"]  #: Delta_1 and Delta_2 of Lemma D.3
-    scores: Float[Tensor, "2 n"]  #: X W Delta_k / sqrt d
-    gap: Float[Tensor, "2 others"]  #: sqrt d times the distance of the other rows of the attention to e_i
-    rows: Float[Tensor, "2 n"]  #: changes of the rows of the features, over sqrt d
-    norm: float  #: |phi(X)| / sqrt(nd)
-    before: Float[Tensor, "n n"]  #: the scores of the context itself
 
     @property
     def n(self) -> int:
@@ -46,6 +44,35 @@ class ProofRun:
         return aligned_count(self.X, self.delta) / self.n
 
     @property
+    def products(self) -> Float[Tensor, "2 n"]:
+        """x_j delta_k / d."""
+        return self.pair @ self.X.T / self.d
+
+
+@dataclass(frozen=True, eq=False)
+class ProofRun(Directions):
+    """What Lemmas D.3 to D.5 claim, too; entries of two are for the moves Delta_1 and Delta_2."""
+
+    scale: float  #: the C of Delta_k = C W^T delta_k
+    moves: Float[Tensor, "2 d"]  #: Delta_1 and Delta_2 of Lemma D.3
+    scores: Float[Tensor, "2 n"]  #: X W Delta_k / sqrt d
+    gap: Float[Tensor, "2 others"]  #: sqrt d times the distance of the other rows of the attention to e_i
+    rows: Float[Tensor, "2 n"]  #: changes of the rows of the features, over sqrt d
+    landed: Float[Tensor, "2 n"]  #: |x_i + Delta_k - phi_j| / sqrt d, by which a row changes that ends at x_i + Delta_k
+    norm: float  #: |phi(X)| / sqrt(nd)
+
+    @property
+    def nonlinearity(self) -> float:
+        """How far the scores are from C x_j delta_k / sqrt d, as if W W^T were 1, over the largest of these."""
+        linear = self.scale * self.products * math.sqrt(self.d)
+        return float((self.scores - linear).abs().max() / linear.max())
+
+    @property
+    def nearest_quarter(self) -> Float[Tensor, "2"]:
+        """``gap`` of the last of the nearest quarter of the rows (Lemma D.4)."""
+        return self.gap.sort(dim=1).values[:, math.ceil(self.n / 4) - 1]
+
+    @property
     def change(self) -> float:
         """The larger change of the features by the two moves, over sqrt(nd) (Lemma D.5)."""
         return float(self.rows.norm(dim=1).max()) / math.sqrt(self.n)
@@ -56,10 +83,31 @@ class ProofRun:
         return (self.gap <= 1).all(dim=0)
 
     @property
+    def landing_error(self) -> float:
+        """How far the changes of the attending rows are from ``landed``, at most."""
+        errors = (self.rows - self.landed)[:, 1:][:, self.attending].abs()
+        return float(errors.max()) if errors.numel() else 0.0
+
+    @property
     def served(self) -> list[int]:
         """How many of these rows each move changes by 0.2 sqrt d, the better move first."""
         counts = (self.rows[:, 1:][:, self.attending] >= 0.2).sum(dim=1)
         return sorted((int(count) for count in counts), reverse=True)
+
+
+def directions(X: Float[Tensor, "n d"], seed: int = 0, kind: str = "") -> Directions:
+    """Lemmas D.1 and D.2: delta by drawing until it is aligned, then the pair.
+
+    Args:
+        X: context (n, d), tokens of norm sqrt(d), n < d.
+        seed: of the draws.
+        kind: a name for the context.
+
+    Raises:
+        ValueError: tokens off the sphere, or spanning R^d.
+    """
+    delta, draws = aligned_direction(X, seed)
+    return Directions(X, kind, draws, delta, torch.stack(two_directions(X, delta, seed)))
 
 
 def prove_on(X: Float[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str = "") -> ProofRun:
@@ -74,16 +122,14 @@ def prove_on(X: Float[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str 
         kind: a name for the context.
 
     Raises:
-        ValueError: tokens off the sphere, or spanning R^d.
+        ValueError: as :func:`directions`.
     """
     n, d = X.shape
-    delta, draws = aligned_direction(X, seed)
-    pair = torch.stack(two_directions(X, delta, seed))
+    start = directions(X, seed, kind)
     W = DeferredGaussian(d, d, 1 / math.sqrt(d), weights_generator(seed))
     XW = W.transpose_times(X)
-    before = XW @ X.T / math.sqrt(d)
-    features = attention(before, X)
-    moves = scale * torch.cat([W.transpose_times(half[None]) for half in pair])
+    features = attention(XW @ X.T / math.sqrt(d), X)
+    moves = scale * torch.cat([W.transpose_times(half[None]) for half in start.pair])
     gaps, rows = [], []
     for move in moves:
         after = torch.cat([X[:1] + move, X[1:]])
@@ -91,32 +137,38 @@ def prove_on(X: Float[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str 
         e_0 = torch.zeros_like(weights[0]).index_fill(0, torch.tensor([0]).to(X.device), 1)
         gaps.append((weights[1:] - e_0).norm(dim=1) * math.sqrt(d))
         rows.append((weights @ after - features).norm(dim=1) / math.sqrt(d))
-    norm = float(features.norm()) / math.sqrt(n * d)
-    scores, gaps, rows = moves @ XW.T / math.sqrt(d), torch.stack(gaps), torch.stack(rows)
-    return ProofRun(X, kind, draws, delta, pair, moves, scores, gaps, rows, norm, before)
+    landed = (X[0] + moves[:, None] - features).norm(dim=2) / math.sqrt(d)
+    measured = moves @ XW.T / math.sqrt(d), torch.stack(gaps), torch.stack(rows), landed
+    return ProofRun(*vars(start).values(), scale, moves, *measured, norm=float(features.norm()) / math.sqrt(n * d))
 
 
-def landing_error(run: ProofRun) -> float:
-    """How far the changes of the attending rows are from |x_i + Delta_k - phi_j| (largest, over sqrt d)."""
-    weights = torch.softmax(run.before, dim=1)
-    features = weights @ run.X
-    worst = 0.0
-    for move, rows in zip(run.moves, run.rows):
-        expected = (run.X[0] + move - features).norm(dim=1)[1:] / math.sqrt(run.d)
-        if bool(run.attending.any()):
-            worst = max(worst, float((rows[1:] - expected)[run.attending].abs().max()))
-    return worst
+def moves_compared(n: int, d: int, seed: int, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
+    """Relative changes that the proof's move, the even move and ascent reach, independent tokens.
 
-
-def moves_compared(n: int, d: int, seed: int) -> dict[str, float]:
-    """Relative changes that the proof's move at full length, the even move and ascent reach, independent tokens."""
+    ``proof`` (the better of the pair) and ``even`` are rows: the moves at these shares of the full length sqrt(d).
+    """
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0]
     raf = RandomAttentionFeatures.sample(d, seed=seed + 1)
     view = raf.one_token(X, 0)
-    moves = torch.stack(two_directions(X, aligned_direction(X)[0])) @ raf.W
-    moves = torch.cat([moves * (math.sqrt(d) / moves.norm(dim=1, keepdim=True)), view.even_move()[None]])
-    found = (view.change(moves).sqrt() / view.norm).tolist()
-    return {"n": n, "proof": max(found[:2]), "even": found[2], "ascent": climb(view, starts=6, steps=50).value}
+    moves = torch.cat([directions(X).pair @ raf.W, view.even_move()[None]])
+    moves = moves * (math.sqrt(d) / moves.norm(dim=1, keepdim=True))
+    lengths = torch.tensor(shares).to(moves)[:, None, None]
+    found = (view.change((lengths * moves).flatten(0, 1)).sqrt() / view.norm).unflatten(0, (-1, 3))
+    proof, even = found[:, :2].amax(dim=1).tolist(), found[:, 2].tolist()
+    return {"n": n, "proof": proof, "even": even, "ascent": climb(view, starts=6, steps=50).value}
+
+
+def best_level(K: Float[Tensor, "others d"]) -> float:
+    """The largest smallest increase of the scores K delta that a move of length sqrt(d) can give; 0 if none raises all.
+
+    The shortest u with K u >= 1, by non-negative least squares (Lawson and Hanson's least distance programming).
+    """
+    rows = K.cpu().double().numpy()
+    E = np.vstack([rows.T, np.ones(len(rows))])
+    f = np.eye(len(E))[-1]
+    rest = f - E @ nnls(E, f, maxiter=100 * len(rows))[0]
+    u = rest[:-1] / rest[-1] if rest[-1] > 1e-12 else np.full(rows.shape[1], np.inf)
+    return math.sqrt(rows.shape[1]) / float(np.linalg.norm(u))
 
 
 def same_token(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
@@ -124,7 +176,7 @@ def same_token(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
     return tokens.contexts("iid", 1, 1, d, seed)[0].expand(n, d).clone()
 
 
-def proofs(sizes: tuple[int, ...] = (2, 4), kinds: tuple[str, ...] = ("iid", "anisotropic", "equal")) -> list[ProofRun]:
+def proof_runs(sizes: tuple[int, ...] = (2, 4), kinds: tuple[str, ...] = ("iid", "anisotropic", "equal")) -> list[ProofRun]:
     """The proof on contexts of n tokens at the smallest d with d / log(d)^4 >= n."""
     found = []
     for n in sizes:

@@ -38,7 +38,8 @@ Tests, for each activation unless said otherwise:
   the limit on steps makes widths seem to depend on lambda, they fall as the limit rises.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import torch
@@ -204,6 +205,19 @@ class Table1:
         """The needed width of each seed at one size."""
         return needed_widths(self.rows(kind, n, d))
 
+    def first_fitted(self, kind: str, n: int, d: int) -> list[int]:
+        """The smallest width at which each seed is fitted, whatever happens at wider ones; twice the widest when none is."""
+        rows = self.rows(kind, n, d)
+        fits = lambda seed: (row["m"] for row in rows if row["steps"][seed] >= 0)
+        return [next(fits(seed), 2 * rows[-1]["m"]) for seed in range(len(rows[0]["steps"]))]
+
+    def by_condition(self, kind: str) -> tuple[list, list]:
+        """Condition number and steps of the runs that were fitted at m = 8n, close pairs among them."""
+        rows = [self.rows(kind, n, d)[-1] for n, d in SIZES]
+        rows += [row for c in CLOSENESS for row in self.rows(kind, 16, 8, c) if row["m"] == 128]
+        pairs = ((k, s) for row in rows for k, s in zip(row["condition"], row["steps"]))
+        return _columns((k, s) for k, s in pairs if k < math.inf and s > 0)
+
     def needed_in_n(self, kind: str, d: int) -> tuple[list, list]:
         """All n of one dimension and the widths needed, over sizes and seeds."""
         return _columns((n, w) for n, e in SIZES if e == d for w in self.needed(kind, n, d))
@@ -227,6 +241,12 @@ class Table1:
         return [(n, d, c, steps_of(self.rows(kind, n, d, c)[-1])) for n, d, c in places]
 
 
+def exact_on_pairs(kind: str, slow: bool) -> tuple[Tensor, Tensor]:
+    """1 / lambda and the steps of :func:`enough_steps` on close pairs, over closeness and seeds."""
+    lam = torch.cat([lambdas(kind, 16, 8, c) for c in CLOSENESS])
+    return 1 / lam, torch.cat([enough_steps(kind, 16, 8, c, slow) for c in CLOSENESS])
+
+
 def _columns(pairs: Iterable[tuple]) -> tuple[list, list]:
     x, y = zip(*pairs)
     return list(x), list(y)
@@ -238,9 +258,10 @@ def lambdas(kind: str, n: int, d: int, closeness: float | None = None) -> Float[
     return torch.linalg.eigvalsh(limit_kernel(draw_problems(n, d, 2, SEEDS, closeness).x, kind=kind))[:, 0]
 
 
-def below_one(lam: Iterable, values: Iterable, unit: float) -> list[float]:
-    """Values over unit / lambda^2, for the seeds with lambda < 1, which Table 1 is about."""
-    return [float(value * l**2 / unit) for l, value in zip(lam, values) if l < 1]
+def shares(kind: str, runs: Iterable[tuple], unit: Callable[[int], float]) -> list[float]:
+    """Values over unit(n) / lambda^2 at the seeds with lambda < 1, as in Table 1; a run is (n, d, closeness, values)."""
+    found = ((n, value, l) for n, d, c, values in runs for value, l in zip(values, lambdas(kind, n, d, c)))
+    return [float(value * l**2 / unit(n)) for n, value, l in found if l < 1]
 
 
 if __name__ == "__main__":
