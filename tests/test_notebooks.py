@@ -25,6 +25,7 @@ except ImportError:
 pytestmark = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.relative_to(BOOK).as_posix())
 
 
+@functools.cache
 def code_cells(path):
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
@@ -122,11 +123,14 @@ def boxes(path):
     return {re.search(r":label:\s*(\S+)", options).group(1): kind for kind, options in found if ":label:" in options}
 
 
+@functools.cache
+def ledger_rows():
+    return [row for file in sorted((BOOK / "ledger").glob("*.yml")) for row in load_ledger(file).values()]
+
+
 def rows_of(path):
     """The ledger's rows whose verdict stands in this chapter."""
-    chapter = path.relative_to(BOOK).with_suffix("").as_posix()
-    ledgers = [load_ledger(file) for file in sorted((BOOK / "ledger").glob("*.yml"))]
-    return [entry for entries in ledgers for entry in entries.values() if entry.chapter == chapter]
+    return [row for row in ledger_rows() if row.chapter == path.relative_to(BOOK).with_suffix("").as_posix()]
 
 
 def functions(source):
