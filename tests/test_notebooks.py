@@ -107,7 +107,7 @@ LONGEST, WIDEST = 40, 92
 STATEMENTS = ("theorem", "lemma", "proposition", "corollary", "conjecture")
 #: Pages that do not have this form yet. Every other page must have it, a new one too.
 OLD_FORM = {
-    "separation/cross-attention",
+    "tangent/network-and-kernel",
     *(f"exponential/{slug}" for slug in ("one-knob", "separation", "space", "together", "training", "words")),
 }
 
