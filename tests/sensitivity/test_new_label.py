@@ -240,6 +240,35 @@ def test_alignment_in_single_precision():
         sensitivity.feature_alignment(Phi.float(), Phi[:4].sum(dim=0).float(), moved.float())
 
 
+@pytest.mark.parametrize("distance", [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6])
+def test_single_precision_agrees_or_is_refused(distance):
+    Phi, labels, phi, label, moved = problem(p=60)
+    Phi[1] = Phi[0] + distance * Phi[1]
+    expected = [sensitivity.trained(Phi, labels), sensitivity.feature_alignment(Phi, phi, moved)]
+    single = [tensor.float() for tensor in (Phi, labels, phi, moved)]
+    calls = [lambda P, y, f, m: sensitivity.trained(P, y), lambda P, y, f, m: sensitivity.feature_alignment(P, f, m)]
+    if distance > 1e-3:  # (13) needs the inverse of the Gram matrix, whose condition number is the square
+        expected.append(sensitivity.solutions(Phi, labels, phi, label).theta)
+        calls.append(lambda P, y, f, m: sensitivity.solutions(P, y, f, label).theta)
+    for call, right in zip(calls, expected):
+        if distance <= 1e-4:
+            with pytest.raises(ValueError, match="loses the answer"):
+                call(*single)
+        elif distance == 1e-2 and call is calls[-1]:
+            with pytest.raises(ValueError, match="lost to rounding"):
+                call(*single)
+        else:
+            assert float((call(*single).double() - right).norm()) <= 2e-3 * float(right.norm())
+
+
+def test_samples_that_repeat_exactly_are_fine():
+    Phi, labels, phi, _, moved = problem()
+    Phi[1], labels[1] = Phi[0], labels[0]
+    keep = [0, *range(2, N)]
+    assert torch.allclose(sensitivity.trained(Phi, labels), sensitivity.trained(Phi[keep], labels[keep]))
+    assert torch.allclose(sensitivity.feature_alignment(Phi, phi, moved), sensitivity.feature_alignment(Phi[keep], phi, moved))
+
+
 def test_condition_is_that_of_the_gram_matrix():
     Phi, labels, phi, label, _ = problem()
     joint = torch.cat([Phi, phi[None]])

@@ -348,6 +348,19 @@ def test_small_moves_do_not_cancel(weights):
         assert float(single.change((size * delta).float())) / size**2 == pytest.approx(slope, rel=1e-2)
 
 
+@pytest.mark.parametrize("kind", tokens.KINDS)
+def test_word_sensitivity_in_single_precision(kind):
+    X = context(12, 16, 3, kind)
+    families = ["softmax", "relu", *(attention.Weights(*family) for family in (("sharp", 8), ("power", 10), ("truncated", 6)))]
+    maps = [sensitivity.RandomAttentionFeatures.sample(16, 1, weights) for weights in families]
+    maps += [sensitivity.RandomFeatures.sample(12, 16, 100, 1), sensitivity.DeepRandomFeatures.sample(12, 16, 60, 3, 1)]
+    for map in maps:
+        double = sensitivity.word_sensitivity(map, X, starts=3, steps=40).value
+        single = sensitivity.word_sensitivity(map.to(torch.float32), X.float(), starts=3, steps=40)
+        assert paper.equation_3_4(map, X, 0, single.delta.double()) == pytest.approx(single.value, rel=1e-4)
+        assert single.value == pytest.approx(double, rel=1e-2)
+
+
 def test_a_change_is_never_negative():
     for seed in range(40):  # x moves onto y, and every row attends to y alone, before and after: the change is 0
         X = context(2, 6, seed)

@@ -113,29 +113,27 @@ def kernel() -> dict[str, Proof]:
     """Lemma 5.1 with and without B (own-kernel-bound), for |a| <= 1, |x| <= 1.
 
     An entry is x_i.x_j m sum_r c_i c_j S_i S_j with c = a - <a, S>. Along a line of scores, at speed R, S_i S_j grows at most
-    like e^(4Rt); with p, q = |<a, S>| at the two inputs |c| <= 1 + p and |dc/dt| <= R (1 - p^2). So a summand moves at R (1 +
-    p)(1 + q)(6 - p - q) S_i S_j (``product``), which is at most 16 R (``speed``), in all 4 (e^(4R) - 1) (``free``). From a
-    paired start c = a, and <a, S> moves by some delta, |delta| <= R (:func:`covariance`), S_i S_j by a factor 1 + rho, |rho| <=
-    e^(4R) - 1. ``terms``: the change of a summand; delta_i c_j and delta_j c_i without rho add up to 0 over each pair. The
-    others add up to the paired factor (``paired``). ``linear``: e^z - 1 <= z e^z, so that 4 (e^(4R) - 1) <= 16 R e^(4R). With
-    weights <= e^(2B)/m the sum M is at most e^(2B): 16 e^(4R + 2B) < e^(10B) (``B``), and nd x nd entries give the Frobenius
-    norm. ``half``: with R = lambda/(2 nd e^(10B)) the norm is lambda/2, which lambda_min can lose (Claim E.5, second part).
+    like e^(4Rt); with p, q = |<a, S>| at the two inputs |c| <= 1 + p, |dc/dt| <= R (1 - p^2). So a summand moves at 16 R S_i
+    S_j at most (``speed``), in all 4 (e^(4R) - 1) (``free``). From a paired start c = a, and <a, S> moves by some delta,
+    |delta| <= R (:func:`covariance`), S_i S_j by a factor 1 + rho, |rho| <= e^(4R) - 1. ``terms``: the change of a summand;
+    in the sum over each pair delta_i c_j and delta_j c_i without rho add up to 0; the others add up to the paired factor
+    (``paired``). ``linear``: e^z - 1 <= z e^z, so that 4 (e^(4R) - 1) <= 16 R e^(4R). With weights <= e^(2B)/m the sum M is
+    at most e^(2B): 16 e^(4R + 2B) < e^(10B) (``B``), and nd x nd entries give the Frobenius norm. ``half``: with R =
+    lambda/(2 nd e^(10B)) the norm is lambda/2, which lambda_min can lose (Claim E.5, second part).
     """
     import sympy
 
-    lam, n, d, B, R, t, p, q = sympy.symbols("lambda n d B R t p q", positive=True)
+    lam, n, d, B, R, t = sympy.symbols("lambda n d B R t", positive=True)
     ci, cj, di, dj, rho = sympy.symbols("c_i c_j delta_i delta_j rho")
     R0, growth = lam / (2 * n * d * sympy.exp(10 * B)), sympy.exp(4 * R)
     left = ci * cj * rho - (di * cj + dj * ci) * rho + di * dj * (1 + rho)
-    speed = lambda p, q: (1 + p) * (1 + q) * (6 - p - q)
     return {
-        "product": same(
-            "c_i' c_j + c_i c_j' + 4 c_i c_j = (1 + p)(1 + q)(6 - p - q)",
-            (1 - p**2) * (1 + q) + (1 + p) * (1 - q**2) + 4 * (1 + p) * (1 + q),
-            speed(p, q),
-            "all p, q",
+        "speed": nonnegative(
+            "(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) <= 16",
+            lambda p, q: 16 - (1 - p**2) * (1 + q) - (1 + p) * (1 - q**2) - 4 * (1 + p) * (1 + q),
+            p=(0, 1),
+            q=(0, 1),
         ),
-        "speed": nonnegative("(1 + p)(1 + q)(6 - p - q) <= 16", lambda p, q: 16 - speed(p, q), p=(0, 1), q=(0, 1)),
         "free": same(
             "the integral of 16 R e^(4Rt) is 4 (e^(4R) - 1)",
             sympy.integrate(16 * R * sympy.exp(4 * R * t), (t, 0, 1)),
@@ -234,6 +232,32 @@ def descent() -> dict[str, Proof]:
     }
 
 
+def coupling() -> dict[str, Proof]:
+    """The bound |Y| (eps_test + sqrt(k/lambda) eps_H)/(lambda - eps_H) of own-coupling: what its proof sums, and sharpness.
+
+    ``steps``: with g = m eta H* in an eigenvector (0 <= g <= 1) and e <- (1 - g) e - c_s from e = 0, e + sum c_s = sum (1 -
+    (1 - g)^later) c_s, later the number of steps that follow: the weights lie in [0, 1]. Five steps stand for all.
+    ``attained``: one point, H = lambda - eps_H and K = K* + eps_test from the first step on, K*^2 = k lambda; the sums of f and
+    g over all steps are Y/(lambda - eps_H) and Y/lambda.
+    """
+    import sympy
+
+    K, lam, h, eps, g = sympy.symbols("K lambda eps_H eps_test g", positive=True)
+    c, e = sympy.symbols("c1:6"), sympy.Integer(0)
+    for step in c:
+        e = (1 - g) * e - step
+    weights = [1 - (1 - g) ** (len(c) - 1 - s) for s in range(len(c))]
+    return {
+        "steps": same("e + sum c_s", e + sum(c), sum(w * step for w, step in zip(weights, c)), "all g, c"),
+        "attained": same(
+            "(K* + eps_test)/(lambda - eps_H) - K*/lambda",
+            (K + eps) / (lam - h) - K / lam,
+            (eps + K / lam * h) / (lam - h),
+            "all lambda > eps_H, eps_test, K* = sqrt(k lambda)",
+        ),
+    }
+
+
 def network() -> dict[str, Proof]:
     """Identities of the network and its kernel, with symbols at m = 3 neurons: in a sum over neurons all terms are alike.
 
@@ -304,5 +328,5 @@ def network() -> dict[str, Proof]:
 
 def everything() -> dict[str, Proof]:
     """Every proof of this module, under ``family/part``."""
-    families = (series, perturbation, covariance, kernel, descent, network)
+    families = (series, perturbation, covariance, kernel, descent, coupling, network)
     return {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}

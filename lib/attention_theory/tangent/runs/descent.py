@@ -156,8 +156,7 @@ def gradient_flow(
 
 def one_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"], rate: float) -> Float[Tensor, "4"]:
     """C0, C1, C2, C3 (cao2024, Lemma E.1) over |f|^2, for a step at the residual f = F - Y."""
-    terms = loss_terms(net, x, aim(net, x, f), rate)
-    return torch.tensor([terms.C0, terms.C1, terms.C2, terms.C3], dtype=torch.float64) / float(f @ f)
+    return torch.tensor(loss_terms(net, x, aim(net, x, f), rate), dtype=torch.float64) / float(f @ f)
 
 
 def descent_curve(
@@ -183,8 +182,3 @@ def moved_pair(s: float, k: int) -> tuple[SoftmaxNetwork, SoftmaxNetwork]:
     """One pair of neurons in one dimension, k times: with weights s and 1 - s at x = 1, and at its paired start."""
     half, a = 0.5 * math.log(s / (1 - s)), torch.tensor([[1.0, -1.0] * k], dtype=torch.float64)
     return SoftmaxNetwork(half * a, a), SoftmaxNetwork(0 * a, a)
-
-
-def stepped(net: SoftmaxNetwork, x: Tensor, y: Tensor, rate: float) -> SoftmaxNetwork:
-    """The network after one step of gradient descent."""
-    return replace(net, W=net.W - rate * net.gradient(x, y))
