@@ -23,6 +23,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = ("sensitivity/random-features", "separation/threshold", "tangent/network-and-kernel", "patches/real-images")
+CHAPTERS += ("exponential/one-knob",)
 #: Of other versions than in requirements.txt; a test says so.
 PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0")
 TORCH = "torch==2.12.0"
