@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices
+.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices chapter mutants matrix
 
 book: $(READY)
 	$(BIN)/python tools/execute.py --jobs $(JOBS)

@@ -130,7 +130,7 @@ def waiting(python: str) -> subprocess.Popen:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=os.environ | one)
 
 
-def ask(python: str, file: Path, implementation: str, calls: int = 4) -> float:
+def ask(python: str, file: Path, implementation: str, calls: int = 1) -> float:
     """Processor seconds of one kernel by neural-tangents, which is written beside the file."""
     process = waiting(python)
     print(file, IMPLEMENTATIONS[implementation], calls, file=process.stdin, flush=True)
@@ -253,7 +253,7 @@ def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 40
 
 
 TOPICS = {
-    "tangent": (tangent, (8, 32, 128)),
+    "tangent": (tangent, (8, 32, 64)),
     "word": (word, (20, 80, 320)),
     "success": (success, (200, 600, 1600)),
     "population": (population, (8, 16)),
