@@ -254,8 +254,8 @@ def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 40
 
 TOPICS = {
     "tangent": (tangent, (8, 32, 64)),
-    "word": (word, (20, 80, 320)),
-    "success": (success, (200, 600, 1600)),
+    "word": (word, (20, 80, 320, 1280)),
+    "success": (success, (200, 500, 1000)),
     "population": (population, (8, 16)),
 }
 
