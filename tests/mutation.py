@@ -46,6 +46,7 @@ def bound_and_used(source: str) -> tuple[set[str], set[str]]:
 
 def cells_behind(chapter: str, claim: str) -> list[str]:
     """The sources that the verdict on ``claim`` needs, in order: the cell that names it and, before it, what it reads from."""
+    assert (BOOK / f"{chapter}.ipynb").is_file(), f"there is no book/{chapter}.ipynb"
     found = [
         cell
         for cell in nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4).cells
@@ -88,6 +89,7 @@ def mutated_library(folder: Path, module: str, old: str, new: str) -> Iterator[N
     copy = folder / PACKAGE
     shutil.copytree(ROOT / "lib" / PACKAGE, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     path = copy / (module.replace(".", "/") + ".py")
+    assert path.is_file(), f"there is no module {PACKAGE}.{module}"
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{module} has {text.count(old)} places {old!r}, not one"
     path.write_text(text.replace(old, new), encoding="utf-8")
@@ -103,12 +105,13 @@ def run_verdict(chapter: str, claim: str) -> str:
 
 def verdict_of(chapter: str, claim: str) -> str:
     """``holds`` if the cell with this verdict runs through, else what stopped it: the failing claim, or the error."""
+    cells = cells_behind(chapter, claim)
     here, namespace = Path.cwd(), {"__name__": "__chapter__"}
     os.chdir((BOOK / chapter).parent)
     show, plt.show = plt.show, lambda: plt.close("all")
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            for source in cells_behind(chapter, claim):
+            for source in cells:
                 exec(compile(source, f"<{chapter}>", "exec"), namespace)
     except AssertionError as error:  # a VerdictError of the mutated package is another class than ours
         if type(error).__name__ != "VerdictError":

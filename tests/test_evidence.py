@@ -180,7 +180,7 @@ def test_verdict_raises_when_the_ledger_disagrees(tmp_path, monkeypatch, capsys)
     assert capsys.readouterr().out == "Verdict paper/lemma-1: holds (exact) | good\n"
     with pytest.raises(VerdictError, match="declares 'holds', the checks give 'false'"):
         verdict("paper/lemma-1", printed=BAD)
-    with pytest.raises(VerdictError, match="lemma-2 is not in paper.yml"):
+    with pytest.raises(VerdictError, match=r"lemma-2 is not in paper\.yml: is paper/lemma-1 meant"):
         verdict("paper/lemma-2", printed=GOOD)
 
 
@@ -207,7 +207,7 @@ def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch)
     ledger_file(tmp_path / "book", "holds")
     assert verdict("paper/lemma-1", printed=GOOD).outcome == "holds"
     (tmp_path / "book" / "ledger" / "paper.yml").write_text("- {id: [unclosed")
-    with pytest.raises(ValueError, match=r"paper\.yml: not a readable ledger; restore it"):
+    with pytest.raises(ValueError, match=r"paper\.yml: not a readable ledger; mend it .* or restore it"):
         verdict("paper/lemma-1", printed=GOOD)
 
 
@@ -254,7 +254,8 @@ def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
         ("chapter: null", "needs a chapter"),
         ("outcome: imported", "needs a reason"),
         ("id: other/lemma-1", "must begin with paper/"),
-        ("extra: 1", "extra"),
+        ("extra: 1", "lemma-1 has unknown fields: extra"),
+        ("depends: paper/lemma-0", "depends is a list of ids, got 'paper/lemma-0'"),
     ],
 )
 def test_a_malformed_ledger_is_refused(tmp_path, change, message):
@@ -268,4 +269,8 @@ def test_a_malformed_ledger_is_refused(tmp_path, change, message):
     path = tmp_path / "paper.yml"
     path.write_text(yaml.safe_dump([row]))
     with pytest.raises(ValueError, match=message):
+        evidence.load_ledger(path)
+    del row["note"]
+    path.write_text(yaml.safe_dump([row]))
+    with pytest.raises(ValueError, match="lacks: note"):
         evidence.load_ledger(path)

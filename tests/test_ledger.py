@@ -32,7 +32,8 @@ def test_there_is_no_other_ledger(book):
 
 def test_dependencies_exist_and_have_no_cycle(entries):
     for entry in entries.values():
-        assert set(entry.depends) <= set(entries), entry.id
+        unknown = set(entry.depends) - set(entries)
+        assert not unknown, f"{entry.id} depends on {', '.join(sorted(unknown))}, which no row has"
     TopologicalSorter({id: entry.depends for id, entry in entries.items()}).prepare()
     # nor between numbered statements, which the graph draws
     TopologicalSorter(
@@ -51,16 +52,17 @@ def test_every_computed_outcome_has_its_verdict(entries, verdicts):
     for entry in entries.values():
         if entry.outcome in COMPUTED:
             backing = [v for chapter, v in verdicts.get(entry.id, []) if chapter == entry.chapter]
+            methods = sorted({check["method"] for v in backing for check in v["checks"]})
             if not backing or any(v["outcome"] != entry.outcome for v in backing):
-                missing.append(entry.id)
-            elif not any(entry.method == check["method"] for v in backing for check in v["checks"]):
-                missing.append(f"{entry.id} (method {entry.method})")
-    assert not missing
+                missing.append(f"{entry.id}: book/{entry.chapter}.ipynb stores no verdict {entry.outcome!r} on it")
+            elif entry.method not in methods:
+                missing.append(f"{entry.id}: its row says method {entry.method}, its checks {', '.join(methods)}")
+    assert not missing, "\n".join(missing)
 
 
 def test_every_verdict_names_an_entry_with_its_outcome(entries, verdicts):
     for claim, found in verdicts.items():
-        assert claim in entries
+        assert claim in entries, f"{found[0][0]} has a verdict on {claim}, which no row has"
         for chapter, verdict in found:
             assert verdict["outcome"] == entries[claim].outcome, (claim, chapter)
 
@@ -73,4 +75,4 @@ def test_few_statements_go_without_a_verdict(entries):
 def test_chapters_of_computed_entries_exist(entries, book):
     for entry in entries.values():
         if entry.outcome in COMPUTED:
-            assert (book / f"{entry.chapter}.ipynb").is_file(), entry.id
+            assert (book / f"{entry.chapter}.ipynb").is_file(), f"{entry.id}: there is no book/{entry.chapter}.ipynb"

@@ -41,3 +41,10 @@ def test_other_names_are_refused(root, name):
     (root / "book" / "separation" / "a-b.md").touch()
     with pytest.raises(ValueError, match=r"not allowed|no part|already"):
         new_chapter.begin(name, root)
+
+
+def test_a_line_left_in_the_contents_is_used_again(root):
+    new_chapter.begin("separation/a-b", root).unlink()
+    before = (root / "_toc.yml").read_text()
+    new_chapter.begin("separation/a-b", root)
+    assert (root / "_toc.yml").read_text() == before and before.count("separation/a-b.ipynb") == 1

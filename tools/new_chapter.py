@@ -3,7 +3,8 @@
     python tools/new_chapter.py separation/my-chapter
 
 What it shows is a placeholder with all the pieces: question and answer, a described figure with its numbers, an exercise in
-which the reader breaks something. Then follow "Add a statement" in CONTRIBUTING.md.
+which the reader breaks something. Then follow "Add a statement" in CONTRIBUTING.md; "Add a chapter" says how to
+take it back.
 """
 
 import argparse
@@ -64,7 +65,7 @@ mystnb:
       The weight of the largest of $n$ scores, one of which is $2 \\ln n$ and the others $0$.
     name: fig-{part}-{slug}
   image:
-    alt: The weight rises from two thirds towards one as n grows.
+    alt: The weight rises from 0.8 at n = 2 towards one as n grows.
 tags: [hide-input, nbval-ignore-output]
 ---
 sizes = [2, 4, 8, 16, 32, 64]
@@ -87,7 +88,8 @@ plt.show()
 figures.table({{"n": sizes, "weight": weights}}, {{"weight": ".3f"}})
 ```
 
-A statement goes into a box, its formula into `paper.py`, its measurement into the library, its verdict into a cell like this:
+A statement goes into a box, its formula and its measurement into the library, its row into the ledger. Its verdict is a cell
+that gives checks like this one to `verdict`:
 
 ```{{code-cell}} ipython3
 bars = [n**2 / (n**2 + n) for n in sizes]
@@ -117,21 +119,25 @@ def begin(name: str, root: Path = ROOT) -> Path:
         ValueError: no name of the form <part>/<slug>, an unknown part, or a chapter that is there already.
     """
     if not re.fullmatch(r"[a-z]+/[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise ValueError(f"{name!r} is not allowed: write <part>/<slug>, as separation/my-chapter")
+        raise ValueError(
+            f"{name!r} is not allowed: write <part>/<slug> in small letters, digits and hyphens, as separation/my-chapter"
+        )
     part, slug = name.split("/")
     page = root / "book" / part / f"{slug}.md"
     toc = (root / "_toc.yml").read_text(encoding="utf-8")
     entries = re.findall(rf"^.*file: book/{part}/.*$\n", toc, flags=re.M)
     if not entries:
-        raise ValueError(f"there is no part {part!r} in _toc.yml")
+        parts = dict.fromkeys(re.findall(r"file: book/(?!ledger)([a-z]+)/.*\.ipynb", toc))
+        raise ValueError(f"there is no part {part!r} in _toc.yml; its parts are {', '.join(parts)}")
     if page.exists():
-        raise ValueError(f"{page.relative_to(root)} is there already")
+        raise ValueError(f"{page.relative_to(root)} is there already; run it with tools/execute.py, or choose another name")
     url = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     title = slug.replace("-", " ").capitalize()
     page.write_text(CHAPTER.format(title=title, url=url, part=part, slug=slug), encoding="utf-8")
     last = entries[-1]
     added = re.sub(r"file: \S+", f"file: book/{part}/{slug}.ipynb", last)
-    (root / "_toc.yml").write_text(toc.replace(last, last + added), encoding="utf-8")
+    if added not in entries:  # left over from a chapter that was taken back
+        (root / "_toc.yml").write_text(toc.replace(last, last + added), encoding="utf-8")
     return page
 
 
@@ -146,8 +152,14 @@ def main() -> int:
     from execute import execute
 
     os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
-    failure = execute(page)
-    print(failure or f"{page.relative_to(ROOT)} and its .ipynb are written, and _toc.yml names it; now CONTRIBUTING.md")
+    failure, name = execute(page), page.relative_to(ROOT).as_posix()
+    tests = f"tests/test_ledger.py tests/test_notebooks.py -k 'test_ledger or {name[5:-3]}.ipynb'"
+    if failure:
+        print(f"{failure}\n{name} is written, its .ipynb is not: then run .venv/bin/python tools/execute.py {name}")
+    else:
+        print(f"{name}, its .ipynb and its line in _toc.yml are written. Change the .md, then:")
+        print(f"    .venv/bin/python tools/execute.py {name}")
+        print(f"    .venv/bin/python -m pytest -q {tests}")
     return bool(failure)
 
 

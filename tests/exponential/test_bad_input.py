@@ -6,7 +6,7 @@ import pytest
 import torch
 from attention_theory import exponential, tokens
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import kernels, power, relu_power, sharp, truncated
+from attention_theory.exponential import kernels, power, relu_power, sharp, truncated, windows, words
 
 X = tokens.contexts("iid", 1, 6, 8, seed=0)[0]
 POINTS = kernels.unit_points(4, 3, seed=0)
@@ -27,7 +27,9 @@ POINT = dict(d=20, m=4, a0=0.1, a1=1.2)
         lambda: attention_weights(torch.tensor([[-1.0, -2.0]]), relu_power(2)),
         lambda: attention_weights(torch.tensor([[-1.0, 1.0]]), power(1)),
         lambda: attention_weights(torch.ones(1, 2), "cubic"),
-        lambda: exponential.separation_probability(sharp(math.inf), "cross", **POINT, n=190),
+        lambda: exponential.separation_probability(sharp(math.inf), "cross", **POINT | dict(a0=0), n=190),
+        lambda: words.vanishing_move(2, X),
+        lambda: windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8).fires_at_most(sharp(1), 3),
         lambda: exponential.separation_probability(sharp(1), "cross", **POINT),
         lambda: exponential.separation_probability(sharp(1), "crossed", **POINT, n=190),
         lambda: exponential.least_sharpness("cross", 1, 1.2),

@@ -7,14 +7,14 @@ import pytest
 import torch
 from attention_theory import exponential, tokens
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import competition, kernels, power, relu_power, sharp, space, truncated, windows
+from attention_theory.exponential import competition, kernels, power, relu_power, sharp, space, truncated, windows, words
 from attention_theory.sensitivity import RandomAttentionFeatures
 from attention_theory.separation import network
 
 SIZES = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
 
 
-@pytest.mark.parametrize("weights", [sharp(0.7), truncated(4), power(3), relu_power(2)], ids=str)
+@pytest.mark.parametrize("weights", [sharp(0.7), sharp(math.inf), truncated(4), power(3), relu_power(2)], ids=str)
 @pytest.mark.parametrize("model", ["self-ones", "self-identity", "cross"])
 def test_separation_is_that_of_enumerated_signs(weights, model):
     n, d, m = 24, 7 if model == "cross" else 8, 3
@@ -91,6 +91,22 @@ def test_least_truncation_is_least():
     p = competition.least_truncation(20, 10, 1000)
     needed = math.log(1000)
     assert competition.log_ratio(truncated(p), 20, 10) >= needed > competition.log_ratio(truncated(p - 2), 20, 10)
+
+
+def test_the_hard_maximum_comes_near_three():
+    moved, delta = words.nearly_three(50)
+    X = torch.cat([moved.x[None], moved.others])
+    phi = [attention_weights(x @ moved.W @ x.T, sharp(math.inf)) @ x for x in (X, torch.cat([X[:1] + delta, X[1:]]))]
+    assert float((phi[1] - phi[0]).norm() / phi[0].norm()) == pytest.approx(math.sqrt(9 - 5 / 50), abs=1e-6)
+
+
+def test_a_row_of_odd_powers_vanishes_where_it_is_said():
+    X = tokens.contexts("iid", 1, 12, 24, seed=0)[0]
+    for degree in (1, 3):
+        X_moved = X.clone()
+        X_moved[0] += words.vanishing_move(degree, X)
+        sums = RandomAttentionFeatures.sample(24, 0).scores(X_moved).pow(degree).sum(1)[1:]
+        assert float(sums.abs().min()) < 1e-9 < float(sums.abs().max())
 
 
 def test_forbidden_labels_are_orthogonal_to_the_degree():

@@ -8,8 +8,8 @@ from attention_theory.device import generator, normal, signs
 from attention_theory.evidence import identity
 from attention_theory.sensitivity import attention_features, new_label, paper
 from attention_theory.sensitivity.random_features import one_token_in_law
+from attention_theory.sensitivity.runs import laws, worst
 from attention_theory.sensitivity.runs import new_label as new_label_runs
-from attention_theory.sensitivity.runs import worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,23 +40,17 @@ def retrained_error(Phi, labels, phi, label, moved):
     return paper.equation_6_7(paper.equation_6_6(Phi, labels, phi, label), moved, label)
 
 
-def descent(Phi, labels, theta):
-    """Plain gradient descent on the quadratic loss."""
-    rate = 1 / float(torch.linalg.matrix_norm(Phi, 2)) ** 2
-    for _ in range(4000):
-        theta = theta - rate * Phi.T @ (Phi @ theta - labels)
-    return theta
-
-
 def test_solutions_are_where_gradient_descent_ends():
     Phi, labels, phi, label, _moved = problem()
     start = normal(30, generator=generator(5))
     theta = sensitivity.trained(Phi, labels, start)
-    assert torch.allclose(theta, descent(Phi, labels, start), atol=1e-9)
-    fine = descent(phi[None], labels.new_tensor([label]), theta)
+    assert torch.allclose(theta, new_label.gradient_descent(Phi, labels, start), atol=1e-9)
+    fine = new_label.gradient_descent(phi[None], labels.new_tensor([label]), theta)
     assert torch.allclose(paper.equation_6_5(theta, phi, label), fine)
     joint = torch.cat([Phi, phi[None]]), torch.cat([labels, labels.new_tensor([label])])
-    assert torch.allclose(paper.equation_6_6(Phi, labels, phi, label, start), descent(*joint, start), atol=1e-8)
+    assert torch.allclose(
+        paper.equation_6_6(Phi, labels, phi, label, start), new_label.gradient_descent(*joint, start), atol=1e-8
+    )
 
 
 def test_errors_are_those_of_pseudo_inverses():
@@ -226,6 +220,13 @@ def test_worst_moves_are_bounded_as_the_proof_says():
     assert worst.slack_law(10, 64, 640) == pytest.approx(3**0.5 / 10)
 
 
+def test_laws_of_what_is_drawn():
+    values = laws.lipschitz_values(500, 4, 8)
+    assert {len(v) for v in values.values()} == {500} and abs(values["a direction"].mean()) < 0.2
+    for found, at in laws.gram_in_law(4, 20_000).values():
+        assert found == pytest.approx(at * np.ones(4), abs=0.05)
+
+
 def test_a_turned_answer_is_the_literal_one():
     found = worst.turned(0.4, 0, n=4, d=12, N=5)
     assert found["gamma"] < 1 and 0 <= found["again"] < 4
@@ -237,6 +238,35 @@ def test_alignment_in_single_precision():
     torch.testing.assert_close(single.double(), sensitivity.feature_alignment(Phi, phi, moved), rtol=1e-4, atol=1e-4)
     with pytest.raises(ValueError, match="0/0"):
         sensitivity.feature_alignment(Phi.float(), Phi[:4].sum(dim=0).float(), moved.float())
+
+
+@pytest.mark.parametrize("distance", [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6])
+def test_single_precision_agrees_or_is_refused(distance):
+    Phi, labels, phi, label, moved = problem(p=60)
+    Phi[1] = Phi[0] + distance * Phi[1]
+    expected = [sensitivity.trained(Phi, labels), sensitivity.feature_alignment(Phi, phi, moved)]
+    single = [tensor.float() for tensor in (Phi, labels, phi, moved)]
+    calls = [lambda P, y, f, m: sensitivity.trained(P, y), lambda P, y, f, m: sensitivity.feature_alignment(P, f, m)]
+    if distance > 1e-3:  # (13) needs the inverse of the Gram matrix, whose condition number is the square
+        expected.append(sensitivity.solutions(Phi, labels, phi, label).theta)
+        calls.append(lambda P, y, f, m: sensitivity.solutions(P, y, f, label).theta)
+    for call, right in zip(calls, expected):
+        if distance <= 1e-4:
+            with pytest.raises(ValueError, match="loses the answer"):
+                call(*single)
+        elif distance == 1e-2 and call is calls[-1]:
+            with pytest.raises(ValueError, match="lost to rounding"):
+                call(*single)
+        else:
+            assert float((call(*single).double() - right).norm()) <= 2e-3 * float(right.norm())
+
+
+def test_samples_that_repeat_exactly_are_fine():
+    Phi, labels, phi, _, moved = problem()
+    Phi[1], labels[1] = Phi[0], labels[0]
+    keep = [0, *range(2, N)]
+    assert torch.allclose(sensitivity.trained(Phi, labels), sensitivity.trained(Phi[keep], labels[keep]))
+    assert torch.allclose(sensitivity.feature_alignment(Phi, phi, moved), sensitivity.feature_alignment(Phi[keep], phi, moved))
 
 
 def test_condition_is_that_of_the_gram_matrix():

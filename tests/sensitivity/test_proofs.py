@@ -41,7 +41,7 @@ def test_a_proof_can_fail(monkeypatch, family, part, changes):
     assert refuse(monkeypatch, proofs, family, part, **changes).box
 
 
-@pytest.mark.parametrize("family", ["small_balls", "one_token", "retraining", "lengths"])
+@pytest.mark.parametrize("family", ["small_balls", "one_token", "retraining", "lengths", "infinite_width"])
 def test_an_identity_with_another_factor_fails(monkeypatch, family):
     prove = proofs.same
     for left_out in range(6):

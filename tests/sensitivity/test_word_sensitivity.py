@@ -193,9 +193,9 @@ def test_infinite_width_is_the_limit():
 
 @given(st.integers(1, 1000), st.integers(1, 12))
 def test_infinite_width_sensitivity_is_the_largest_change(n, depth):
-    value, cosine = sensitivity.infinite_width_sensitivity(n, depth)
-    assert value == pytest.approx(float(sensitivity.infinite_width_change(n, cosine, depth=depth)))
-    assert value >= sensitivity.infinite_width_change(n, np.linspace(-1, 1, 57), 1.0, depth).max() - 1e-12
+    value, t, length = sensitivity.infinite_width_sensitivity(n, depth), np.linspace(-1, 1, 57)[:, None], np.linspace(0, 1, 23)
+    assert value >= sensitivity.infinite_width_change(n, t, length, depth).max() - 1e-9
+    assert (value < sensitivity.infinite_width_sensitivity(n, depth - 1)) == (n > 1) if depth > 1 else value > 0
     assert value <= 1 / math.sqrt(n) + 1e-12
 
 
@@ -346,6 +346,19 @@ def test_small_moves_do_not_cancel(weights):
     single = raf.to(torch.float32).one_token(X.float(), 2)
     for size in (1e-3, 1e-6):
         assert float(single.change((size * delta).float())) / size**2 == pytest.approx(slope, rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", tokens.KINDS)
+def test_word_sensitivity_in_single_precision(kind):
+    X = context(12, 16, 3, kind)
+    families = ["softmax", "relu", *(attention.Weights(*family) for family in (("sharp", 8), ("power", 10), ("truncated", 6)))]
+    maps = [sensitivity.RandomAttentionFeatures.sample(16, 1, weights) for weights in families]
+    maps += [sensitivity.RandomFeatures.sample(12, 16, 100, 1), sensitivity.DeepRandomFeatures.sample(12, 16, 60, 3, 1)]
+    for map in maps:
+        double = sensitivity.word_sensitivity(map, X, starts=3, steps=40).value
+        single = sensitivity.word_sensitivity(map.to(torch.float32), X.float(), starts=3, steps=40)
+        assert paper.equation_3_4(map, X, 0, single.delta.double()) == pytest.approx(single.value, rel=1e-4)
+        assert single.value == pytest.approx(double, rel=1e-2)
 
 
 def test_a_change_is_never_negative():

@@ -32,7 +32,7 @@ def test_odd_width_for_pairs():
         ({"d": 0}, "d = 0 is not allowed: at least 1"),
         ({"m": 0}, "m = 0 is not allowed: at least 1"),
         ({"outputs": 0}, "outputs = 0 is not allowed: at least 1"),
-        ({"sigma": 0.0}, "must be positive, got .*sigma = 0.0"),
+        ({"sigma": 0.0}, "sigma = 0.0 is not allowed: above 0"),
         ({"sigma": float("nan")}, "sigma = nan is not allowed: finite"),
     ],
 )
@@ -86,7 +86,7 @@ def test_kernel_inputs():
 def test_limit_kernel_inputs():
     with pytest.raises(ValueError, match=r"x2 = a float64 tensor of shape \(4, 2\) is not allowed: .*, where d = 3"):
         limit_kernel(X, X[:, :2])
-    with pytest.raises(ValueError, match="sigma = -1.0 is not allowed: at least 0"):
+    with pytest.raises(ValueError, match="sigma = -1.0 is not allowed: above 0"):
         limit_kernel(X, sigma=-1.0)
     with pytest.raises(ValueError, match="x = .* with NaN or infinity is not allowed: finite"):
         limit_kernel(X * float("nan"))
@@ -123,7 +123,7 @@ def test_rates_that_are_none(rate):
 
 
 def test_labels_that_do_not_fit_the_network_or_the_kernel():
-    with pytest.raises(ValueError, match=r"y must be finite and \(4, 2\) like F\(W, x\), got \(4, 1\)"):
+    with pytest.raises(ValueError, match=r"y must be \(4, 2\) like F\(W, x\), got \(4, 1\)"):
         train(NET, X, Y[:, :1], 5, 0.1)
     with pytest.raises(ValueError, match=r"the kernel must be \(8, 8\) for these labels, got \(4, 4\)"):
         ntk_regression(torch.eye(4, dtype=torch.float64), Y, 5, 0.1, 8)
@@ -178,12 +178,12 @@ def test_times_of_the_reverse_process():
 
 
 def test_bounds_inputs():
-    with pytest.raises(ValueError, match="negative, got -0.1"):
+    with pytest.raises(ValueError, match="R = -0.1 is not allowed: at least 0"):
         kernel_change_bound(NET, X, -0.1)
     y = torch.zeros(4, 2, dtype=torch.float64)
     with pytest.raises(ValueError, match="norm at most 1"):
         fit_guarantee(NET, X, y)
-    with pytest.raises(ValueError, match=r"y must be finite and \(4, 2\), got \(4, 1\)"):
+    with pytest.raises(ValueError, match=r"y must be \(4, 2\), got \(4, 1\)"):
         fit_guarantee(NET, X / 2, y[:, :1])
     with pytest.raises(ValueError, match="paired"):
         fit_guarantee(SoftmaxNetwork.unpaired(3, 8, seed=0, outputs=2), X / 2, y)
@@ -227,9 +227,9 @@ def test_largest_rate_of_what_is_no_kernel(kernel, message):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"every": -2}, "every at least 1, got .* every = -2"),
-        ({"every": 0}, "every at least 1, got .* every = 0"),
-        ({"tolerance": 0.0}, "tolerance must be positive, .* tolerance = 0.0"),
+        ({"every": -2}, "every = -2 is not allowed: at least 1"),
+        ({"every": 0}, "every = 0 is not allowed: at least 1"),
+        ({"tolerance": 0.0}, "tolerance = 0.0 is not allowed: above 0"),
         ({"speed": 0.0}, "speed = 0.0 is not allowed: above 0"),
         ({"steps": -1}, "steps = -1 is not allowed: at least 0"),
     ],

@@ -85,5 +85,5 @@ def test_the_factor_is_monotone_and_below_its_simple_form(R, paired):
 
 def test_a_sufficient_width_is_one():
     x, y = unit(3, 3, 1), torch.tensor([[1.0], [-1.0], [1.0]], dtype=torch.float64)
-    m = 2 * round(10 ** bounds.sufficient_width(x, 1, 0.5).log10_m)
+    m = 2 * round(10 ** bounds.sufficient_width(x, 1, 0.5))
     assert fit_guarantee(SoftmaxNetwork.paired(3, m, 0, 0.5, outputs=1), x, y).holds

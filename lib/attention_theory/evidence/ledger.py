@@ -1,6 +1,6 @@
 """The ledger: what is declared about every numbered statement, one YAML file for each paper."""
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
 from .checks import METHODS
@@ -55,20 +55,28 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     try:
         rows = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a readable ledger; restore it with git checkout ({error})") from None
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{path}: not a readable ledger; mend it (a text with ': ' or ' #' in it needs quotes), or restore it with git "
+            f"checkout ({reason})"
+        ) from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"{path}: a ledger is a list of mappings; restore it with git checkout")
     entries: dict[str, Entry] = {}
     for row in rows:
-        try:
-            entry = Entry(**row)
-        except TypeError as error:
-            raise ValueError(f"{path.name}: {row.get('id', row)}: {error}") from None
+        missing = [f.name for f in fields(Entry) if f.default is MISSING and f.name not in row]
+        unknown = [str(name) for name in row if name not in Entry.__dataclass_fields__]
+        for what, names in (("lacks", missing), ("has unknown fields", unknown)):
+            if names:
+                raise ValueError(f"{path.name}: {row.get('id', row)} {what}: {', '.join(names)}")
+        entry = Entry(**row)
         problems = {
             "the id repeats": entry.id in entries,
             f"the id must begin with {path.stem}/": not entry.id.startswith(path.stem + "/"),
-            f"unknown outcome {entry.outcome!r}": entry.outcome not in OUTCOMES,
-            f"unknown method {entry.method!r}": entry.method not in METHODS and (entry.method or entry.outcome in COMPUTED),
+            f"depends is a list of ids, got {entry.depends!r}": not isinstance(entry.depends, list),
+            f"unknown outcome {entry.outcome!r}, not one of {', '.join(OUTCOMES)}": entry.outcome not in OUTCOMES,
+            f"unknown method {entry.method!r}, not one of {', '.join(METHODS)}": entry.method not in METHODS
+            and (entry.method or entry.outcome in COMPUTED),
             "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
             "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
         }
@@ -92,5 +100,8 @@ def find_ledger(claim: str) -> Path | None:
             return folder / "ledger" / name
         if (folder / "ledger").is_dir() or (folder / "_toc.yml").is_file():
             missing = folder / "ledger" / name if (folder / "ledger").is_dir() else folder / "book" / "ledger" / name
-            raise FileNotFoundError(f"{missing} is missing, so {claim} cannot be judged; restore it with git checkout")
+            raise FileNotFoundError(
+                f"{missing} is missing, so {claim} cannot be judged; write the id as <citation>/<name>, or restore the file "
+                "with git checkout"
+            )
     return None

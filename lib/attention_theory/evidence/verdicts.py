@@ -1,5 +1,6 @@
 """Verdicts: the outcome that checks give, shown as a card, stored in the notebook, compared with the ledger."""
 
+import difflib
 import html
 import json
 from collections.abc import Sequence
@@ -214,7 +215,8 @@ def declared(claim: str) -> Entry | None:
         return None
     entries = _entries(path, path.stat().st_mtime_ns)
     if claim not in entries:
-        raise VerdictError(f"{claim} is not in {path.name}")
+        near = difflib.get_close_matches(claim, entries, n=1)
+        raise VerdictError(f"{claim} is not in {path.name}: {f'is {near[0]} meant?' if near else 'it needs a row there'}")
     return entries[claim]
 
 

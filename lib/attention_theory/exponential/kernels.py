@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import Weights
+from ..attention import Weights, attention_weights
 from ..device import generator, normal, signs
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
@@ -257,10 +257,13 @@ def exact_width_kernel(weights: Weights, points: list[list[Fraction]], m: int, s
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the floor of the frozen kernel, signs that are right."""
+    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the same and its floor for the kernel frozen at the start,
+    signs that are right, rank of that kernel.
+    """
 
     steps: list[int]
     loss: list[float]
+    frozen: list[float]
     floor: float
     right: int
     rank: int
@@ -275,15 +278,11 @@ def unit_points(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
 def outputs_and_slopes(weights: Weights, W: Float[Tensor, "d m"], a: Float[Tensor, "m"], x: Float[Tensor, "n d"]):
     """F(x_i) = m sum_r a_r S_ir, and its derivatives by the scores <w_r, x_i>: m (a_r - F/m) u'(score) / sum u."""
     score = x @ W
-    if weights.family == "sharp":
-        S = torch.softmax(weights.knob * score, dim=1)
-        relative = weights.knob * S
+    S = attention_weights(score, weights)
+    if weights.family == "sharp":  # the hard maximum is constant between ties, where it jumps
+        relative = 0 * S if weights.knob == math.inf else weights.knob * S
     else:
-        raised = weights(score)
-        total = raised.sum(dim=1, keepdim=True)
-        if not bool((total > 0).all()):
-            raise ValueError(f"{weights}: a row of weights sums to 0")
-        S, relative = raised / total, weights.slope(score) / total
+        relative = weights.slope(score) / weights(score).sum(dim=1, keepdim=True)
     mean = S @ a
     m = len(a)
     return m * mean, m * relative * (a - mean[:, None])
@@ -331,9 +330,10 @@ def descend(
     kernel = width_kernel(weights, W, a, x)
     values, vectors = torch.linalg.eigh(kernel)
     seen = values > 1e-10 * values[-1]
-    floor = float((vectors.T @ y)[~seen].square().sum() / y.square().sum())
+    parts = (vectors.T @ y).square() / y.square().sum()
     rate = speed / (m * float(values[-1]))
     at = sorted({0, steps} | {round(steps ** (k / 10)) for k in range(1, 10)})
+    frozen = [float(parts @ (1 - speed * values * seen / values[-1]) ** (2 * step)) for step in at]
     losses = []
     for step in range(steps + 1):
         F, slopes = outputs_and_slopes(weights, W, a, x)
@@ -342,4 +342,4 @@ def descend(
         if step < steps:
             W = W - rate * (x.T @ ((F - y)[:, None] * slopes))
     right = int((torch.sign(F) == torch.sign(y)).sum())
-    return Fit(at, losses, floor, right, int(seen.sum()))
+    return Fit(at, losses, frozen, float(parts[~seen].sum()), right, int(seen.sum()))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from ..attention import Weights
 from ..evidence.prove import Number, Proof, every, joined, nonnegative, positive, same
-from .kernels import kernel_coefficients
+from .kernels import exact_rank, kernel_coefficients
 from .space import push_difference
 
 #: The paper's sizes as exact numbers (deng2023): b, c, a0, a1.
@@ -42,6 +42,22 @@ def truncation_order(most: int = 12) -> Proof:
         parts.append(nonnegative(f"T_{p + 1} above T_{p}", grows(p), z=(0, None), l=(1, None)))
         parts.append(nonnegative(f"T_{p} below the power", below(p), z=(0, None), l=(1, None)))
     return joined("T_p(lz)/T_p(z) grows with p and is at most l^p", f"z > 0, l > 1, p = 1, ..., {most}", *parts)
+
+
+def shift_invariant(most: int = 12) -> Proof:
+    """Only exp(beta z) ignores shifts on the grid 0, h, ..., K h; and so only z^p ignores factors on a geometric grid.
+
+    With g_k = log u(k h) the rows (k, l) and (k + 1, l + 1) have the same weights iff g_k - g_l = g_(k+1) - g_(l+1). These
+    equations leave two dimensions, and g_k = 1 and g_k = k satisfy them.
+    """
+
+    def holds(size: int) -> bool:
+        pairs = [(k, l) for k in range(size) for l in range(size)]
+        rows = [[Fraction((i == k) - (i == l) - (i == k + 1) + (i == l + 1)) for i in range(size + 1)] for k, l in pairs]
+        line = all(sum(a * (1 + 3 * i) for i, a in enumerate(row)) == 0 for row in rows)
+        return exact_rank(rows) == size - 1 and line
+
+    return every("log u(kh) = g_0 + k (g_1 - g_0)", holds, range(2, most + 1), f"all u > 0 on grids of 3 to {most + 1} scores")
 
 
 def _own(log_ratio, log_n):

@@ -11,34 +11,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import Weights
-from ..separation.exact import separation_probability
 from .families import sharp
-from .kernels import limit_kernel, unit_points
+from .kernels import start_network, unit_points, width_kernel
 from .space import group_error, population_descent
-from .windows import paper_sizes
+from .windows import paper_probability
 from .words import mean_sensitivity
 
-#: The world of patches, and the sizes of the data sets of deng2023.
+#: The world of patches.
 WORLD: dict[str, Any] = dict(D=9, C=3, q=0.25)
-SIZES: dict[str, Any] = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
-#: Stands for the hard maximum where u must be a function: beyond the ceiling of every window here.
-HARD = 200.0
 
 
 def separates(weights: Weights, digits: float) -> float:
     """The exact probability of separation at n = 10^digits with X = 1, the paper's data, and d and m of order log n."""
-    log_n = digits * math.log(10)
-    if weights.knob == math.inf:
-        weights = sharp(HARD)
-    sizes: dict[str, Any] = paper_sizes(log_n) | SIZES
-    return separation_probability(weights, "self-ones", **sizes, log_n=log_n)
-
-
-def started(weights: Weights) -> tuple[Weights, dict[str, float]]:
-    """Where descent on patches starts: at 0 with the diagonal at 1, for powers one higher, so that they have a slope."""
-    if weights.family in ("power", "relu_power"):
-        return weights, dict(start=1.0, beta=2.0)
-    return weights, dict(start=0.0, beta=1.0)
+    return paper_probability(weights, "self-ones", digits * math.log(10))
 
 
 def four_curves(betas: Sequence[float], X: Float[Tensor, "c n d"], steps: int) -> dict[str, list[float]]:
@@ -84,7 +69,7 @@ class Abilities:
 
     @property
     def fits(self) -> bool:
-        """The limit kernel has full rank."""
+        """The tangent kernel has full rank."""
         return self.rank == self.points
 
     @property
@@ -93,19 +78,22 @@ class Abilities:
         return abs(self.error - float(group_error(WORLD["D"], WORLD["C"], Fraction(WORLD["q"])))) < 1e-9
 
 
-def abilities(weights: Weights, X: Float[Tensor, "c n d"], points: Float[Tensor, "p k"], digits: float = 12) -> Abilities:
-    """One row of the table: word sensitivity, separation at n = 10^digits, rank of the limit kernel, error on patches.
+def abilities(
+    weights: Weights, X: Float[Tensor, "c n d"], points: Float[Tensor, "p k"], digits: float = 12, width: int = 1000
+) -> Abilities:
+    """One row of the table: word sensitivity, separation at n = 10^digits, rank of the tangent kernel, error on patches.
 
-    Without a slope (averaging, the hard maximum) the kernel is 0, and descent leaves all scores equal, or every patch to
-    itself: both err like the majority. Odd powers have no kernel and no sensitivity (nan): their row sums may vanish.
+    Nothing is assigned: averaging and the hard maximum run too, with a slope of 0.
+
+    Args:
+        weights: the family.
+        X: contexts.
+        points: on the unit sphere, where the kernel of a paired network of this ``width`` is taken at its start.
+        digits: log10 n.
+        width: neurons. Patches start at score 0 with the diagonal at 1; powers, which have no slope there, one higher.
     """
-    odd = weights.family == "power" and weights.knob % 2 == 1
-    sensitivity = math.nan if odd else mean_sensitivity(weights, X)
-    flat = weights.family == "sharp" and weights.knob in (0, math.inf)
-    rank = 0
-    if not (odd or flat):
-        values = torch.linalg.eigvalsh(limit_kernel(weights, points))
-        rank = int((values > 1e-11 * values[-1]).sum())
-    member, start = started(sharp(0) if flat else weights)
-    error = float(population_descent(member, **WORLD, steps=120, **start).error[-1])  # type: ignore[arg-type]
-    return Abilities(sensitivity, separates(weights, digits), rank, error, len(points))
+    values = torch.linalg.eigvalsh(width_kernel(weights, *start_network(points.shape[1], width, seed=0), points))
+    rank = int((values > 1e-11 * values[-1]).sum())
+    raised = float(weights.family in ("power", "relu_power"))
+    error = float(population_descent(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])
+    return Abilities(mean_sensitivity(weights, X), separates(weights, digits), rank, error, len(points))

@@ -1,14 +1,13 @@
 """Separation with any weights: the window of the knob in which F_u tells D1 from D0 (chapter "Separation").
 
-Everything hangs on two numbers of the data set of size a: ``own``, the weight that the special row gives to its own key (the
-special query to the special key), and ``block``, the weight that a plain row gives to its own block (X = I only).
+Everything hangs on two numbers of a data set: ``own``, the weight that the special row gives to its own key (the special
+query to the special key), and ``block``, the weight that a plain row gives to its own block (X = I only).
 """
 
-# pyright: reportOptionalOperand=false, reportOperatorIssue=false
-# b and c are None for cross-attention only, which check_scales has made sure of.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..attention import Weights
 from ..separation import data
@@ -16,8 +15,9 @@ from ..separation.exact import separation_probability
 from .competition import log_ratio, share, solve_knob
 from .families import power, sharp
 
-#: tau = (c + MARGIN) sqrt(ln n) for self-attention; for cross-attention tau itself (deng2023).
-MARGIN, TAU = 0.1, 0.9
+#: Sizes of the data: those of deng2023 for self-attention, and for cross-attention, where b = c = None.
+SIZES: dict[str, Any] = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
+MODELS = {"self-ones": SIZES, "self-identity": SIZES, "cross": dict(a0=0.1, a1=1.2, b=None, c=None)}
 
 
 @dataclass(frozen=True)
@@ -28,84 +28,129 @@ class Shares:
     block: float
 
 
-def scores(model: str, log_n: float, a: float, b: float | None = None, c: float | None = None) -> tuple[float, float, float]:
-    """Scores of the special row on its own key, on the rest of its block, and on all other keys.
+@dataclass(frozen=True)
+class DataSet:
+    """One data set of deng2023.
+
+    Attributes:
+        model, a, b, c: as in :func:`attention_theory.separation.data.inputs`.
+        log_n: ln n.
+        d: columns; matters for ``self-identity``, where None stands for infinitely many blocks.
 
     Raises:
         ValueError: an unknown model, or parameters that do not fit it.
     """
-    data.check_model(model)
-    data.check_parameters(a=a)
-    data.check_scales(model, b, c)
-    if model == "cross":
-        return (1 + a) * log_n, log_n, log_n
-    if model == "self-ones":
-        plain = b + c
-        return (a + plain) ** 2 * log_n, (a + plain) * plain * log_n, (a + plain) * plain * log_n
-    return (a**2 + b**2 + c**2) * log_n, (b**2 + c**2) * log_n, c**2 * log_n
+
+    model: str
+    log_n: float
+    a: float
+    b: float | None = None
+    c: float | None = None
+    d: int | None = None
+
+    def __post_init__(self):
+        data.check_model(self.model)
+        data.check_parameters(a=self.a)
+        data.check_scales(self.model, self.b, self.c)
+        if not 0 < self.log_n < math.inf:
+            raise ValueError(f"log_n = {self.log_n} is not allowed: n must be finite and > 1")
+
+    @property
+    def row(self) -> tuple[float, float, float]:
+        """The sizes a and b of a row's value, and the kappa by which it must exceed c: in units of sqrt(log n)."""
+        return (1.0, 1.0, 0.9) if self.b is None else (self.a, self.b, 0.1)
+
+    @property
+    def scores(self) -> tuple[float, float, float]:
+        """Scores of the special row on its own key, on the rest of its block, and on all other keys."""
+        if self.b is None or self.c is None:
+            found = (1 + self.a, 1.0, 1.0)
+        elif self.model == "self-ones":
+            plain = self.b + self.c
+            found = ((self.a + plain) ** 2, (self.a + plain) * plain, (self.a + plain) * plain)
+        else:
+            found = (self.a**2 + self.b**2 + self.c**2, self.b**2 + self.c**2, self.c**2)
+        special, near, far = (score * self.log_n for score in found)
+        return special, near, far
+
+    def shares(self, weights: Weights) -> Shares:
+        """The two weights, in logarithms, for any n."""
+        special, near, far = self.scores
+        log_n = self.log_n
+        if self.model != "self-identity" or self.d is None:
+            log_rivals = log_n + math.log1p(-math.exp(-log_n))  # ln(n - 1)
+            return Shares(share(log_ratio(weights, special, far), log_rivals), 0.0)
+        blocks = self.d - 2
+        log_t = log_n - math.log(blocks)
+        log_near = log_t + math.log1p(-math.exp(-log_t)) if log_t > 1e-12 else -math.inf
+        log_far = log_n + math.log1p(-1 / blocks) if blocks > 1 else -math.inf
+        to_near, to_far = log_ratio(weights, special, near), log_ratio(weights, special, far)
+        own = 1 / (1 + math.exp(min(log_near - to_near, 700)) + math.exp(min(log_far - to_far, 700)))
+        block = share(log_ratio(weights, near, far), math.log(blocks - 1)) if blocks > 1 else 1.0
+        return Shares(own, block)
+
+    def fires_at_least(self, weights: Weights, m: int) -> float:
+        """The theorem's lower bound on the probability that one of m sign vectors makes a row exceed tau."""
+        (a, b, kappa), found = self.row, self.shares(weights)
+        pattern = 1 / 4 if self.model == "cross" else 1 / 8  # that the two or three signs which matter are +1
+        if (a + 2 * b) * found.own > kappa + b or 2 * b * found.block > kappa + b:
+            return 1 - (1 - pattern) ** m
+        if max((a + b) * found.own, b * found.block) > kappa:
+            return 1 - (1 - pattern / 2) ** m
+        return 0.0
+
+    def fires_at_most(self, weights: Weights, m: int) -> float:
+        """The theorem's upper bound: m exp(-N h^2 / 2), N block columns, h = (kappa - (a + b) own - b block) / b."""
+        (a, b, kappa), found = self.row, self.shares(weights)
+        room = kappa - (a + b) * found.own - b * found.block
+        if self.d is None:
+            raise ValueError("d = None is not allowed: the bound depends on the number of columns")
+        if room < 0 or b == 0:
+            return float(room < 0)
+        columns = self.d - (1 if self.model == "cross" else 2)
+        return min(1.0, m * math.exp(-columns * (room / b) ** 2 / 2))
 
 
-def shares(
-    weights: Weights,
-    model: str,
-    log_n: float,
-    a: float,
-    b: float | None = None,
-    c: float | None = None,
-    d: int | None = None,
-) -> Shares:
-    """The two weights, in logarithms, for any n.
+def lower_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+    """The knob at which (a + b) own = kappa: with y_1 = y_* = y_d = 1 and the other signs cancelling the special row is at tau.
 
     Args:
-        weights: the family.
-        model, a, b, c: as in :func:`attention_theory.separation.data.inputs`.
-        log_n: ln n.
-        d: columns; needed for the block of ``self-identity``, left out it stands for infinitely many blocks.
+        family: :func:`sharp` or :func:`power`.
+        found: D1; with b = c = None cross-attention, where the own weight is then 0.45.
+
+    Returns:
+        the knob; ``inf`` where none is enough.
     """
-    special, near, far = scores(model, log_n, a, b, c)
-    log_rivals = log_n + math.log1p(-math.exp(-log_n))  # ln(n - 1)
-    if model != "self-identity" or d is None:
-        return Shares(share(log_ratio(weights, special, far), log_rivals), 0.0)
-    blocks = d - 2
-    log_t = log_n - math.log(blocks)
-    log_near = log_t + math.log1p(-math.exp(-log_t)) if log_t > 1e-12 else -math.inf
-    log_far = log_n + math.log1p(-1 / blocks) if blocks > 1 else -math.inf
-    to_near, to_far = log_ratio(weights, special, near), log_ratio(weights, special, far)
-    own = 1 / (1 + math.exp(min(log_near - to_near, 700)) + math.exp(min(log_far - to_far, 700)))
-    block = share(log_ratio(weights, near, far), math.log(blocks - 1)) if blocks > 1 else 1.0
-    return Shares(own, block)
+    a, b, kappa = found.row
+    special, _, far = found.scores
+    if not (a + b > kappa and special > far):
+        return math.inf
+    start = 1e-9 if family(1).family == "sharp" else 1.0
+    return solve_knob(lambda knob: (a + b) * found.shares(family(knob)).own - kappa, start)
 
 
-def height(weights: Weights, model: str, log_n: float, a: float, b=None, c=None, d: int | None = None) -> float:
-    """The highest value of a row over the threshold when the signs that matter are +1 and the others cancel.
+def upper_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+    """The knob at which max((a + b) own, b block) = kappa: a row of D0 is at tau, by its special key or (X = I) its block.
 
-    Self-attention: max((a + b) own, b block) - 0.1; cross-attention: 2 own - 0.9. The network fires at such a y iff > 0 (up to
-    the share of a block in the special row).
+    Args and Returns: as in :func:`lower_edge`; ``inf`` where D0 never fires.
     """
-    found = shares(weights, model, log_n, a, b, c, d)
-    if model == "cross":
-        return 2 * found.own - TAU
-    return max((a + b) * found.own, b * found.block) - MARGIN
+    a, b, kappa = found.row
+    if not a + b > kappa or (found.a == 0 and not (found.model == "self-identity" and b > kappa)):
+        return math.inf
+
+    def above(knob: float) -> float:
+        shares = found.shares(family(knob))
+        return max((a + b) * shares.own, b * shares.block) - kappa
+
+    return solve_knob(above, 1e-9 if family(1).family == "sharp" else 1.0)
 
 
 def _log_n(n: float | None, log_n: float | None) -> float:
     if (n is None) == (log_n is None):
         raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
-    found = math.log(n) if n is not None else log_n
-    if not 0 < found < math.inf:  # type: ignore[operator]
-        raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: n must be finite and > 1")
-    return found  # type: ignore[return-value]
-
-
-def _least(family: Callable[[float], Weights], model, n, a1, b, c, d, log_n, start) -> float:
-    log_n = _log_n(n, log_n)
-    gain = 2.0 if model == "cross" else a1 + b
-    bar = TAU if model == "cross" else MARGIN
-    if not gain > bar:
-        return math.inf  # even full attention stays below the threshold
-    if not scores(model, log_n, a1, b, c)[0] > scores(model, log_n, a1, b, c)[2]:
-        return math.inf
-    return solve_knob(lambda knob: gain * shares(family(knob), model, log_n, a1, b, c, d).own - bar, start)
+    if n is not None and not 1 < n < math.inf:
+        raise ValueError(f"n = {n} is not allowed: n must be finite and > 1")
+    return math.log(n) if n is not None else log_n  # type: ignore[return-value]
 
 
 def least_sharpness(
@@ -119,8 +164,7 @@ def least_sharpness(
 ) -> float:
     """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
 
-    At that share a row reaches tau when y_1 = y_* = y_d = 1 and the other signs cancel. With X = 1 and for cross-attention
-    it is log((n - 1) share / (1 - share)) over the gap of the scores.
+    With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the scores.
 
     Args:
         model: one of ``separation.MODELS``.
@@ -135,7 +179,7 @@ def least_sharpness(
     Raises:
         ValueError: an unknown model, parameters that do not fit, n <= 1.
     """
-    return _least(sharp, model, n, a1, b, c, d, log_n, 1e-9)
+    return lower_edge(sharp, DataSet(model, _log_n(n, log_n), a1, b, c, d))
 
 
 def least_degree(
@@ -154,48 +198,10 @@ def least_degree(
     Raises:
         ValueError: as :func:`least_sharpness`; or no degree is enough.
     """
-    found = _least(power, model, n, a1, b, c, d, log_n, 1.0)
+    found = lower_edge(power, DataSet(model, _log_n(n, log_n), a1, b, c, d))
     if found == math.inf:
         raise ValueError(f"no degree is enough: with a1 = {a1}, b = {b} a row stays below tau, or its own key scores no higher")
     return math.ceil(found - 1e-9)
-
-
-def _greatest(family: Callable[[float], Weights], model, n, d, a0, b, c, log_n, start) -> float:
-    log_n = _log_n(n, log_n)
-    gain = 2.0 if model == "cross" else a0 + b
-    bar = TAU if model == "cross" else MARGIN
-    if not gain > bar or (a0 == 0 and not (model == "self-identity" and b > bar)):
-        return math.inf
-    return solve_knob(lambda knob: height(family(knob), model, log_n, a0, b, c, d), start)
-
-
-def greatest_sharpness(
-    model: str,
-    n: float | None,
-    d: int,
-    a0: float,
-    b: float | None = None,
-    c: float | None = None,
-    log_n: float | None = None,
-) -> float:
-    """The sharpness from which D0 fires too: its own special key wins, or (X = I) a row's own block.
-
-    Args and Raises: as in :func:`least_sharpness`.
-    """
-    return _greatest(sharp, model, n, d, a0, b, c, log_n, 1e-9)
-
-
-def greatest_degree(
-    model: str,
-    n: float | None,
-    d: int,
-    a0: float,
-    b: float | None = None,
-    c: float | None = None,
-    log_n: float | None = None,
-) -> float:
-    """The same for u(z) = z^p; a real number, ``inf`` where D0 never fires."""
-    return _greatest(power, model, n, d, a0, b, c, log_n, 1.0)
 
 
 @dataclass(frozen=True)
@@ -218,79 +224,11 @@ def separation_bounds(
     n: float | None = None,
     log_n: float | None = None,
 ) -> Bounds:
-    """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l > 1, do not fall in z.
-
-    For a data set of size a, with kappa = 0.1, s = own and g = block:
-
-    - self-attention fires with probability at least 1 - (7/8)^m if (a + 2b) s > kappa + b or 2 b g > kappa + b, and at most
-      m exp(-(d - 2) kappa^2 / (8 b^2)) if (a + b) s + b g <= kappa / 2;
-    - cross-attention at least 1 - (3/4)^m if 3 s > 1.9, and at most m exp(-(d - 1) 0.9^2 / 8) if 2 s <= 0.45.
-    """
-    log_n = _log_n(n, log_n)
-    if model == "cross":
-        miss, noise = 0.75**m, m * math.exp(-(d - 1) * TAU**2 / 8)
-    else:
-        miss, noise = 0.875**m, m * math.exp(-(d - 2) * MARGIN**2 / (8 * b**2)) if b else 0.0
-
-    def fires(a: float) -> bool:
-        found = shares(weights, model, log_n, a, b, c, d)
-        if model == "cross":
-            return 3 * found.own > 1 + TAU
-        return (a + 2 * b) * found.own > MARGIN + b or 2 * b * found.block > MARGIN + b
-
-    def silent(a: float) -> bool:
-        found = shares(weights, model, log_n, a, b, c, d)
-        if model == "cross":
-            return 2 * found.own <= TAU / 2
-        return (a + b) * found.own + b * found.block <= MARGIN / 2
-
-    lower = 1 - miss - noise if fires(a1) and silent(a0) else 0.0
-    upper = min(noise if silent(a1) else 1.0, miss if fires(a0) else 1.0, 1.0)
+    """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l > 1, do not fall in z."""
+    D1, D0 = (DataSet(model, _log_n(n, log_n), a, b, c, d) for a in (a1, a0))
+    lower = D1.fires_at_least(weights, m) - D0.fires_at_most(weights, m)
+    upper = min(D1.fires_at_most(weights, m), 1 - D0.fires_at_least(weights, m))
     return Bounds(max(lower, 0.0), upper)
-
-
-def crossing(
-    family: Callable[[float], Weights],
-    model: str,
-    d: int,
-    m: int,
-    a0: float,
-    a1: float,
-    b: float | None = None,
-    c: float | None = None,
-    n: int | None = None,
-    log_n: float | None = None,
-    low: float = 1e-3,
-    high: float = 1e3,
-    rising: bool = True,
-    level: float | None = None,
-    steps: int = 40,
-) -> float:
-    """Where the exact probability crosses half of its limit 1 - (3/4)^m, by bisection in log(knob) between low and high.
-
-    Args:
-        family: :func:`sharp` or :func:`power`, whose knob may be any real number here.
-        model, d, m, a0, a1, b, c, n, log_n: as in :func:`separation_probability`.
-        low, high: ends; the probability must lie on different sides of the level there.
-        rising: the probability rises between them (at the lower edge of the window), else it falls.
-        level: another level.
-        steps: halvings.
-
-    Raises:
-        ValueError: it does not cross between low and high.
-    """
-    level = (1 - 0.75**m) / 2 if level is None else level
-
-    def beyond(knob: float) -> bool:
-        found = separation_probability(family(knob), model, d, m, a0, a1, b, c, n, log_n)
-        return (found >= level) == rising
-
-    if beyond(low) or not beyond(high):
-        raise ValueError(f"the probability does not cross {level:.3g} between {low} and {high}")
-    for _ in range(steps):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if beyond(middle) else (middle, high)
-    return high
 
 
 def paper_sizes(log_n: float, delta: float = 0.01) -> dict[str, int]:
@@ -299,29 +237,63 @@ def paper_sizes(log_n: float, delta: float = 0.01) -> dict[str, int]:
     return dict(d=math.ceil(10 * size), m=math.ceil(9 * size))
 
 
-def closing(kind: str, a0: float, a1: float, b: float, c: float, low: float = 1.0, high: float = 1e4) -> float:
-    """X = I, d = 10 log(n / 0.01): the log10 of the n at which the least and the greatest knob meet, and no knob is left.
+def paper_probability(weights: str | Weights, model: str, log_n: float) -> float:
+    """The exact probability of separation with the sizes of :data:`MODELS` and :func:`paper_sizes`."""
+    return separation_probability(weights, model, **paper_sizes(log_n), **MODELS[model], log_n=log_n)
+
+
+def paper_data(model: str, log_n: float) -> tuple[DataSet, DataSet]:
+    """D1 and D0 with the sizes of :data:`MODELS` and :func:`paper_sizes`."""
+    sizes, d = MODELS[model], paper_sizes(log_n)["d"]
+    D1, D0 = (DataSet(model, log_n, sizes[a], sizes["b"], sizes["c"], d) for a in ("a1", "a0"))
+    return D1, D0
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge of the window: the knob of the formula, the one that the theorem's noise term allows, the exact crossing."""
+
+    formula: float
+    bound: float
+    crossing: float
+
+
+def edge(family: Callable[[float], Weights], model: str, log_n: float, upper: bool = False) -> Edge:
+    """Where the exact probability crosses half of its limit 1 - (3/4)^m, at the paper's sizes, and where the theorem says.
+
+    At the formula's knob the theorem's median bound applies. Below its ``bound`` the noise of m sign vectors is too small: the
+    upper bound on D1's firing is under that level, or (``upper``) D0's leaves it.
+    """
+    m = paper_sizes(log_n)["m"]
+    level = (1 - 0.75**m) / 2
+    found = paper_data(model, log_n)[upper]
+    formula = (upper_edge if upper else lower_edge)(family, found)
+    start = 1e-9 if family(1).family == "sharp" else 1.0
+    spare = 1 - (15 / 16) ** m - level if upper else level
+    bound = solve_knob(lambda knob: found.fires_at_most(family(knob), m) - spare, start)
+    low, high = max(start, 0.9 * bound), 1.2 * formula
+
+    def beyond(knob: float) -> bool:
+        return (paper_probability(family(knob), model, log_n) < level) == upper
+
+    if beyond(low) or not beyond(high):
+        raise ArithmeticError(f"the probability does not cross {level:.3g} between {low} and {high}")
+    while high > 1.0001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if beyond(middle) else (middle, high)
+    return Edge(formula, bound, high)
+
+
+def closing(family: Callable[[float], Weights], low: float = 1.0, high: float = 1e4) -> float:
+    """X = I, the paper's sizes: the log10 of the n at which lower and upper edge meet, and no knob is left.
 
     Args:
-        kind: ``sharp`` or ``power``.
-        a0, a1, b, c: sizes of the data, b > 0.1.
+        family: :func:`sharp` or :func:`power`.
         low, high: where to look, in log10 n.
     """
-    family = {"sharp": sharp, "power": power}[kind]
-
-    def room(digits: float) -> float:
-        log_n = digits * math.log(10)
-        d = paper_sizes(log_n)["d"]
-        start = 1e-9 if kind == "sharp" else 1.0
-        top = _greatest(family, "self-identity", None, d, a0, b, c, log_n, start)
-        return math.log(_least(family, "self-identity", None, a1, b, c, d, log_n, start) / top)
-
     for _ in range(60):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if room(middle) > 0 else (middle, high)
+        D1, D0 = paper_data("self-identity", middle * math.log(10))
+        closed = lower_edge(family, D1) > upper_edge(family, D0)
+        low, high = (low, middle) if closed else (middle, high)
     return high
-
-
-def best_probability(family: Callable[[float], Weights], knobs: list[float], model: str, log_n: float, **sizes) -> float:
-    """The largest exact probability over a list of knobs, with d and m of :func:`paper_sizes`."""
-    return max(separation_probability(family(k), model, **paper_sizes(log_n), **sizes, log_n=log_n) for k in knobs)

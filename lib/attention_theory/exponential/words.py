@@ -8,9 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import Weights
-from ..device import normal
-from ..sensitivity.attention_features import OneTokenAttention
-from ..sensitivity.context import weights_generator
+from ..sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from ..sensitivity.upper_bound import sensitivity_bound
 from ..sensitivity.word import climb
 
@@ -46,8 +44,7 @@ def word_sensitivity(
     Raises:
         ValueError: as :class:`OneTokenAttention`.
     """
-    d = X.shape[1]
-    W = (normal(d, d, generator=weights_generator(seed)) / math.sqrt(d)).to(X)
+    W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
     moved = OneTokenAttention(weights, W, X, token)
     found = climb(moved, starts, steps, seed)
     bound = sensitivity_bound(moved) if certificate else math.inf
@@ -66,16 +63,51 @@ def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
     return math.sqrt(X.shape[1]) / total
 
 
-def crude_bound(moved: OneTokenAttention) -> float:
-    """3 sqrt(n d) / |phi(X)|, for any weights >= 0: a row is an average of tokens before and after the move.
+def vanishing_move(degree: int, X: Float[Tensor, "n d"], token: int = 0, seed: int = 0) -> Float[Tensor, "d"]:
+    """The shortest move of a token at which z^degree, of odd degree, sums to zero in the row of another token.
 
-    Row j != i changes by p delta + (p - a)(x - M_j): by at most sqrt(d) + 2 sqrt(d). The moved row is of length at most sqrt(d)
-    before and 2 sqrt(d) after. For the hard maximum |phi(X)| = sqrt(n d), so that S <= 3.
+    Row j vanishes where its score on the moved token is -sign(Z) |Z|^(1/degree), Z the sum of the row without it. Near there
+    the row is as long as one likes: if the move is shorter than sqrt(d), S(X) is infinite.
+
+    Args:
+        degree: of the power, odd.
+        X, token, seed: as in :func:`word_sensitivity`.
+
+    Raises:
+        ValueError: an even degree, whose row sums do not vanish.
     """
-    n, d = len(moved.others) + 1, len(moved.x)
-    return 3 * math.sqrt(n * d) / float(moved.norm)
+    if degree % 2 == 0:
+        raise ValueError(f"degree = {degree} is not allowed: even powers are positive, and their row sums do not vanish")
+    W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
+    others = torch.cat([X[:token], X[token + 1 :]])
+    K = others @ W / math.sqrt(X.shape[1])
+    Z = (K @ others.T).pow(degree).sum(dim=1)
+    missing = -Z.sign() * Z.abs().pow(1 / degree) - K @ X[token]
+    moves = K * (missing / K.square().sum(dim=1))[:, None]
+    return moves[moves.norm(dim=1).argmin()]
 
 
 def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: int = 4, steps: int = 40) -> float:
-    """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...)."""
+    """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...); infinite for odd powers that may vanish."""
+    if weights.family == "power" and weights.knob % 2 == 1:
+        lengths = [float(vanishing_move(int(weights.knob), x, 0, seed).norm()) for seed, x in enumerate(X)]
+        if min(lengths) < math.sqrt(X.shape[2]):
+            return math.inf
     return sum(word_sensitivity(weights, x, 0, seed, starts, steps).value for seed, x in enumerate(X)) / len(X)
+
+
+def nearly_three(n: int, tilt: float = 1e-4) -> tuple[OneTokenAttention, Float[Tensor, "1 2"]]:
+    """Hard maximum, d = 2: a context and a move with |change| / |phi(X)| = sqrt(9 - 5/n) up to O(tilt).
+
+    Token 0 is sqrt(2) e_1, all others lie near its opposite, and W makes all of those attend to one of them; the move doubles
+    token 0 and turns it by 4 tilt, which wins their rows. Row 0 goes from itself to the opposite.
+
+    Args:
+        n: tokens, at least 3.
+        tilt: the small angle.
+    """
+    angle = torch.cat([torch.zeros(1), math.pi + tilt * torch.arange(n - 1) / n]).double()
+    X = math.sqrt(2) * torch.stack([angle.cos(), angle.sin()], dim=1)
+    W = torch.tensor([[tilt, -1.0], [0.0, 0.0]], dtype=torch.float64)
+    turn = torch.tensor([[math.cos(4 * tilt), math.sin(4 * tilt)]], dtype=torch.float64)
+    return OneTokenAttention(Weights("sharp", math.inf), W, X, 0), math.sqrt(2) * turn

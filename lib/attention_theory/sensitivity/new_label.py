@@ -39,13 +39,25 @@ def trained(
         theta_0: where gradient descent starts; 0 if not given.
 
     Raises:
-        ValueError: sizes that do not fit, or entries that are not finite.
+        ValueError: sizes that do not fit, entries that are not finite, or samples so nearly dependent that the answer is
+            lost in their precision (those that repeat exactly are fine).
 
     bombari2024, (6.3).
     """
     _check(Phi, labels)
+    _check_independent(Phi)
     theta_0 = torch.zeros_like(Phi[0]) if theta_0 is None else theta_0
     return theta_0 + least_squares(Phi, labels - Phi @ theta_0)
+
+
+def gradient_descent(
+    Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta: Float[Tensor, "p"], steps: int = 20_000
+) -> Float[Tensor, "p"]:
+    """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges; it ends at :func:`trained`."""
+    rate = 1 / torch.linalg.matrix_norm(Phi, 2) ** 2
+    for _ in range(steps):
+        theta = theta - rate * Phi.T @ (Phi @ theta - labels)
+    return theta
 
 
 def feature_alignment(
@@ -61,11 +73,12 @@ def feature_alignment(
         moved: features of X with one token moved (batch, p).
 
     Raises:
-        ValueError: X lies in the span of the training features, where the alignment is 0/0.
+        ValueError: X lies in the span of the training features, where the alignment is 0/0; or as in :func:`trained`.
 
     bombari2024, (6.14).
     """
     _check(Phi, None, phi, moved)
+    _check_independent(Phi)
     rest = phi
     for _ in range(2 * bool(len(Phi))):  # the second time removes what rounding left in the span
         rest = rest - Phi.T @ least_squares(Phi.T, rest)
@@ -85,6 +98,19 @@ def _check(Phi, labels=None, phi=None, moved=None, label=None) -> None:
             raise ValueError(f"{name} has entries that are not finite")
     if label is not None and label not in (-1, 1):
         raise ValueError(f"the label of X must be -1 or 1, so that -label is the other one, got {label}")
+
+
+def _check_independent(Phi: Tensor) -> None:
+    """No direction of the features is as small as rounding, but for samples that repeat exactly."""
+    least = 1e3 * torch.finfo(Phi.dtype).eps
+    for rows in (lambda: Phi, lambda: torch.unique(Phi, dim=0)):
+        values = torch.linalg.svdvals(rows())
+        if not len(values) or bool(values[-1] > least * values[0]):
+            return
+    raise ValueError(
+        f"the samples are so nearly dependent that {Phi.dtype} loses the answer: the smallest singular value of their features "
+        f"is {float(values[-1] / values[0]):.1e} of the largest, and {least:.1e} is allowed; take float64, or leave one out"
+    )
 
 
 # All moves of one token at once --------------------------------------------------------------------------------------
@@ -146,7 +172,7 @@ def solutions(
 
     Raises:
         ValueError: as in :func:`trained`; a label that is not a sign; or the Gram matrix has a condition number above
-            1e10 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
+            1e10, in single precision 8e3 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
             use :func:`trained` and :func:`feature_alignment`.
     """
     _check(Phi, labels, phi, None, label)
@@ -155,7 +181,7 @@ def solutions(
         gram = joint @ joint.T
     K, cross = gram[:-1, :-1], gram[:-1, -1]
     values = torch.linalg.eigvalsh(gram)
-    if not float(values[0]) > 1e-10 * float(values[-1]):
+    if not float(values[0]) > max(1e-10, 1e3 * torch.finfo(gram.dtype).eps) * float(values[-1]):
         raise ValueError(
             f"the Gram matrix of the {len(gram)} samples has smallest eigenvalue {float(values[0]):.1e} and largest "
             f"{float(values[-1]):.1e}: its inverse is lost to rounding; use trained and feature_alignment"

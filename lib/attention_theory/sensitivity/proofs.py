@@ -191,7 +191,41 @@ def lengths() -> dict[str, Proof]:
     }
 
 
+def infinite_width() -> dict[str, Proof]:
+    """Of all moves the one that doubles its token changes infinitely wide ReLU features most, at every depth.
+
+    Lengths over |X|: the moved context is at distance q sin(a) from the line of X and at q cos(a) along it, 0 <= a <= pi/2.
+    One layer maps the cosine c = cos(a) by kappa, kappa'(c) = 1 - a/pi (``slope``): increasing and convex, so all iterates
+    kappa_L are, and kappa_L(1) = 1. (1) kappa_L >= c, as kappa - c = (sin a - a cos a)/pi (``above``), whose derivative in
+    a is a sin(a)/pi (``rising``). (2) c kappa_L' <= kappa_L, from kappa - c kappa' = sin(a)/pi (``ray``) by induction over
+    layers. (3) kappa_L' (1 - c) <= 1 - kappa_L by convexity, so c kappa_L + kappa_L' (1 - c^2) <= 1 (``chord``). S^2 is
+    maximal where G = q (kappa_L - c) is minimal, at given length of the move: G grows with the distance from the line (by
+    (2)) and falls with the part along it (by (3)), and the move along the token has the least of the one and the most of
+    the other. There q >= 1 >= kappa_L >= c, so that lengthening it raises 1 + q^2 - 2 q kappa_L: the derivative is twice (q
+    - kappa_L)(q - c) + kappa_L' (1 - c^2) >= 0.
+    """
+    import sympy
+
+    a, k, c, slack = sympy.symbols("a kappa c slack", real=True)
+    kappa = (sympy.sin(a) + (sympy.pi - a) * sympy.cos(a)) / sympy.pi
+    slope = sympy.simplify(sympy.diff(kappa, a) / sympy.diff(sympy.cos(a), a))
+    above = sympy.sin(a) - a * sympy.cos(a)
+    every = "all angles a"
+    return {
+        "slope": same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, every),
+        "above": same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), above / sympy.pi, every),
+        "rising": same("its derivative is a sin(a)/pi", sympy.diff(above, a), a * sympy.sin(a), every),
+        "ray": same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi, every),
+        "chord": same(
+            "1 - c kappa - kappa' (1 - c^2) = (kappa - c) + slack (1 + c)",
+            1 - c * k - (1 - k - slack) / (1 - c) * (1 - c**2),
+            (k - c) + slack * (1 + c),
+            "kappa' (1 - c) = 1 - kappa - slack",
+        ),
+    }
+
+
 def everything() -> dict[str, Proof]:
     """Every proof of this module, under ``family/part``."""
-    families = (maximum, small_balls, one_token, retraining, lengths)
+    families = (maximum, small_balls, one_token, retraining, lengths, infinite_width)
     return {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}

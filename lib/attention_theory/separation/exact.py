@@ -85,9 +85,14 @@ def row_classes(
             rows += [(1, 1, 2, 2)] if t > 1 else []
             rows += [(2, 2, 1, 2)] if columns > 1 else []
     family = as_weights(weights)
-    raw = [family(value) for value in values]
+    hard = family.knob == math.inf
+    if hard and (a == 0 or b == 0):
+        raise ValueError(f"a = {a}, b = {b}: equal scores leave the hard maximum open; give sizes > 0")
+    raw = [] if hard else [family(value) for value in values]
     classes = []
     for row in rows:
+        if hard:  # the values fall
+            raw = [number(int(i == min(row))) for i in range(len(values))]
         total = sum((count * raw[i] for count, i in zip(counts, row)), number(0))
         special, rest_of_block, one_block, others = (raw[i] / total for i in row)
         classes.append(
@@ -314,7 +319,7 @@ def separation_probability(
         model, d, m, a0, a1, b, c, n, log_n: as in :func:`success_probability`.
 
     Raises:
-        ValueError: as :func:`success_probability`; weights that are unknown, or infinitely sharp.
+        ValueError: as :func:`success_probability`; weights that are unknown; the hard maximum with a size of 0.
     """
     n = _check_probability(model, d, m, a0, a1, b, c, n, log_n)
     signs, patterns, _ = _patterns(model, int(d), [(weights, a1), (weights, a0)], b, c, n, log_n)

@@ -1,7 +1,6 @@
 """Part III, the tangent kernel of softmax networks (cao2024)."""
 
 from attention_theory.tangent.bounds import (
-    FitGuarantee,
     change_factor,
     fit_guarantee,
     kernel_change_bound,
@@ -28,7 +27,6 @@ from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import draw_problems, fit, largest_rate, loss_terms, ntk_regression, train
 
 __all__ = [
-    "FitGuarantee",
     "GaussianMixture",
     "SoftmaxNetwork",
     "change_factor",

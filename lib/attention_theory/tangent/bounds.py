@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
@@ -9,6 +10,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from torch import Tensor
 
+from attention_theory.domain import NATURAL
 from attention_theory.tangent.kernel import limit_kernel, smallest_eigenvalue, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
@@ -46,7 +48,7 @@ def change_factor(R: float, paired: bool) -> float:
     return (1 + 2 * R) * growth + R**2 * (1 + growth) if paired else 4 * growth
 
 
-def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: float) -> Float[Tensor, "n n"]:
+def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: Annotated[float, NATURAL]) -> Float[Tensor, "n n"]:
     """How much any entry of H can change when no neuron moves by more than R; the same for all blocks (l1, l2).
 
     f(R) |x_i.x_j| m sum_r S_ir S_jr with f of :func:`change_factor`, times max |a|^2, and R times the largest |x_i|. Holds
@@ -56,13 +58,8 @@ def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: float) 
         net: the network at the starting point.
         x: (n, d).
         R: largest distance that a column of W moves.
-
-    Raises:
-        ValueError: R is negative or not finite, or x does not fit the network.
     """
     net.check(x)
-    if not 0 <= R < math.inf:
-        raise ValueError(f"R is a distance: finite and not negative, got {R}")
     S = net.weights(x)
     factor = change_factor(R * float(x.norm(dim=1).max()), net.is_paired) * float(net.a.abs().max()) ** 2
     return factor * (x @ x.T).abs() * (net.m * S @ S.T)
@@ -112,8 +109,8 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
         raise ValueError("the guarantee starts from paired weights, where F = 0")
     if x.norm(dim=1).max() > 1 + 8 * torch.finfo(x.dtype).eps:
         raise ValueError(f"inputs have norm at most 1 here, got {x.norm(dim=1).max():.3g}")
-    if y.shape != (len(x), net.outputs) or not y.isfinite().all():
-        raise ValueError(f"y must be finite and ({len(x)}, {net.outputs}), got {tuple(y.shape)}")
+    if y.shape != (len(x), net.outputs):
+        raise ValueError(f"y must be ({len(x)}, {net.outputs}), got {tuple(y.shape)}")
     lam = smallest_eigenvalue(tangent_kernel(net, x))
     if lam == 0:
         return FitGuarantee(0.0, 0.0, math.inf)
@@ -123,16 +120,8 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
     return FitGuarantee(lam, radius, _path(radius, net.outputs, longest, float(y.norm()), lam) / net.m)
 
 
-@dataclass(frozen=True)
-class SufficientWidth:
-    """The smallest width that :func:`sufficient_width` found enough, as a logarithm to base 10, and its R."""
-
-    radius: float
-    log10_m: float
-
-
-def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta: float = 0.1) -> SufficientWidth:
-    """Width beyond which :func:`fit_guarantee` applies with probability about 1 - delta, for labels of norm 1 each.
+def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta: float = 0.1) -> float:
+    """Log10 of the width from which :func:`fit_guarantee` applies with probability about 1 - delta, for labels of norm 1.
 
     Kernel and M are replaced by their limits, and the largest m S_ir by e^(sigma z - sigma^2 / 2), z the Gaussian quantile
     below which all m n / 2 scores stay with probability 1 - delta: an estimate for widths that cannot be drawn.
@@ -152,8 +141,7 @@ def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta:
         longest = math.sqrt(n) * math.exp(sigma * z - sigma**2 / 2)
         return math.log10(_path(radius, outputs, longest, math.sqrt(n), lam) / radius)
 
-    root = brentq(lambda log10_m: needed(log10_m) - log10_m, 0, 200)
-    return SufficientWidth(radius, root)  # pyright: ignore[reportArgumentType]
+    return brentq(lambda log10_m: needed(log10_m) - log10_m, 0, 200)  # pyright: ignore[reportReturnType]
 
 
 def safe_width(B: float, sigma: float, share: float) -> float:

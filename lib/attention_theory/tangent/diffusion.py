@@ -43,7 +43,7 @@ class GaussianMixture:
         covariances: (k, d, d), symmetric positive semidefinite; zero matrices are point masses, which have a density for t > 0.
 
     Raises:
-        ValueError: shapes, weights or covariances that are none.
+        ValueError: weights or covariances that are none.
     """
 
     weights: Float[Tensor, " k"]
@@ -51,10 +51,6 @@ class GaussianMixture:
     covariances: Float[Tensor, "k d d"]
 
     def __post_init__(self):
-        k, d = self.means.shape if self.means.ndim == 2 else (0, 0)
-        if k == 0 or self.weights.shape != (k,) or self.covariances.shape != (k, d, d):
-            shapes = [tuple(part.shape) for part in (self.weights, self.means, self.covariances)]
-            raise ValueError(f"weights (k,), means (k, d) and covariances (k, d, d) belong together, got {shapes}")
         if not bool((self.weights > 0).all()) or abs(float(self.weights.sum()) - 1) > 1e-9:
             raise ValueError(f"the weights must be positive and sum to 1, got {self.weights.tolist()}")
         symmetric = torch.equal(self.covariances, self.covariances.mT)

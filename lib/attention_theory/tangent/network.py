@@ -1,6 +1,8 @@
 """The two-layer softmax network of cao2024: one query per input, the neurons as keys, trained in the keys only."""
 
+import math
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
@@ -8,6 +10,9 @@ from torch import Tensor
 
 from attention_theory.attention import attention, attention_weights
 from attention_theory.device import generator, normal, signs
+from attention_theory.domain import POSITIVE
+
+Scale = Annotated[float, POSITIVE]
 
 
 def unit_points(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
@@ -25,24 +30,13 @@ class SoftmaxNetwork:
     Args:
         W: (d, m), first layer.
         a: (outputs, m), second layer.
-
-    Raises:
-        ValueError: the layers differ in their number of neurons, or hold numbers that are not finite.
     """
 
     W: Float[Tensor, "d m"]
     a: Float[Tensor, "outputs m"]
 
-    def __post_init__(self):
-        if self.W.ndim != 2 or self.a.ndim != 2 or self.W.shape[1] != self.a.shape[1]:
-            raise ValueError(
-                f"W is (d, m) and a is (outputs, m) with one m, got {tuple(self.W.shape)} and {tuple(self.a.shape)}"
-            )
-        if not (self.W.isfinite().all() and self.a.isfinite().all()):
-            raise ValueError("W and a must be finite")
-
     @classmethod
-    def paired(cls, d: int, m: int, seed: int, sigma: float = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
+    def paired(cls, d: int, m: int, seed: int, sigma: Scale = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
         """Symmetric initialisation (cao2024, Definition 3.7): neurons in pairs with w_2r = w_2r-1 and a_2r = -a_2r-1.
 
         The network is then exactly zero. Draws w from N(0, sigma^2 I) and a from fair signs.
@@ -55,7 +49,7 @@ class SoftmaxNetwork:
             outputs: output dimension, d when left out.
 
         Raises:
-            ValueError: m is odd, or a size or sigma is not positive.
+            ValueError: m is odd.
         """
         if m % 2:
             raise ValueError(f"paired initialisation takes an even number of neurons, got m = {m}")
@@ -64,14 +58,10 @@ class SoftmaxNetwork:
         return cls(half.W.repeat_interleave(2, dim=1), a)
 
     @classmethod
-    def unpaired(cls, d: int, m: int, seed: int, sigma: float = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
+    def unpaired(cls, d: int, m: int, seed: int, sigma: Scale = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
         """All neurons independent: w from N(0, sigma^2 I), a from fair signs. Arguments as in :meth:`paired`."""
-        outputs = d if outputs is None else outputs
-        if min(d, m, outputs) < 1 or not sigma > 0:
-            given = f"d = {d}, m = {m}, outputs = {outputs}, sigma = {sigma}"
-            raise ValueError(f"sizes and sigma must be positive, got {given}")
         random = generator(seed)
-        return cls(sigma * normal(d, m, generator=random), signs(outputs, m, generator=random))
+        return cls(sigma * normal(d, m, generator=random), signs(outputs or d, m, generator=random))
 
     @property
     def m(self) -> int:
@@ -107,23 +97,24 @@ class SoftmaxNetwork:
         return replace(self, W=self.W + R / longest * direction)
 
     def check(self, x: Tensor, name: str = "x") -> None:
-        """Raise ValueError unless ``x`` is a finite (n, d) batch, of the type and on the device of the weights."""
+        """Raise ValueError unless ``x`` is an (n, d) batch."""
         if x.ndim != 2 or x.shape[1] != self.W.shape[0]:
             raise ValueError(f"{name} must be (n, {self.W.shape[0]}), one input per row, got {tuple(x.shape)}")
-        if (x.dtype, x.device) != (self.W.dtype, self.W.device):
-            raise ValueError(f"{name} is {x.dtype} on {x.device}, the network {self.W.dtype} on {self.W.device}")
-        if not x.isfinite().all():
-            raise ValueError(f"{name} holds numbers that are not finite")
 
     def weights(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
         """S, whose row i is softmax(W^T x_i)."""
         return attention_weights(x @ self.W, "softmax")
 
+    def slopes(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "outputs n m"]:
+        """P_lir = sqrt(m) S_ir (a_lr - <a_l, S_i>): dF_l / dw_r at x_i is sqrt(m) P_lir x_i, and H = P P^T times x x^T."""
+        S = self.weights(x)
+        return math.sqrt(self.m) * S * (self.a[:, None] - (self.a @ S.T)[..., None])
+
     def __call__(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
         """F(W, x_i) for every row x_i. An input x = 0 is allowed: it sees the plain sum of a.
 
         Raises:
-            ValueError: x is not (n, d) or not finite.
+            ValueError: x is not (n, d).
         """
         self.check(x)
         return self.m * attention(x @ self.W, self.a.T)
@@ -134,11 +125,11 @@ class SoftmaxNetwork:
         Column r is m sum_{i,l} (F_li - y_li) (a_lr - <a_l, S_i>) S_ir x_i.
 
         Raises:
-            ValueError: x is not (n, d), y is not (n, outputs), or one of them is not finite.
+            ValueError: x is not (n, d), or y is not (n, outputs).
         """
         self.check(x)
-        if y.shape != (len(x), self.outputs) or not y.isfinite().all():
-            raise ValueError(f"y must be finite and ({len(x)}, {self.outputs}) like F(W, x), got {tuple(y.shape)}")
+        if y.shape != (len(x), self.outputs):
+            raise ValueError(f"y must be ({len(x)}, {self.outputs}) like F(W, x), got {tuple(y.shape)}")
         S = self.weights(x)
         mean = S @ self.a.T  # <a_l, S_i>
         error = self.m * mean - y

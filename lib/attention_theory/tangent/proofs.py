@@ -110,26 +110,52 @@ def covariance() -> dict[str, Proof]:
 
 
 def kernel() -> dict[str, Proof]:
-    """Lemma 5.1 with and without B (own-kernel-bound), for |a| <= 1.
+    """Lemma 5.1 with and without B (own-kernel-bound), for |a| <= 1, |x| <= 1.
 
-    A summand c_i c_j S_i S_j of an entry changes by at most S_i S_j [4 (e^(4R) - 1) + 4R e^(4R)] (|c| <= 2, c moves by at most
-    R, S_i S_j by a factor e^(+-4R)); that is <= 20 R e^(4R), as e^(4R) - 1 <= 4R e^(4R) (``twenty``, z = 4R). With weights
-    <= e^(2B)/m the sum M is at most e^(2B) (one factor; the other weights add up to 1): 20 e^(4R + 2B) < e^(10B) (``B``), and
-    nd x nd entries give the Frobenius norm. ``paired``: |c| = 1 at the start, so (2R + R^2) e^(4R) + e^(4R) - 1, 6R to first
-    order. ``half``: with R = lambda/(2 nd e^(10B)) the norm is lambda/2, which lambda_min can lose (Claim E.5, second part).
+    An entry is x_i.x_j m sum_r c_i c_j S_i S_j with c = a - <a, S>. Along a line of scores, at speed R, S_i S_j grows at most
+    like e^(4Rt); with p, q = |<a, S>| at the two inputs |c| <= 1 + p, |dc/dt| <= R (1 - p^2). So a summand moves at 16 R S_i
+    S_j at most (``speed``), in all 4 (e^(4R) - 1) (``free``). From a paired start c = a, and <a, S> moves by some delta,
+    |delta| <= R (:func:`covariance`), S_i S_j by a factor 1 + rho, |rho| <= e^(4R) - 1. ``terms``: the change of a summand;
+    in the sum over each pair delta_i c_j and delta_j c_i without rho add up to 0; the others add up to the paired factor
+    (``paired``). ``linear``: e^z - 1 <= z e^z, so that 4 (e^(4R) - 1) <= 16 R e^(4R). With weights <= e^(2B)/m the sum M is
+    at most e^(2B): 16 e^(4R + 2B) < e^(10B) (``B``), and nd x nd entries give the Frobenius norm. ``half``: with R =
+    lambda/(2 nd e^(10B)) the norm is lambda/2, which lambda_min can lose (Claim E.5, second part).
     """
     import sympy
 
     lam, n, d, B, R, t = sympy.symbols("lambda n d B R t", positive=True)
-    R0 = lam / (2 * n * d * sympy.exp(10 * B))
+    ci, cj, di, dj, rho = sympy.symbols("c_i c_j delta_i delta_j rho")
+    R0, growth = lam / (2 * n * d * sympy.exp(10 * B)), sympy.exp(4 * R)
+    left = ci * cj * rho - (di * cj + dj * ci) * rho + di * dj * (1 + rho)
     return {
-        "twenty": positive("e^z - 1 < z e^z", lambda z: exprel2(-z), z=(0, 4), shown="z = 4R in [0, 4]"),
-        "paired": same(
-            "(1 + R)^2 t - 1 = (2R + R^2) t + t - 1", (1 + R) ** 2 * t - 1, (2 * R + R**2) * t + t - 1, "all R, t = e^(4R)"
+        "speed": nonnegative(
+            "(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) <= 16",
+            lambda p, q: 16 - (1 - p**2) * (1 + q) - (1 + p) * (1 - q**2) - 4 * (1 + p) * (1 + q),
+            p=(0, 1),
+            q=(0, 1),
         ),
+        "free": same(
+            "the integral of 16 R e^(4Rt) is 4 (e^(4R) - 1)",
+            sympy.integrate(16 * R * sympy.exp(4 * R * t), (t, 0, 1)),
+            4 * (growth - 1),
+            "all R",
+        ),
+        "terms": same(
+            "change of a summand",
+            (ci - di) * (cj - dj) * (1 + rho) - ci * cj,
+            left - di * cj - dj * ci,
+            "all c, delta, rho",
+        ),
+        "paired": same(
+            "(1 + 2R)(e^(4R) - 1) + R^2 e^(4R)",
+            left.subs({ci: -1, cj: -1, di: R, dj: R, rho: growth - 1}),  # where all terms are positive
+            (1 + 2 * R) * (growth - 1) + R**2 * growth,
+            "all R",
+        ),
+        "linear": positive("e^z - 1 < z e^z", lambda z: exprel2(-z), z=(0, 4), shown="z = 4R in [0, 4]"),
         "B": positive(
-            "20 e^(4R + 2B) < e^(10B)",
-            lambda B, R: 8 * B - 4 * R - _hundredths(2000).log(),
+            "16 e^(4R + 2B) < e^(10B)",
+            lambda B, R: 8 * B - 4 * R - _hundredths(1600).log(),
             B=(1, 1000),
             R=(0, 0.01),
             shown="B >= 1 (the gap grows with B), R <= 0.01",
@@ -139,25 +165,29 @@ def kernel() -> dict[str, Proof]:
 
 
 def descent() -> dict[str, Proof]:
-    """Constants of the gradient descent.
+    """Constants of the gradient descent, for B >= 1; |f| <= sqrt(nd) where the induction says so.
 
-    ``d.1``: |Delta w_r| <= m sum |f| 2 S <= 2 e^(2B + 2R) sqrt(nd) |f| <= e^(3B) sqrt(nd) |f| for B >= 1, R <= 0.01. ``e.1``:
-    the square of a sum (f the residual, v0 to v2 the three parts of F(tau + 1) - F(tau)). ``e.2-rate``: at eta = 0.1
-    lambda/(m n^2 d^2 e^(16B)) the two sides of the rate are equal. ``e.7``: |F' - F| in one entry is at most m eta |Delta w|
-    <= m eta e^(3B) sqrt(nd) |f| by :func:`covariance`, so C_3 <= eta^2 m^2 n^2 d^2 e^(6B) |f|^2, less than e^(16B). ``g.1``:
-    a sum of four squares; the factor 4 is the corrected one. ``f.2-features``: the printed map is zero, as the covariances
-    with S add up to 0.
+    ``d.1``: |Delta w_r| <= m sum |f| 2 S <= 2 e^(2B + 2R) sqrt(nd) |f| <= e^(3B) sqrt(nd) |f| for R <= 0.01. ``d.2``: a
+    diagonal entry at a paired start is m sum S^2 <= e^(2B), so lambda <= e^(2B) and eta |Delta w_r| <= 0.1 lambda e^(3B) nd/(m
+    n^2 d^2 e^(16B)) <= 0.1 e^(-11B). ``c.2``: the steps add up to D, as sqrt(1 - q/2) <= 1 - q/4 (Fact A.5), q = m eta lambda.
+    ``e.1``: the square of a sum (f the residual, v0 to v2 the three parts of F(tau + 1) - F(tau)). ``e.2-rate``: at eta = 0.1
+    lambda/(m n^2 d^2 e^(16B)) the two sides of the rate are equal. ``e.6``: |v2| <= m 0.505 z^2 in each entry (Fact A.8), |z|
+    <= eta e^(3B) sqrt(nd) |f|, and |f|_1 <= sqrt(nd) |f| <= nd, so C_2 <= 1.01 m eta^2 n^2 d^2 e^(6B) |f|^2. ``e.7``: |F' - F|
+    in one entry is at most m eta |Delta w| <= m eta e^(3B) sqrt(nd) |f| by :func:`covariance`, so C_3 <= eta^2 m^2 n^2 d^2
+    e^(6B) |f|^2. ``g.1``: a sum of squares; the factor 4 is the corrected one. ``f.2-features``: the printed map is zero, as
+    the covariances with S add up to 0.
     """
     import sympy
 
-    lam, n, d, B, m, f, v0, v1, v2 = sympy.symbols("lambda n d B m f v0 v1 v2", positive=True)
-    eta = lam / (10 * m * n**2 * d**2 * sympy.exp(16 * B))
-    z, gaps = sympy.symbols("z1:5"), 0
-    for i in range(4):
-        gaps += sum((z[i] - z[j]) ** 2 for j in range(i))
+    lam, n, d, B, m, f, v0, v1, v2, eta = sympy.symbols("lambda n d B m f v0 v1 v2 eta", positive=True)
+    printed = lam / (10 * m * n**2 * d**2 * sympy.exp(16 * B))
+    z = sympy.symbols("z1:5")
+    gaps = sum((z[i] - z[j]) ** 2 for i in range(4) for j in range(i))
     a, e = sympy.symbols("a1:4"), sympy.symbols("e1:4", positive=True)
     S = [x / sum(e) for x in e]
     mean = sum(x * s for x, s in zip(a, S))
+    length = sympy.exp(3 * B) * sympy.sqrt(n * d) * f  # bound on a gradient, f at the start
+    above = lambda what, gap: positive(what, gap, B=(1, 1000), shown="B >= 1 (the gap grows with B)")
     return {
         "d.1": positive(
             "2 e^(2R) < e^B",
@@ -165,6 +195,13 @@ def descent() -> dict[str, Proof]:
             B=(1, 1000),
             R=(0, 0.01),
             shown="B >= 1 (the gap grows with B), R <= 0.01",
+        ),
+        "d.2": above("0.1 e^(-11B) < 0.01", lambda B: 11 * B - _hundredths(1000).log()),
+        "c.2": same(
+            "eta e^(3B) sqrt(nd) |f(0)| / (1 - (1 - m eta lambda/4)) = D",
+            eta * length / (1 - (1 - m * eta * lam / 4)),
+            4 / (m * lam) * length,
+            "all m, eta, lambda, B, nd",
         ),
         "e.1": same(
             "|f + v0 + v1 + v2|^2 = |f|^2 + C0 + C1 + C2 + C3",
@@ -174,11 +211,12 @@ def descent() -> dict[str, Proof]:
         ),
         "e.2-rate": same(
             "1 - 0.7 m eta lambda + 2 eta^2 m^2 n^2 d^2 e^(16B) = 1 - 0.5 m eta lambda",
-            1 - sympy.Rational(7, 10) * m * eta * lam + 2 * eta**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
-            1 - m * eta * lam / 2,
+            1 - sympy.Rational(7, 10) * m * printed * lam + 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
+            1 - m * printed * lam / 2,
             "all n, d, m, B, lambda",
         ),
-        "e.7": positive("e^(6B) < e^(16B)", lambda B: 10 * B, B=(1, 1000), shown="B >= 1, every step"),
+        "e.6": above("1.01 e^(6B) < 2 e^(9B)", lambda B: 3 * B - (_hundredths(101) / 2).log()),
+        "e.7": above("e^(6B) < e^(16B)", lambda B: 10 * B),
         "g.1": same(
             "4 (z1^2 + ... + z4^2) - (z1 + ... + z4)^2 = a sum of squares",
             4 * sum(x**2 for x in z) - sum(z) ** 2,
@@ -190,6 +228,32 @@ def descent() -> dict[str, Proof]:
             sum((x - mean) * s for x, s in zip(a, S)),
             sympy.Integer(0),
             "all a, W (three neurons stand for m)",
+        ),
+    }
+
+
+def coupling() -> dict[str, Proof]:
+    """The bound |Y| (eps_test + sqrt(k/lambda) eps_H)/(lambda - eps_H) of own-coupling: what its proof sums, and sharpness.
+
+    ``steps``: with g = m eta H* in an eigenvector (0 <= g <= 1) and e <- (1 - g) e - c_s from e = 0, e + sum c_s = sum (1 -
+    (1 - g)^later) c_s, later the number of steps that follow: the weights lie in [0, 1]. Five steps stand for all.
+    ``attained``: one point, H = lambda - eps_H and K = K* + eps_test from the first step on, K*^2 = k lambda; the sums of f and
+    g over all steps are Y/(lambda - eps_H) and Y/lambda.
+    """
+    import sympy
+
+    K, lam, h, eps, g = sympy.symbols("K lambda eps_H eps_test g", positive=True)
+    c, e = sympy.symbols("c1:6"), sympy.Integer(0)
+    for step in c:
+        e = (1 - g) * e - step
+    weights = [1 - (1 - g) ** (len(c) - 1 - s) for s in range(len(c))]
+    return {
+        "steps": same("e + sum c_s", e + sum(c), sum(w * step for w, step in zip(weights, c)), "all g, c"),
+        "attained": same(
+            "(K* + eps_test)/(lambda - eps_H) - K*/lambda",
+            (K + eps) / (lam - h) - K / lam,
+            (eps + K / lam * h) / (lam - h),
+            "all lambda > eps_H, eps_test, K* = sqrt(k lambda)",
         ),
     }
 
@@ -264,5 +328,5 @@ def network() -> dict[str, Proof]:
 
 def everything() -> dict[str, Proof]:
     """Every proof of this module, under ``family/part``."""
-    families = (series, perturbation, covariance, kernel, descent, network)
+    families = (series, perturbation, covariance, kernel, descent, coupling, network)
     return {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}

@@ -165,17 +165,6 @@ def sampled_growth(N: int, seed: int, alpha: float = 0.02, step: float = 1e-3) -
     return float(pulls[0] - pulls[1]) / (2 * step)
 
 
-def steepest(D: int, p: int) -> float:
-    """Largest Euclidean norm of the gradient of S(-sum x^p) with all x^p >= -1/D.
-
-    For a fixed sum the squared norm is convex in the powers, so all the excess sits in one coordinate.
-    """
-    excess = torch.linspace(-1 / D, 40, 200_001, dtype=torch.float64)
-    total = excess - (D - 1) / D
-    slope, power = torch.sigmoid(total) * torch.sigmoid(-total), 2 * (p - 1) / p
-    return float((p * slope * (excess.abs() ** power + (D - 1) * D**-power).sqrt()).max())
-
-
 def negative_share(D: int, C: int, q: float, point: tuple[float, float, float], p: int = 3) -> float:
     """Chance of a data point with a row of x^p < -1/D, x = y D sum_r S_ir <v, X_r>, at (alpha, gamma, rho)."""
     X, y, chance = every_point(D, C, q)

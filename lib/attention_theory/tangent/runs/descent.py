@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_theory.domain import ANY
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
-from attention_theory.tangent.network import SoftmaxNetwork
+from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, loss_terms, train
 
 
@@ -81,20 +81,45 @@ def first_order(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "
 
 def worst_gradient(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> float:
     """Largest |gradient of neuron r| / |F - Y| over all residuals and neurons: a singular value, nothing sampled."""
-    S = net.weights(x)
-    P = net.m * S[None] * (net.a[:, None] - (net.a @ S.T)[:, :, None])  # (outputs, n, m)
-    maps = torch.einsum("lir,id->rdli", P, x).flatten(2)  # gradient of neuron r = maps[r] @ f
+    maps = torch.einsum("lir,id->rdli", math.sqrt(net.m) * net.slopes(x), x).flatten(2)  # gradient of neuron r = maps[r] @ f
     return float(torch.linalg.matrix_norm(maps, 2).max())
+
+
+def longest_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> float:
+    """The rate at which the gradient property of cao2024, eta |gradient of every neuron| <= 0.01, is just met."""
+    return 0.01 / float(net.gradient(x, y).norm(dim=0).max())
 
 
 def worst_push(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "d m"]:
     """Unit move of every neuron that lowers lambda_min fastest, near the paired point."""
     W = (net.W + 1e-3 * torch.sin(torch.arange(net.W.numel(), dtype=net.W.dtype)).view_as(net.W)).requires_grad_()
-    P = torch.softmax(x @ W, dim=1)
-    P = (math.sqrt(net.m) * P[None] * (net.a[:, None] - (net.a @ P.T)[:, :, None])).flatten(0, 1)
-    smallest = torch.linalg.eigvalsh((P @ P.T) * (x @ x.T).repeat(net.outputs, net.outputs))[0]
-    (slope,) = torch.autograd.grad(smallest, W)
+    P = replace(net, W=W).slopes(x).flatten(0, 1)
+    least = torch.linalg.eigvalsh((P @ P.T) * (x @ x.T).repeat(net.outputs, net.outputs))[0]
+    (slope,) = torch.autograd.grad(least, W)
     return -slope / slope.norm(dim=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Induction:
+    """What the lemmas of the induction (cao2024, Appendices C to E) are about: data, paired start, and their constants.
+
+    ``B`` is as small as the paper allows, ``eta`` and ``R`` are those of Theorem 4.2 and Lemma E.2.
+    """
+
+    x: Float[Tensor, "n d"]
+    y: Float[Tensor, "n outputs"]
+    start: SoftmaxNetwork
+    B: float
+    lam: float
+    eta: float
+    R: float
+
+
+def draw_induction(n: int, d: int, m: int, seed: int, sigma: float = 0.3) -> Induction:
+    """Random points and labels on the sphere, d outputs."""
+    x, y, start = unit_points(n, d, seed), unit_points(n, d, 50 + seed), SoftmaxNetwork.paired(d, m, seed, sigma)
+    B, lam, nd = max(1.0, float((x @ start.W).abs().max())), smallest(tangent_kernel(start, x)), n * d
+    return Induction(x, y, start, B, lam, 0.1 * lam / (m * nd**2 * math.exp(16 * B)), lam / (2 * nd * math.exp(10 * B)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +156,7 @@ def gradient_flow(
 
 def one_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"], rate: float) -> Float[Tensor, "4"]:
     """C0, C1, C2, C3 (cao2024, Lemma E.1) over |f|^2, for a step at the residual f = F - Y."""
-    terms = loss_terms(net, x, aim(net, x, f), rate)
-    return torch.tensor([terms.C0, terms.C1, terms.C2, terms.C3], dtype=torch.float64) / float(f @ f)
+    return torch.tensor(loss_terms(net, x, aim(net, x, f), rate), dtype=torch.float64) / float(f @ f)
 
 
 def descent_curve(
@@ -146,11 +170,6 @@ def descent_curve(
     return loss, float(values[-1] / values[0])
 
 
-def copies(W: list, a: list, k: int) -> SoftmaxNetwork:
-    """The network with these neurons, each k times; no ratio of the lemmas changes with k."""
-    return SoftmaxNetwork(*(torch.tensor(M, dtype=torch.float64).repeat(1, k) for M in (W, a)))
-
-
 def limit_curve(x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: list[int]) -> tuple[Tensor, float]:
     """As :func:`descent_curve`, at infinite width."""
     kernel = limit_kernel(x)
@@ -161,10 +180,5 @@ def limit_curve(x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: l
 
 def moved_pair(s: float, k: int) -> tuple[SoftmaxNetwork, SoftmaxNetwork]:
     """One pair of neurons in one dimension, k times: with weights s and 1 - s at x = 1, and at its paired start."""
-    half = 0.5 * math.log(s / (1 - s))
-    return copies([[half, -half]], [[1.0, -1.0]], k), copies([[0.0, 0.0]], [[1.0, -1.0]], k)
-
-
-def stepped(net: SoftmaxNetwork, x: Tensor, y: Tensor, rate: float) -> SoftmaxNetwork:
-    """The network after one step of gradient descent."""
-    return replace(net, W=net.W - rate * net.gradient(x, y))
+    half, a = 0.5 * math.log(s / (1 - s)), torch.tensor([[1.0, -1.0] * k], dtype=torch.float64)
+    return SoftmaxNetwork(half * a, a), SoftmaxNetwork(0 * a, a)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import flint
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -48,16 +49,5 @@ def limit_by_quadrature(x: Float[Tensor, "n d"], sigma: float) -> Float[Tensor, 
 
 def exact_determinant(points: Sequence[int]) -> Fraction:
     """Determinant of the matrix x_i x_j 2^(x_i x_j) of integers: the limit kernel on a line at sigma^2 = log 2, exactly."""
-    M = [[Fraction(a * b) * Fraction(2) ** (a * b) for b in points] for a in points]
-    det = Fraction(1)
-    for k in range(len(M)):
-        pivot = next((r for r in range(k, len(M)) if M[r][k]), None)
-        if pivot is None:
-            return Fraction(0)
-        if pivot != k:
-            M[k], M[pivot], det = M[pivot], M[k], -det
-        det *= M[k][k]
-        for r in range(k + 1, len(M)):
-            factor = M[r][k] / M[k][k]
-            M[r] = [u - factor * v for u, v in zip(M[r], M[k])]
-    return det
+    M = flint.fmpq_mat([[flint.fmpq(a * b) * flint.fmpq(2) ** (a * b) for b in points] for a in points])
+    return Fraction(str(M.det()))

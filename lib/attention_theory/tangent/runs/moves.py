@@ -102,19 +102,13 @@ def doubling(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n o
     return float(torch.log2(two / one))
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Relative change of the kernel, and the largest move of a neuron, after training."""
-
-    kernel: float
-    move: float
-
-
-def after_training(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: int = 150) -> Trained:
-    """Gradient descent at rate 1 / (m lambda_max) on the labels F(W(0), x) + y: every start learns the same correction."""
+def after_training(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: int = 150
+) -> tuple[float, float]:
+    """Relative change of the kernel and largest move of a neuron, by descent at 1 / (m lambda_max) on labels F(W(0), x) + y."""
     H = tangent_kernel(net, x)
     run = train(net, x, net(x) + y, steps, largest_rate(H, net.m) / 2, at=[steps])
-    return Trained(run.kernel_change[-1] / float(H.norm()), run.movement[-1])
+    return run.kernel_change[-1] / float(H.norm()), run.movement[-1]
 
 
 def worst_difference(R: float, m: int) -> float:

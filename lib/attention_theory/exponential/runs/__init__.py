@@ -1,0 +1,1 @@
+"""What the chapters of Part V measure on random settings."""

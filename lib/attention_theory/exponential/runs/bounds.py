@@ -1,0 +1,41 @@
+"""The bounds of the theorem on separation against the exact probability, in random settings (chapter "Separation")."""
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from ...separation.exact import separation_probability
+from ..families import power, relu_power, sharp, truncated
+from ..windows import DataSet, lower_edge, separation_bounds, upper_edge
+
+
+@dataclass(frozen=True)
+class Search:
+    """By how much an exact probability left its bounds at worst, and how many settings had bounds that exclude a tenth."""
+
+    beyond: float
+    told: int
+
+
+def beyond_bounds(trials: int = 300, seed: int = 1) -> Search:
+    """Random models, sizes and families; every second knob lies within a fifth of an edge, where the bounds are tight."""
+    draw, beyond, told = random.Random(seed), [], 0
+    for trial in range(trials):
+        model = draw.choice(("self-ones", "self-identity", "cross"))
+        case: dict[str, Any] = dict(d=draw.randint(30, 400), a0=draw.uniform(0, 0.3), a1=draw.uniform(0.2, 2))
+        case |= {} if model == "cross" else dict(b=draw.uniform(0.02, 0.5), c=draw.uniform(0.2, 1))
+        case |= dict(m=draw.randint(1, 60), log_n=draw.uniform(6, 60))
+        kind = draw.choice((sharp, power, truncated, relu_power))
+        knob = draw.uniform(0, 3) if kind is sharp else draw.uniform(2, 80)
+        if trial % 2:
+            which, edge = draw.choice((("a1", lower_edge), ("a0", upper_edge)))
+            found = DataSet(model, case["log_n"], case[which], case.get("b"), case.get("c"), case["d"])
+            near = edge(sharp if kind is sharp else power, found) * draw.uniform(0.8, 1.2)
+            knob = near if near < 200 else knob
+        weights = kind(knob if kind is sharp else 2 * max(1, round(knob / 2)))
+        p = separation_probability(weights, model, **case)
+        bounds = separation_bounds(weights, model, **case)
+        beyond.append(max(bounds.lower - p, p - bounds.upper))
+        told += bounds.lower > 0.1 or bounds.upper < 0.9
+    return Search(max(beyond, default=-math.inf), told)
