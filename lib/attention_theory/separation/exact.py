@@ -62,6 +62,10 @@ def row_classes(
             or balls (``flint.arb``). n may be any real number >= d - 2 (d - 1 for cross).
     """
     number = type(log_n)
+    given = [log_n, n, a] if model == "cross" else [log_n, n, a, b, c]
+    if not hasattr(log_n, "sqrt") or any(type(x) is not number for x in given):
+        kinds = ", ".join(type(x).__name__ for x in given)
+        raise ValueError(f"log_n, n, a, b and c must be Decimals, or balls, all of them, got {kinds}")
     columns = d - 1 if model == "cross" else d - 2
     t = n / columns
     # Scores of four groups of keys: the special one, the rest of its block, one other block, all others. With a single block
