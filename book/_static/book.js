@@ -1,5 +1,5 @@
 // What the pages do without a kernel or a network: filters and graph of the ledger, previews of links, statements found by
-// number, folds that open when a link leads into them.
+// number, folds that open when a link leads into them, pictures that open large.
 (() => {
   const root = document.documentElement.dataset.content_root || "./";
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -241,6 +241,32 @@
     results.before(section);
   };
 
+  // Pictures open large: fitted to the window, on a phone at their own size, which scrolls ------------------------------
+  const enlarge = () => {
+    const pictures = all("article img:not(a img)");
+    if (!pictures.length) return;
+    const dialog = document.createElement("dialog"), close = document.createElement("button");
+    dialog.className = "enlarged";
+    close.setAttribute("aria-label", "Close");
+    close.innerHTML = '<i class="fa-xmark"></i>';
+    for (const picture of pictures) {
+      const button = Object.assign(document.createElement("button"), { type: "button", className: "enlarge" });
+      button.setAttribute("aria-label", `Enlarge: ${picture.alt || "picture"}`);
+      button.setAttribute("aria-haspopup", "dialog");
+      picture.replaceWith(button);
+      button.append(picture);
+      button.addEventListener("click", () => {
+        const large = picture.cloneNode(), { naturalWidth: width, naturalHeight: height } = picture;
+        large.style.width = `max(min(94vw, 90vh * ${width / height}), ${width}px)`;
+        dialog.setAttribute("aria-label", picture.alt || "Picture");
+        dialog.replaceChildren(close, large);
+        dialog.showModal();
+      });
+    }
+    dialog.addEventListener("click", (event) => event.target.matches("img") || dialog.close());
+    document.querySelector("article").append(dialog);
+  };
+
   // What is cut off says that it scrolls, and can be scrolled with keys ------------------------------------------------
   const SCROLL = "pre, mjx-container[display='true'], .scrolls, .cell_output table, article table, .movable details > div, .pst-scrollable-table-container";
   const cut = () => {
@@ -255,6 +281,7 @@
     filter();
     all(".graph").forEach(graph);
     previews();
+    enlarge();
     search();
     reveal();
     cut();

@@ -261,6 +261,30 @@ def test_statements_are_in_the_inventory():
     assert "Lemma D.4" in rows["bombari2024/lemma-d.4"][3]
 
 
+@pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
+def test_pictures_open_large_by_mouse_keyboard_and_touch(visit, look):
+    page = visit(chapter_with('<figure class="align-default"'), look, has_touch=True)
+    button, dialog = page.locator("button.enlarge").first, page.locator("dialog.enlarged")
+    button.scroll_into_view_if_needed()
+    small = button.locator("img").bounding_box()["width"]
+    button.focus()
+    for open_it in (lambda: page.keyboard.press("Enter"), button.tap, button.click):
+        open_it()
+        large = dialog.locator("img").bounding_box()
+        assert large["width"] > 1.2 * small and dialog.get_attribute("aria-label") == button.locator("img").get_attribute("alt")
+        frame = dialog.bounding_box()
+        assert frame["x"] >= 0 and frame["x"] + frame["width"] <= look[0]
+        page.keyboard.press("ArrowRight")  # a picture wider than a phone scrolls
+        page.wait_for_function("!(d => d.scrollWidth > d.clientWidth && !d.scrollLeft)(document.querySelector('.enlarged'))")
+        page.keyboard.press("Escape")
+        assert not dialog.is_visible()
+        assert page.evaluate("document.activeElement.className") == "enlarge"
+    button.click()
+    assert not axe(page)
+    dialog.locator("button").click()
+    assert not dialog.is_visible()
+
+
 MOVABLE = """
 from attention_theory.movable import movable
 rows = [[1, 2, 3], [3, 2, 1], [1, 1, 1]]
