@@ -7,6 +7,7 @@
 ``attention_theory.domain``): the function's name and a copy of its arguments, at most three kinds of calls for each function.
 """
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -63,26 +64,23 @@ def pytest_configure(config: Any) -> None:
     """Begin to take notes."""
     from attention_theory import domain
 
-    check = domain._Rules.__call__
+    compute = domain._Rules.computed
 
-    def noting(self: Any, arguments: tuple, keywords: dict[str, Any]) -> None:
-        check(self, arguments, keywords)
+    def noting(self: Any, arguments: tuple, keywords: dict[str, Any]) -> Any:
         name = self.function.__module__, self.function.__qualname__
-        if "<locals>" in name[1] or not name[0].startswith("attention_theory"):
-            return
         made = arguments[1:] if name[1].endswith(".__init__") else arguments
         kind = " ".join(map(_kind, made)) + "".join(f" {key}:{_kind(value)}" for key, value in sorted(keywords.items()))
-        if kind in _notes[name] or len(_notes[name]) >= KINDS:
-            return
-        try:
-            kept = (None, *made) if name[1].endswith(".__init__") else arguments
-            data = cloudpickle.dumps((kept, keywords))
-        except Exception:
-            return  # a call with something that cannot be copied is no example
-        if len(data) <= LARGEST:
+        data = b""
+        ours = name[0].startswith("attention_theory") and "<locals>" not in name[1]
+        if ours and kind not in _notes[name] and len(_notes[name]) < KINDS:
+            with contextlib.suppress(Exception):  # a call with something that cannot be copied is no example
+                data = cloudpickle.dumps(((None, *made) if name[1].endswith(".__init__") else arguments, keywords))
+        result = compute(self, arguments, keywords)  # a call that raises is none either
+        if 0 < len(data) <= LARGEST:
             _notes[name][kind] = data
+        return result
 
-    domain._Rules.__call__ = noting
+    domain._Rules.computed = noting
 
 
 def pytest_unconfigure(config: Any) -> None:

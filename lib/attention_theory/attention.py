@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .domain import ANY
+from .domain import ANY, NUMBER
 
 KINDS = ("softmax", "linear", "relu")
 FAMILIES = ("sharp", "truncated", "power", "relu_power")
@@ -74,7 +74,7 @@ class Weights:
             return self.knob
         return type(like)(repr(float(self.knob)))
 
-    def __call__(self, scores: Any, exp: Callable | None = None) -> Any:
+    def __call__(self, scores: Annotated[Any, NUMBER], exp: Callable | None = None) -> Any:
         """u(scores), element by element.
 
         Args:

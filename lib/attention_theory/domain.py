@@ -4,20 +4,24 @@ Importing the package puts :func:`checked` around every public function, method 
 hand what its signature says already. What is checked, at the boundary only (calls inside the library go unchecked):
 
 - types and shapes, from the annotations (jaxtyping with beartype; the same letter is the same size in all arguments of a call);
-- numbers and tensors are finite, tensors are not empty, and all floating tensors of a call (those that its object holds
-  included) have one precision, float32 or float64, and one device;
+- numbers and tensors are finite and below 1e100 (1e12 in float32), tensors are not empty, and all floating tensors of a call
+  (those that its object holds included) have one precision, float32 or float64, and one device;
 - ranges, from the parameter's name (:data:`NAMES`: a name means one thing in the whole library), or from its annotation where
   it means something else: ``n: Annotated[int, Range(2)]``, ``Annotated[float, ANY]`` for a number that may be infinite.
 
 A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the value and the rule. What
-depends on several arguments (n a multiple of d - 2) remains with the function. A call costs some tens of microseconds.
+depends on several arguments (n a multiple of d - 2) remains with the function. What shows only while computing (a number
+overflows, a matrix is singular, memory does not suffice) becomes an InputError that names the arguments. A call costs some
+tens of microseconds.
 """
 
 import contextlib
 import dataclasses
+import dis
 import functools
 import inspect
 import math
+import numbers
 import re
 import sys
 import threading
@@ -61,20 +65,26 @@ class Range:
 #: Marks a parameter that may be infinite or NaN, and a tensor that may be empty.
 ANY = Range()
 EMPTY = Range()
+#: Marks ``Any`` where it is a number of any type with arithmetic: Fraction, Decimal, a ball, a symbol, a tensor.
+NUMBER = Range()
 COUNT = Range(1)
 NATURAL = Range(0)
 POSITIVE = Range(0, open="low")
 PROBABILITY = Range(0, 1)
 INNER = Range(0, 1, open="both")
 
+#: The largest floats, so that squares and cubes are finite.
+LARGE, LARGE_FLOAT32 = 1e100, 1e12
 #: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
 SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
 
 _NAMES = {
-    COUNT: "n d m k p N D C digits depth width",
-    SIZE: "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
+    COUNT: "n d m digits",
+    SIZE: "k p N D C L depth width rows columns reach points "
+    "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
     "batch patch outputs search jobs world",
     STEPS: "steps shape warmup",
+    PROBABILITY: "q",
     NATURAL: "token special query successes epoch rank shuffle sigma position_scale movement slack rate rate_v rate_A",
     Range(0, 2**63 - 1): "seed trial",
     POSITIVE: "temperature speed ratio radius closeness",
@@ -106,6 +116,8 @@ def _name_of(hint: Any) -> str:
     if hint is type(None):
         return "None"
     members = _alternatives(hint)
+    if NUMBER in _marks(hint) or any("_NestedSequence" in str(item) for item in members):
+        return "a number" if NUMBER in _marks(hint) else "numbers"
     if len(members) > 1:
         return " or ".join(map(_name_of, members))
     hint = members[0]
@@ -122,27 +134,40 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
             yield from _tensors(item, f"{path}[{i}]")
     elif hasattr(value, "named_parameters"):
         yield from [(f"{path}.{name}", item.data) for name, item in value.named_parameters()][:1]
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            item = getattr(value, field.name, None)
-            if _is_tensor(item) and item.is_floating_point():
-                yield f"{path}.{field.name}", item
+    elif _is_ours(value):
+        held = ((f"{path}.{name}", getattr(value, name, None)) for name, shape in _letters(type(value)) if shape)
+        yield from ((name, item) for name, item in held if _is_tensor(item) and item.is_floating_point())
 
 
-def _finite(value: Any) -> bool:
+def _is_device(name: str) -> bool:
+    try:
+        sys.modules["torch"].device(name)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether it is an object of a class of this library (or of another one's frozen results)."""
+    ours = dataclasses.is_dataclass(value) or type(value).__module__.startswith(__package__)
+    return ours and not isinstance(value, type) and hasattr(value, "__dict__")
+
+
+def _largest(value: Any) -> float:
+    """The size of the largest float that a value holds, NaN if one is NaN; 0 for what holds none."""
     if isinstance(value, float):
-        return math.isfinite(value)
+        return abs(value)
     if _is_tensor(value):
         torch = sys.modules["torch"]
         if not (value.is_floating_point() or value.is_complex()) or torch._C._functorch.is_functorch_wrapped_tensor(value):
-            return True  # a transformed function may not look at values
-        # one number tells: a sum is finite only if all terms are; where it overflows they are looked at one by one
-        return math.isfinite(abs(value.detach().sum().item())) or bool(torch.isfinite(value).all())
+            return 0.0  # a transformed function may not look at values
+        return torch.linalg.vector_norm(value.detach(), math.inf).item() if value.numel() else 0.0
     if isinstance(value, np.ndarray):
-        return value.dtype.kind not in "fc" or bool(np.isfinite(value).all())
+        return float(np.abs(value).max()) if value.dtype.kind in "fc" and value.size else 0.0
     if isinstance(value, list | tuple):
-        return all(map(_finite, value))
-    return True
+        sizes = [_largest(item) for item in value]
+        return math.nan if any(map(math.isnan, sizes)) else max(sizes, default=0.0)
+    return 0.0
 
 
 class _Shape:
@@ -175,6 +200,20 @@ class _Shape:
         return found
 
 
+def _array_like(value: Any) -> bool:
+    """Whether NumPy makes an array of numbers (fractions too) of it."""
+    try:
+        array = None if _is_tensor(value) else np.asarray(value)
+    except ValueError:
+        return False
+    return array is None or array.dtype.kind in "biufc" or (array.size > 0 and isinstance(array.flat[0], numbers.Number))
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it has arithmetic and is not a collection."""
+    return hasattr(value, "__mul__") and hasattr(value, "__truediv__") and not isinstance(value, np.ndarray)
+
+
 def _alternatives(hint: Any) -> list[Any]:
     """The members of a union, without marks; anything else is its own only one."""
     if typing.get_origin(hint) is Annotated:
@@ -184,6 +223,54 @@ def _alternatives(hint: Any) -> list[Any]:
     return [hint]
 
 
+@functools.cache
+def _letters(made: type) -> list[tuple[str, _Shape | None]]:
+    """The tensors and integers that the constructor of a class takes, by name; shapes for the tensors."""
+    hints = typing.get_type_hints(inspect.unwrap(made.__init__)) | typing.get_type_hints(made)
+    first = {name: _alternatives(hint)[0] for name, hint in hints.items() if name != "return"}
+    shapes = {name: _Shape(hint) for name, hint in first.items() if isinstance(hint, type) and issubclass(hint, AbstractArray)}
+    return [*shapes.items(), *((name, None) for name, hint in first.items() if hint is int)]
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """What an object's tensors say of the letters in its methods' arguments."""
+    sizes: dict[str, Any] = {}
+    for name, shape in _letters(type(value)):
+        held = getattr(value, name, None)
+        if shape is not None:
+            sizes = shape.sizes(held, sizes) or sizes
+        elif isinstance(held, int):
+            sizes.setdefault(name, held)
+    return sizes
+
+
+#: What torch and NumPy say of numbers and sizes that they cannot compute with; other errors of theirs are faults of ours.
+_BEYOND = re.compile(
+    r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|ASSERT FAILED.*LinearAlgebra", re.IGNORECASE
+)
+
+
+def _is_stated(error: Exception) -> bool:
+    """Whether a ``raise`` of Python's made it, with a sentence of its own; not a computation in C."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def _beyond(error: Exception) -> bool:
+    """Whether it is the arguments' size, not their form or our code, that cannot be computed with."""
+    if isinstance(error, ValueError) and not isinstance(error, np.linalg.LinAlgError) and _is_stated(error):
+        return False
+    arithmetic = isinstance(error, ArithmeticError | MemoryError | np.linalg.LinAlgError)
+    # torch's LinAlgError, and its way of saying that memory does not suffice, are RuntimeErrors
+    return arithmetic or type(error).__name__ == "_LinAlgError" or bool(_BEYOND.search(str(error)))
+
+
+def _marks(hint: Any) -> tuple:
+    return getattr(hint, "__metadata__", ())
+
+
 class _Rules:
     """The checks of one function, made when it is called first."""
 
@@ -191,15 +278,33 @@ class _Rules:
         self.function = function
         parameters = inspect.signature(function).parameters.values()
         self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.method = self.positional[:1] == ["self"] and function.__name__ != "__init__"
         self.several = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
         hints = typing.get_type_hints(function, include_extras=True)
-        self.hints = {p.name: hints[p.name] for p in parameters if p.name in hints and Any not in _alternatives(hints[p.name])}
-        self.ranges = {name: self._range(name, hint) for name, hint in self.hints.items()}
-        self.kinds = {name: [self._kind(item) for item in _alternatives(hint)] for name, hint in self.hints.items()}
+        self.hints, self.ranges, self.kinds = {}, {}, {}
+        self.rest = None  # what all keywords without a parameter of their own are
+        for p in parameters:
+            if p.name in hints and (Any not in _alternatives(hints[p.name]) or NUMBER in _marks(hints[p.name])):
+                if p.kind == p.VAR_KEYWORD:
+                    self.rest = hints[p.name]
+                else:
+                    self.learn(p.name, hints[p.name])
+
+    def learn(self, name: str, hint: Any) -> None:
+        """What an argument of this name and annotation may be."""
+        self.hints[name] = hint
+        self.ranges[name] = self._range(name, hint)
+        members = _alternatives(hint)
+        if any("_NestedSequence" in str(item) for item in members):  # numpy's ArrayLike, and what else the union has
+            self.kinds[name] = [_array_like, *(self._kind(item) for item in members if item.__module__.startswith(__package__))]
+        elif NUMBER in _marks(hint):
+            self.kinds[name] = [_is_number]
+        else:
+            self.kinds[name] = [self._kind(item) for item in members]
 
     @staticmethod
     def _range(name: str, hint: Any) -> Range | None:
-        marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Range)]
+        marks = [mark for mark in _marks(hint) if isinstance(mark, Range)]
         kinds = _alternatives(hint)
         return marks[0] if marks else NAMES.get(name) if int in kinds or float in kinds else None
 
@@ -210,26 +315,42 @@ class _Rules:
             return _Shape(hint)
         if hint in (int, float):
             return (int, np.integer, float) if hint is float else (int, np.integer)
-        if "_NestedSequence" in str(hint):
-            return (object,)  # numpy's ArrayLike: anything that it makes an array of
         if isinstance(hint, type) and not typing.get_args(hint):
             return (hint,)
         from beartype import BeartypeConf
         from beartype.door import is_bearable
 
         conf = BeartypeConf(is_pep484_tower=True)
-        return lambda value: is_bearable(value, hint, conf=conf)
+        # a string is a sequence to beartype, and a word where several are meant is a mistake
+        return lambda value: not isinstance(value, str | bytes) and is_bearable(value, hint, conf=conf)
+
+    def computed(self, arguments: tuple, keywords: dict[str, Any]) -> Any:
+        """What the function makes of its arguments; InputError where that cannot be computed."""
+        try:
+            return self.function(*arguments, **keywords)
+        except (ArithmeticError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+            if isinstance(error, InputError) or not _beyond(error):
+                raise
+            self.refuse(*self.given(arguments, keywords), f"computing failed: {str(error).splitlines()[0]}", error)
+
+    def given(self, arguments: tuple, keywords: dict[str, Any]) -> tuple[str, str]:
+        """Names and values of the arguments, briefly."""
+        values = dict(zip(self.positional, arguments)) | keywords
+        values.pop("self", None)
+        return ", ".join(values), ", ".join(map(_brief, values.values()))
 
     def __call__(self, arguments: tuple, keywords: dict[str, Any]) -> None:
         values = [*zip(self.positional, arguments), *keywords.items()]
         if self.several is not None:
             values += [(self.several, value) for value in arguments[len(self.positional) :]]
-        sizes: dict[str, Any] = {}
+        sizes = _held(arguments[0]) if self.method and _is_ours(arguments[0]) else {}
         for name, value in values:
+            if self.rest is not None and name not in self.hints and name not in self.positional:
+                self.learn(name, self.rest)
             if name in self.hints:
                 sizes = self.check(name, value, sizes)
         # an object in the making holds nothing yet
-        known = {*self.hints} | ({"self"} if self.function.__name__ != "__init__" else set())
+        known = {*self.hints} | ({"self"} if self.method else set())
         found = [item for name, value in values if name in known for item in _tensors(value, name)]
         for name, tensor in found[:1]:
             if str(tensor.dtype) not in ("torch.float32", "torch.float64"):
@@ -251,12 +372,19 @@ class _Rules:
             self.refuse(name, _brief(value), _name_of(self.hints[name]) + (f", where {known}" if known else ""))
         if limits is ANY:
             return found
-        if not _finite(value):
+        largest, short = _largest(value), _is_tensor(value) and str(value.dtype) == "torch.float32"
+        if not math.isfinite(largest):
             self.refuse(name, _brief(value) if isinstance(value, float) else f"{_brief(value)} with NaN or infinity", "finite")
+        if largest > (LARGE_FLOAT32 if short else LARGE):
+            self.refuse(
+                name, _brief(value), f"numbers up to {LARGE_FLOAT32 if short else LARGE:g}, the products of which are finite"
+            )
         if limits is not EMPTY and _is_tensor(value) and value.numel() == 0:
             self.refuse(name, _brief(value), "not empty")
         if limits is not None and isinstance(value, int | float | np.integer) and value not in limits:
             self.refuse(name, _brief(value), str(limits))
+        if isinstance(value, str) and "torch.device" in str(self.hints[name]) and not _is_device(value):
+            self.refuse(name, _brief(value), "a device, such as cpu or cuda:0")
         return found
 
     def fitting(self, name: str, value: Any, sizes: dict[str, Any]) -> dict[str, Any] | None:
@@ -273,8 +401,8 @@ class _Rules:
                 return sizes
         return None
 
-    def refuse(self, name: str, value: str, rule: str) -> typing.NoReturn:
-        raise InputError(f"{self.function.__qualname__}: {name} = {value} is not allowed: {rule}")
+    def refuse(self, name: str, value: str, rule: str, cause: Exception | None = None) -> typing.NoReturn:
+        raise InputError(f"{self.function.__qualname__}: {name} = {value} is not allowed: {rule}") from cause
 
 
 _state = threading.local()
@@ -312,7 +440,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             if not rules:
                 rules.append(_Rules(function))
             rules[0](arguments, keywords)
-            return function(*arguments, **keywords)
+            return rules[0].computed(arguments, keywords)
         finally:
             _state.inside = False
 

@@ -33,7 +33,7 @@ images = torch.zeros(2, 4, 3, dtype=f64)
         (lambda: patches.PositionalViT(square[:3], vector), r"\(3, 4\)"),
         (lambda: patches.PositionalViT(square + float("nan"), vector), "finite"),
         (lambda: patches.PositionalViT(square, vector, temperature=0.0), "temperature = 0"),
-        (lambda: model(images[:, :3]), r"\(N, 4, 3\), got \(2, 3, 3\)"),
+        (lambda: model(images[:, :3]), r"X = .* \(2, 3, 3\) is not allowed: .*, where D = 4, d = 3"),
         (lambda: model(images + float("inf")), "X = .* with NaN or infinity is not allowed: finite"),
         (
             lambda: model.gradients(images, torch.ones(3, dtype=f64)),

@@ -23,7 +23,11 @@ MUTANTS = [
         "rows.sum(dim=0)",
     ),
     ("attention-proof", "theorem-3", "runs.theorem_3", "scale: float = 0.45", "scale: float = 0.3"),
-    ("random-features", "own-rf-infinite-width", "infinite_width", "(np.pi - np.arccos(c)) * c", "(np.pi + np.arccos(c)) * c"),
+    ("random-features", "own-rf-infinite-width", "infinite_width", "np.sqrt(1 - c**2) +", "np.sqrt(1 - c**2) / 2 +"),
+    # another move than the one along the token
+    ("depth", "own-drf-infinite-width", "infinite_width", "infinite_width_change(n, 1.0,", "infinite_width_change(n, 0.9,"),
+    ("attention-proof", "own-closed-form-delta", "runs.theorem_3", "math.sqrt(rows.shape[1]) / float", "rows.shape[1] / float"),
+    ("new-label", "own-rf-gram", "random_features", "values.clamp(min=0).sqrt() @", "values.clamp(min=0) @"),
     # the unmoved token counted twice
     ("random-features", "equation-3.4", "random_features", "reshape(-1) - block @ X[token]", "reshape(-1)"),
     ("depth", "own-deferred", "deferred", "return (new @ other_image.T) @ other + noise", "return noise"),

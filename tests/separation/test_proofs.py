@@ -80,7 +80,8 @@ def test_a_bound_needs_its_hypothesis(part):
         ("regression", "interval", {"x": (3.4, 100)}),
         ("regression", "linear-35", {"n": (20, None)}),
         ("regression", "spike-35", {"v": (0, 0.54)}),
-        ("cap", "first", {"e": (-0.05, None)}),
+        ("cap", "ones", {"e": (-0.05, None)}),
+        ("identity_block", "", {"x": (-0.01, None)}),
         ("linear_separates", "ones", {"a": (-0.6, None)}),
         ("linear_separates", "identity", {"a": (-0.6, None)}),
         ("linear_separates", "cross", {"k": (1, None)}),
@@ -103,6 +104,14 @@ def test_the_linear_rows_need_c(monkeypatch):
     monkeypatch.setattr(proofs, "positive", lambda what, f, **o: prove(what, f, **o | ({"s": (0.3, 1)} if "s" in o else {})))
     with pytest.raises(NotProved):
         proofs.quiet()
+
+
+@pytest.mark.parametrize("family", ["higher", "cap"])
+def test_no_room_is_left(monkeypatch, family):
+    prove = proofs.nonnegative
+    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **o: prove(what, lambda **x: f(**x) - Fraction(1, 1000), **o))
+    with pytest.raises(NotProved):
+        getattr(proofs, family)()
 
 
 def test_the_cap_needs_a_score_above_the_others(monkeypatch):

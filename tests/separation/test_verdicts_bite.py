@@ -69,7 +69,7 @@ MUTANTS = [
     (
         "cross-attention",
         "deng2023/theorem-f.9",
-        "separation.chances",
+        "separation.exact",
         "-math.expm1(m * math.log1p(-p))",
         "-math.expm1(math.log1p(-p))",
     ),

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from attention_theory.domain import NATURAL
+from attention_theory.domain import STEPS
 from attention_theory.patches.population import check_population, group_kinds
 
 
-def convolution_power(chance: np.ndarray, n: Annotated[int, NATURAL]) -> np.ndarray:
+def convolution_power(chance: np.ndarray, n: Annotated[int, STEPS]) -> np.ndarray:
     """Distribution of the sum of n independent variables on 0 ... len(chance) - 1."""
     power = np.ones(1)
     while n:

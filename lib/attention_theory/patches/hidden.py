@@ -2,11 +2,13 @@
 
 import math
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 from scipy.special import gammaln
 from scipy.stats import binom
 
+from attention_theory.domain import PROBABILITY
 from attention_theory.patches.population import check_population
 
 
@@ -66,7 +68,7 @@ def lower_bound(D: int, C: int, q: float, N: int) -> float:
     return sum(p * (1 - u / L) * hidden_error(D - u * C, C, q) for u, p in enumerate(chance) if p > 1e-12 and u < L)
 
 
-def needed_samples(D: int, C: int, q: float, error: float) -> int:
+def needed_samples(D: int, C: int, q: float, error: Annotated[float, PROBABILITY]) -> int:
     """Least N for which :func:`lower_bound`, which falls with N, allows this error."""
     low, high = 0, 1
     while lower_bound(D, C, q, high) > error:

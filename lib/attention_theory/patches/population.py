@@ -15,6 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+#: A score, or one that gradients are taken of.
+Score = float | Float[Tensor, ""]
+
 
 def group_kinds(C: int, q: float) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"]]:
     """What a random group can carry, (number of +1, number of -1), and the probability of each."""
@@ -105,7 +108,7 @@ class Population:
         self._rows = torch.stack([plus, minus, C - plus - minus])[..., None]
         self._sums, self._own = (plus - minus)[:, None], torch.tensor([1.0, -1.0, 0.0], dtype=torch.float64)[:, None, None]
 
-    def weights(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+    def weights(self, gamma: Score, rho: Score, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
         """Attention of a row on itself, on another patch of its group, on a patch elsewhere: Lambda, Gamma, Xi.
 
         They satisfy Lambda + (C - 1) Gamma + (D - C) Xi = 1.
@@ -114,7 +117,7 @@ class Population:
         raised = (torch.stack(numbers) / temperature).exp()
         return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
 
-    def rises(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+    def rises(self, gamma: Score, rho: Score, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
         """u'(score) over the row sum of u, for the three scores: with u = exp the weights themselves."""
         return self.weights(gamma, rho, beta, temperature)
 

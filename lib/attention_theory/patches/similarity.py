@@ -79,6 +79,8 @@ def touching_share(similarity: Float[Tensor, "D D"]) -> float:
 def by_displacement(similarity: Float[Tensor, "D D"], reach: int = 4) -> Float[Tensor, "rows columns"]:
     """Mean cosine of two encodings for each displacement of at most ``reach`` rows and columns between their positions."""
     place, c, steps = places(len(similarity)), cosines(similarity), range(-reach, reach + 1)
+    if reach > int(place.max()):
+        raise ValueError(f"reach = {reach} is not allowed: the grid has displacements of at most {int(place.max())}")
     moved = place - place[:, None]
     cells = [[c[(moved == torch.tensor([y, x])).all(2)].mean() for x in steps] for y in steps]
     return torch.stack([torch.stack(row) for row in cells])
@@ -117,9 +119,8 @@ def pairs(similarity: Float[Tensor, "D D"], images: UInt8[Tensor, "N 1 side side
     place, pixels = places(len(similarity)).double(), images.double().flatten(1)
     rare = ((pixels > 0).double().mean(0) < 0.02).numpy()
     correlation = torch.corrcoef(pixels.T).nan_to_num().numpy()
-    return Pairs(
-        cosines(similarity).numpy()[i, j], torch.cdist(place, place).numpy()[i, j], correlation[i, j], rare[i] & rare[j]
-    )
+    c, apart = cosines(similarity.detach()).numpy(), torch.cdist(place, place).numpy()
+    return Pairs(c[i, j], apart[i, j], correlation[i, j], rare[i] & rare[j])
 
 
 class Likeness(NamedTuple):

@@ -18,10 +18,10 @@ class SelfAttention(nn.Module):
         super().__init__()
         if heads < 1 or dim % heads:
             raise ValueError(f"dimension {dim} does not split into {heads} heads")
-        self.heads = heads
+        self.dim, self.heads = dim, heads
         self.query, self.key, self.value, self.out = (nn.Linear(dim, dim) for _ in range(4))
 
-    def forward(self, tokens, source):
+    def forward(self, tokens: Float[Tensor, "*batch D dim"], source: Float[Tensor, "*lead D dim"]):
         """``source`` is what queries and keys see: the tokens, or (1, D, dim) positions."""
 
         def split(x):
@@ -41,7 +41,7 @@ class Block(nn.Module):
         self.attention = SelfAttention(dim, heads)
         self.mlp = nn.Sequential(nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, dim))
 
-    def forward(self, tokens, positions=None):
+    def forward(self, tokens: Float[Tensor, "*batch D dim"], positions: Float[Tensor, "*lead D dim"] | None = None):
         normed = self.norm1(tokens)
         tokens = tokens + self.attention(normed, normed if positions is None else positions)
         return tokens + self.mlp(self.norm2(tokens))

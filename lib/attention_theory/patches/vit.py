@@ -1,6 +1,7 @@
 """One layer of positional attention with a polynomial head (jelassi2022, model (T)), its gradients and what it associates."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -116,7 +117,7 @@ def top_c(A: Float[Tensor, "D D"], C: int) -> Int[Tensor, "D C"]:
     return torch.sort(A, dim=1, descending=True, stable=True).indices[:, :C]
 
 
-def association(A: Float[Tensor, "D D"], groups) -> float:
+def association(A: Float[Tensor, "D D"], groups: Sequence[int] | Int[Tensor, "D"]) -> float:
     """Fraction of the rows i whose C largest scores are those of i's own group (jelassi2022, Definition 2.2).
 
     A row counts only if each score inside its group exceeds each one outside, so that Top_C is unambiguous; with one

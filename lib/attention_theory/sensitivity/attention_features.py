@@ -45,7 +45,7 @@ class RandomAttentionFeatures:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
-    def to(self, *where) -> "RandomAttentionFeatures":
+    def to(self, *where: torch.device | torch.dtype | Tensor | str) -> "RandomAttentionFeatures":
         """The same map on another device or in another precision."""
         return type(self)(self.W.to(*where), self.weights)
 

@@ -17,7 +17,7 @@ class DeferredGaussian:
     """
 
     def __init__(self, rows: int, columns: int, deviation: float, generator: torch.Generator):
-        self.deviation, self.generator = deviation, generator
+        self.rows, self.columns, self.deviation, self.generator = rows, columns, deviation, generator
         self.right, self.right_image, self.left, self.left_image = (
             torch.zeros(0, size, dtype=torch.float64) for size in (columns, rows, rows, columns)
         )

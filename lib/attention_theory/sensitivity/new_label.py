@@ -143,6 +143,8 @@ class Solutions:
 
     def measure(self, one: OneToken, deltas: Float[Tensor, "batch d"]) -> dict[str, Float[Tensor, "batch"]]:
         """For each move: ``shift`` = f(X^i(delta), theta*) - f(X, theta*), the two alignments and the two errors."""
+        if deltas.shape[1] != len(one.x):
+            raise ValueError(f"moves have {len(one.x)} coordinates here, got {tuple(deltas.shape)}")
         moved = one.readout(deltas, torch.stack([self.theta, self.fine, self.again]))
         before, fine, again = moved.unbind(1)
         return {

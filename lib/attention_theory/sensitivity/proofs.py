@@ -3,6 +3,7 @@
 A function gives one :class:`Proof` for each part.
 """
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..evidence.prove import Proof, nonnegative, positive, same
 def _constant(text: str) -> Any:
     import flint
 
-    return flint.arb(text)
+    return flint.arb(str(Decimal(text)))
 
 
 def _tail(x: Any) -> Any:

@@ -69,7 +69,7 @@ class RandomFeatures:
         activation_named(activation)
         return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
-    def to(self, *where) -> "RandomFeatures":
+    def to(self, *where: torch.device | torch.dtype | Tensor | str) -> "RandomFeatures":
         """The same map on another device or in another precision."""
         return type(self)(self.V.to(*where), self.n, self.activation)
 
@@ -120,6 +120,8 @@ class RandomFeatures:
 
 class OneTokenFeatures:
     """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta))."""
+
+    x: Float[Tensor, "d"]
 
     def __init__(self, rest: Float[Tensor, "k"], block: Float[Tensor, "k d"], x: Float[Tensor, "d"], activation: str):
         self.rest, self.block, self.x = rest, block, x
@@ -257,7 +259,7 @@ class DeepRandomFeatures:
         widths = [n * d] + [k] * (depth - 1)
         return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
 
-    def to(self, *where) -> "DeepRandomFeatures":
+    def to(self, *where: torch.device | torch.dtype | Tensor | str) -> "DeepRandomFeatures":
         """The same map on another device or in another precision."""
         return type(self)(tuple(V.to(*where) for V in self.V), self.n, self.activation)
 

@@ -5,7 +5,7 @@ probability of success without sampling, :mod:`panels` holds the paper's experim
 """
 
 from .data import MODELS, cross_attention_data, inputs, self_attention_data, threshold
-from .exact import row_classes, success_counts, success_probability
+from .exact import failures, row_classes, success_counts, success_probability
 from .network import (
     NETWORKS,
     Rate,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from . import data
-from .exact import RowClass, row_classes, success_counts
+from .exact import RowClass, row_classes
 from .network import ROUNDING, sign_vectors
 from .parts import Layer
 
@@ -79,15 +79,6 @@ def enumerated_alarm(layer: Layer, row: int) -> int:
     """How many of the 2^d sign vectors make a row of a layer fire, one by one."""
     tau = data.threshold(layer.model, math.sqrt(math.log(layer.n)), layer.c)
     return int((sign_vectors(layer.d) @ layer.features[row] > tau + ROUNDING).sum())
-
-
-def failures(
-    model: str, n: int, d: int, m: int, a0: float, a1: float, b: float | None = None, c: float | None = None
-) -> list[float]:
-    """For each of the four networks by itself the chance to be wrong with m sign vectors, from exact counts."""
-    counts = success_counts(model, n, d, a0, a1, b, c)
-    fires = [(counts.total - quiet) / counts.total for quiet in counts.quiet]  # of integers: nothing cancels
-    return [(1 - fires[0]) ** m, *(-math.expm1(m * math.log1p(-p)) if p < 1 else 1.0 for p in fires[1:])]
 
 
 def fitting(n: int, need: float, single: int = 2) -> int:

@@ -62,6 +62,10 @@ def row_classes(
             or balls (``flint.arb``). n may be any real number >= d - 2 (d - 1 for cross).
     """
     number = type(log_n)
+    given = [log_n, n, a] if model == "cross" else [log_n, n, a, b, c]
+    if not hasattr(log_n, "sqrt") or any(type(x) is not number for x in given):
+        kinds = ", ".join(type(x).__name__ for x in given)
+        raise ValueError(f"log_n, n, a, b and c must be Decimals, or balls, all of them, got {kinds}")
     columns = d - 1 if model == "cross" else d - 2
     t = n / columns
     # Scores of four groups of keys: the special one, the rest of its block, one other block, all others. With a single block
@@ -354,10 +358,26 @@ def success_probability(
     """
     n = _check_probability(model, d, m, a0, a1, b, c, n, log_n)
     signs, patterns, _ = _patterns(model, int(d), _event(a0, a1), b, c, n, log_n)
-
     if shared_signs:
         return _only_first(signs, patterns, m)
+    missed, *alarms = _failures(signs, patterns, m)
+    return (1 - missed) * math.prod(1 - p for p in alarms)
+
+
+def _failures(signs: int, patterns: list[list[int]], m: int) -> list[float]:
+    """P[the first network fires at none of m sign vectors], and of each other network P[it fires at one]."""
     fires = [_mean(_tail(fewest[i], signs) for fewest in patterns) for i in range(4)]
-    with np.errstate(divide="ignore"):
-        logs = m * np.log1p(-np.array(fires))
-    return float(-np.expm1(logs[0]) * np.exp(logs[1:].sum()))
+    return [(1 - fires[0]) ** m, *(-math.expm1(m * math.log1p(-p)) if p < 1 else 1.0 for p in fires[1:])]
+
+
+def failures(
+    model: str, n: int, d: int, m: int, a0: Real, a1: Real, b: Real | None = None, c: Real | None = None
+) -> list[float]:
+    """For each of the four networks by itself the chance to be wrong with m sign vectors, exactly.
+
+    Args:
+        model, n, d, m, a0, a1, b, c: as in :func:`success_probability`.
+    """
+    n = _check_probability(model, d, m, a0, a1, b, c, n, None)
+    signs, patterns, _ = _patterns(model, int(d), _event(a0, a1), b, c, n, None)
+    return _failures(signs, patterns, m)

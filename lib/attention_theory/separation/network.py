@@ -83,7 +83,7 @@ def kronecker_features(
     The tensor trick (Fact A.1) needs the row-major vec, which is ``X.flatten()``.
     """
     _check_weights(weights)
-    blocks = torch.kron(A1, A2).reshape(A1.shape[0], A2.shape[0], -1)
+    blocks = torch.kron(A1.contiguous(), A2.contiguous()).reshape(A1.shape[0], A2.shape[0], -1)
     return torch.stack([attention_weights((block @ X.flatten())[None], weights)[0] @ A3 for block in blocks])
 
 

@@ -472,9 +472,9 @@ def quiet() -> dict[str, Proof]:
     r = (B - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005: exponent
     200 ((1 + r)(.1 - e) - b r)^2 >= 1. The sum of signs is the same for all rows, so they are one event.
 
-    ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and 800 max(b^2 Lambda, n^(b^2)) <= k <= n,
-    so that r <= 1/800. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of B, and w <=
-    10/(n c^2) for a <= 3: ``identity-linear``, with s = b^2 and n >= max(10^4, 800 * 10^(4 s)). Always e <= .011.
+    ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and max(800 b^2 Lambda, 40 n^(b^2)) <= k <= n,
+    so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of B, and w <=
+    10/(n c^2) for a <= 3: ``identity-linear``, with s = b^2 and n >= max(10^4, 100 * 10^(4 s)). Always e <= .011.
     """
     return {
         "e": positive("0.0022 > n^(-0.89), 1.1/n", _largest_e, n=(1000, 1000), shown="n >= 1000 (both fall with n)"),
@@ -501,18 +501,18 @@ def quiet() -> dict[str, Proof]:
         "identity-network": positive(
             "400 ((1 + r)(0.1 - e) - b r)^2 > 1 + log(15 Lambda + 2)/Lambda",
             lambda r, b, e, L: 400 * ((1 + r) * (_tenths(1) - e) - b * r) ** 2 - 1 - (15 * L + 2).log() / L,
-            r=(0, "1/800"),
+            r=(0, "1/40"),
             b=(0, 1),
             e=(0, 0.011),
             L=(9.2, 100),
-            shown="a1 <= 3, n >= 10^4, n^(1 - a0^2 - b^2) >= 100, d - 2 >= 800 max(b^2 log(n/delta), n^(b^2))",
+            shown="a1 <= 3, n >= 10^4, n^(1 - a0^2 - b^2) >= 100, d - 2 >= max(800 b^2 log(n/delta), 40 n^(b^2))",
         ),
         "identity-linear": joined(
             "b^2/(1 - b^2) < n^(b^2) and 10/(n (1 - b^2)) < 0.00275",
-            "n >= 10^4, n >= 800 n^(b^2), c >= 0.1",
+            "n >= 10^4, n >= 100 n^(b^2), c >= 0.1",
             positive("", lambda s: _ten_to_4(s) * (1 - s) - s, s=(0, 0.99)),
-            positive("", lambda s: 10000 * (1 - s) - 3640, s=(0, 0.3)),
-            positive("", lambda s: 800 * _ten_to_4(s) * (1 - s) - 3640, s=(0.3, 0.99)),
+            positive("", lambda s: 10000 * (1 - s) - 3640, s=(0, 0.6)),
+            positive("", lambda s: 100 * _ten_to_4(s) * (1 - s) - 3640, s=(0.6, 0.99)),
         ),
         "identity": positive(
             "200 ((1 + r)(0.1 - e) - b r)^2 > 1",
@@ -673,14 +673,15 @@ def cap() -> dict[str, Proof]:
     y_* + t o K > .9. Then the uniform row, y_1/n + (t/n)(y_* + K), which stands on D0 as well, exceeds .9: solved for K, the
     difference of the two sides is >= 0 in each of the three cases (``cross``). The other rows of D1 are that row.
 
-    X = 1, in units of sqrt(log n), a1 >= a0 + 2 b, a1 + b <= 2 c + .1 and n^a1 >= 1 + a0 (a1 >= .7, a0 <= .1; the paper has
-    a1 = 1.2, b = .2, c = .8, a0 = .01).
-    y_d = -1: no row of D1 reaches tau, as -c + a1 + b <= c + .1. y_d = 1, y_1 = -1: a row of D1 in which j3 has the
-    weight w and another key o fires only if t o b S + b (w - o) y_* - a1 w > .1, S the sum of all block signs, hence
-    t o b S > .1 + (a1 - b) w. On D0 the linear row j3 has w0 <= w, o0 >= o, and is then at least
-    (o0/o)(.1 + (a1 - b) w) - b (w0 - o0) - a0 w0 >= .1 (``first``: with w0 = w, a1 - b = a0 + b). So y_1 = y_d = 1.
+    Self-attention, in units of sqrt(log n), a1 + b <= 2 c + .1 (the paper has a1 = 1.2, b = .2, c = .8, a0 = .01). y_d = -1: no
+    row of D1 reaches tau, as -c + a1 + b <= c + .1. y_d = 1, y_1 = -1: a row of D1 in which j3 has the weight w fires only
+    if b times the rest of its blocks exceeds .1 + (a1 - b y_*) w; then row j3 of D0 fires too, in which the other weights are
+    larger by the same factor. X = 1 (``ones``): linear row j3, for n^a1 >= 1 + a0 and a1 >= a0 + 2 b, y_* = 1 or not. X = I
+    (``identity``): softmax row j3, a1 >= a0 + b; the other rows of X = I have the same weights on both sets, and -a1 w < -a0 w.
+    So y_1 = y_d = 1.
     """
     base: dict[str, Any] = SIZES | {"r": (1, None)}
+    scales: dict[str, Any] = {"a0": (0, None), "b": (0, None), "e": (0, None)}
 
     def cross(y1: int, star_sign: int) -> Proof:
         def gap(k: Any, t: Any, r: Any) -> Any:
@@ -691,10 +692,18 @@ def cap() -> dict[str, Proof]:
 
         return nonnegative("the uniform row fires too", gap, **base, shown=f"all n, d, a1 >= 0, y_1 = {y1}, y_* = {star_sign}")
 
-    def first(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> Any:
+    def ones(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> Any:
         n, s = k * t, 1 + a0
         w, o, w0, o0 = special(r * s, n), ordinary(r * s, n), special(s, n), ordinary(s, n)
         return o0 / o * (TENTH + (a0 + b + e) * w) - b * (w0 - o0) - a0 * w0 - TENTH
+
+    def identity(sign: int) -> Proof:
+        def gap(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> Any:
+            (w, _, far), (w0, _, far0) = identity_weights(q * r, B, k, t), identity_weights(q, B, k, t)
+            return far0 / far * (TENTH + (a0 + b + e - sign * b) * w) - (a0 - sign * b) * w0 - TENTH
+
+        ranges: dict[str, Any] = base | scales | {"q": (1, None), "B": (1, None)}
+        return nonnegative("row j3 of softmax on D0 fires too", gap, **ranges, shown=f"y_1 = -1, y_d = 1, y_* = {sign}")
 
     return {
         "cross": joined(
@@ -704,14 +713,66 @@ def cap() -> dict[str, Proof]:
             cross(-1, 1),
             cross(-1, -1),
         ),
-        "first": nonnegative(
+        "ones": nonnegative(
             "row j3 of linear attention on D0 fires too",
-            first,
+            ones,
             **base,
-            a0=(0, 1),
-            b=(0, None),
-            e=(0, None),
+            **scales | {"a0": (0, 1)},
             shown="all n, d, a1 >= a0 + 2 b, y_1 = -1, y_d = 1",
+        ),
+        "identity": joined(
+            "F_exp(D1) > 0 without false alarm needs y_1 = y_d = 1",
+            "X = I, all n, d, a1 >= a0 + b, a1 + b <= 2 c + 0.1",
+            identity(1),
+            identity(-1),
+        ),
+    }
+
+
+def identity_block() -> Proof:
+    """X = I: a row of D0 in a block with sign +1 fires, y_d = 1, if the sum S of all k block signs exceeds -D.
+
+    D = ((10 b - 1)(n^(b^2) - 1) - k - 10 a0/t)/(10 b), y_1 whatever it is. Detection needs y_d = 1 (:func:`cap`), so what
+    detects without a false alarm has S <= -D or no + off j3's block: a share of (exp(-D^2/(2 k)) + 2^(1 - k))/2 at most, by
+    Hoeffding (own-identity-block). Softmax; the row of another block than j3's, in which j3 has the weight of any key.
+    """
+
+    def excess(k: Any, t: Any, B: Any, b: Any, a0: Any, x: Any) -> Any:
+        own, other = identity_others(B, k, t)
+        D = ((10 * b - 1) * (B - 1) - k - 10 * a0 / t) / (10 * b)
+        return b * t * (own + other * (x - D - 1)) - a0 * other - TENTH
+
+    ranges: dict[str, Any] = SIZES | {"B": (1, None), "b": (TENTH, None), "a0": (0, None), "x": (0, None)}
+    return nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", excess, **ranges, shown="X = I, all n, d, b >= 0.1")
+
+
+def higher() -> dict[str, Proof]:
+    """Where softmax concentrates and all else is nearly uniform, with numbers: w >= 1 - n/r, w <= r/n (own-higher-threshold).
+
+    ``ones`` (cross-attention too): r times the score of another key. ``identity``: r = n^(a^2); in the row of j3 w <= r B/n, in
+    other rows w <= B/n, B = n^(b^2); linear weights: w <= (a^2 + b^2 + c^2)/(n c^2).
+    """
+    two: dict[str, Any] = {"n": (1, None), "r": (1, None)}
+    block_sizes: dict[str, Any] = SIZES | {"B": (1, None)}
+    q: dict[str, Any] = block_sizes | {"q": (1, None)}
+
+    def linear(k: Any, t: Any, a: Any, b: Any, c: Any) -> Any:
+        return (a**2 + b**2 + c**2) * (1 / (k * t * c**2) - 1 / (a**2 + t * b**2 + k * t * c**2))
+
+    return {
+        "ones": joined(
+            "1 - n/r <= w <= r/n",
+            "all n, r >= 1",
+            nonnegative("w >= 1 - n/r", lambda n, r: special(r, n) - 1 + n / r, **two),
+            nonnegative("w <= r/n", lambda n, r: r / n - special(r, n), **two),
+        ),
+        "identity": joined(
+            "1 - n/q <= w <= q B/n; other rows w <= B/n; linear w <= (a^2 + b^2 + c^2)/(n c^2)",
+            "X = I, all n, d, a, b, c > 0",
+            nonnegative("w >= 1 - n/q", lambda k, t, B, q: identity_weights(q, B, k, t)[0] - 1 + k * t / q, **q),
+            nonnegative("w <= q B/n", lambda k, t, B, q: q * B / (k * t) - identity_weights(q, B, k, t)[0], **q),
+            nonnegative("w <= B/n", lambda k, t, B: B / (k * t) - identity_others(B, k, t)[0], **block_sizes),
+            nonnegative("linear", linear, **SIZES, a=(0, None), b=(0, None), c=(0.001, None)),
         ),
     }
 
@@ -748,6 +809,19 @@ def linear_separates() -> dict[str, Proof]:
 
 def everything() -> dict[str, Proof]:
     """Every proof of this module, under ``family/part``."""
-    families = (two_level, identity_rows, scores, features, detection, quiet, quiet_cross, regression, cap, linear_separates)
+    families = (
+        two_level,
+        identity_rows,
+        scores,
+        features,
+        detection,
+        quiet,
+        quiet_cross,
+        regression,
+        cap,
+        linear_separates,
+        higher,
+    )
     found = {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}
-    return found | {"tensor_trick": tensor_trick(), "no_such_data": no_such_data()}
+    single = (tensor_trick, no_such_data, identity_block)
+    return found | {proof.__name__: proof() for proof in single}

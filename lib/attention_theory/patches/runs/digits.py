@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from attention_theory.patches.images import load_digits, patch_permutation
 from attention_theory.patches.similarity import local_share, locality
@@ -98,7 +99,7 @@ def run(
     return found | ({"similarity": seen.numpy().astype(np.float16)} if keep else {})
 
 
-def inverted(similarity: torch.Tensor, patch: int, shuffle: int) -> torch.Tensor:
+def inverted(similarity: Float[Tensor, "D D"], patch: int, shuffle: int) -> Float[Tensor, "D D"]:
     """Similarities of a network trained on permuted digits, with the permutation of its patches undone."""
     undone = torch.argsort(patch_permutation(8, shuffle, patch, SHUFFLE_SEED))
     return similarity[undone][:, undone]

@@ -60,6 +60,8 @@ class Descent:
 
     def at(self, step: int) -> tuple[float, float, float]:
         """(alpha, gamma, rho) at a step."""
+        if not 0 <= step < len(self.path.alpha):
+            raise ValueError(f"step = {step} is not allowed: the run has the steps 0 to {len(self.path.alpha) - 1}")
         return tuple(float(x[step]) for x in (self.path.alpha, self.path.gamma, self.path.rho))
 
     def margins(self, step: int) -> Float[Tensor, "M"]:

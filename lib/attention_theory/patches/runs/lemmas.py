@@ -7,29 +7,33 @@ import torch
 from scipy.stats import binom
 
 from attention_theory.device import generator
-from attention_theory.domain import POSITIVE
+from attention_theory.domain import NATURAL, POSITIVE
 from attention_theory.patches.errors import stray_law
 from attention_theory.patches.population import every_point, three_values
 from attention_theory.patches.runs.expectation import Descent
 from attention_theory.patches.vit import PositionalViT
 
+Positive = Annotated[float, POSITIVE]
 
-def power_sequence(z: float, k: int, m: Annotated[float, POSITIVE], M: float, target: float, seed: int = 0) -> np.ndarray:
+
+def power_sequence(z: Positive, k: int, m: Positive, M: float, target: float, seed: int = 0) -> np.ndarray:
     """z_0 = z, then increments drawn between m z^k and M z^k, up to the first value that reaches the target."""
     source, path = generator(seed), [z]
     while path[-1] < target:
+        if len(path) > 10**6:
+            raise ValueError(f"from z = {z:g} the target {target:g} is a million steps away or more: take a larger z")
         rate = m + (M - m) * float(torch.rand(1, generator=source))
         path.append(path[-1] + rate * path[-1] ** k)
     return np.array(path)
 
 
-def power_product(z: float, k: int, target: float, A: float, kappa: int) -> tuple[float, float]:
+def power_product(z: Positive, k: int, target: float, A: float, kappa: int) -> tuple[float, float]:
     """Logarithm of the product of 1 + A z_t^(k-1+kappa) before the target is reached, m = M = 1; and A z_T^kappa / kappa."""
     path = power_sequence(z, k, 1.0, 1.0, target)
     return float(np.log1p(A * path[:-1] ** (k - 1 + kappa)).sum()), float(A / kappa * path[-1] ** kappa)
 
 
-def stray_moment(D: int, C: int, q: float, b: int) -> float:
+def stray_moment(D: int, C: int, q: float, b: Annotated[int, NATURAL]) -> float:
     """E[(C + N)^b], N the sum of D - C strays."""
     values, chance = stray_law(D - C, q)
     return float(chance @ (C + values) ** b)

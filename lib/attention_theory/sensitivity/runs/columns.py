@@ -24,6 +24,9 @@ class Columns(dict):
                 parts.append({key: np.broadcast_to(value, rows) for key, value in (single | result).items()})
         return cls({key: np.concatenate([part[key] for part in parts]) for key in parts[0]})
 
+    def __missing__(self, name: str):
+        raise ValueError(f"no column is called {name!r}; there are {', '.join(self)}")
+
     def where(self, **fixed) -> "Columns":
         """The runs that have these values (a tuple allows several)."""
         keep = np.ones(len(next(iter(self.values()))), dtype=bool)

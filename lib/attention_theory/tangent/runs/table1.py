@@ -96,7 +96,7 @@ def needed_widths(rows: Iterable[dict], steps: int = STEPS) -> list[int]:
         rows: one row for each width of one activation and size.
         steps: runs that took more count as not fitted.
     """
-    rows = sorted(rows, key=lambda row: row["m"], reverse=True)
+    rows = _widest_first(rows)
     needed = [2 * rows[0]["m"]] * len(rows[0]["steps"])
     for seed in range(len(needed)):
         for row in rows:
@@ -106,9 +106,16 @@ def needed_widths(rows: Iterable[dict], steps: int = STEPS) -> list[int]:
     return needed
 
 
+def _widest_first(rows: Iterable[dict]) -> list[dict]:
+    rows = sorted(rows, key=lambda row: row["m"], reverse=True)
+    if not rows:
+        raise ValueError("no width was run")
+    return rows
+
+
 def typical_width(rows: Iterable[dict]) -> int:
     """The smallest width from which on at least half of the seeds are fitted; twice the widest when there is none."""
-    rows = sorted(rows, key=lambda row: row["m"], reverse=True)
+    rows = _widest_first(rows)
     typical = 2 * rows[0]["m"]
     for row in rows:
         if 2 * sum(step >= 0 for step in row["steps"]) < len(row["steps"]):
