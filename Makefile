@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices
+.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices chapter mutants matrix
 
 book: $(READY)
 	$(BIN)/python tools/execute.py --jobs $(JOBS)
@@ -25,7 +25,7 @@ lint: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 test: $(READY)
-	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore-glob='*test_verdicts_bite.py' --ignore=tests/pages --ignore=tests/devices --benchmark-disable -n $(JOBS) \
+	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore-glob='*test_verdicts_bite.py' --ignore=tests/pages --ignore=tests/devices -n $(JOBS) \
 		--jaxtyping-packages=attention_theory,typecheck.check
 	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py' -o -name 'test_verdicts_bite.py') lib --doctest-modules
 	$(PYTEST) tests/devices
@@ -58,7 +58,7 @@ records-check: $(READY)
 
 # right calls of all public functions, noted while the tests run; fuzz spoils them, devices sends them elsewhere
 examples: $(READY)
-	PYTHONPATH=tools $(PYTEST) -p examples -n $(JOBS) tests --ignore=tests/pages --ignore=tests/devices --ignore=tests/benchmarks \
+	PYTHONPATH=tools $(PYTEST) -p examples -n $(JOBS) tests --ignore=tests/pages --ignore=tests/devices \
 		--ignore-glob='*bite*' --ignore-glob='*mutation*' --ignore=tests/test_notebooks.py
 
 fuzz: examples
@@ -78,8 +78,10 @@ mutants: $(READY)
 matrix: $(READY)
 	$(BIN)/python tools/matrix.py --out book/data
 
+# the library's routes beside others, recorded for the page "Speed"; PYTHON_NT: an interpreter with neural-tangents 0.6.5
 benchmark: $(READY)
-	$(PYTEST) tests/benchmarks --benchmark-only --benchmark-columns=min,median,rounds --benchmark-group-by=group
+	$(BIN)/python tools/speed.py --out book/data $(if $(PYTHON_NT),--neural-tangents $(PYTHON_NT))
+	$(BIN)/python tools/execute.py book/speed.md
 
 url: $(READY)
 	$(BIN)/python tools/repository_url.py

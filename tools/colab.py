@@ -20,9 +20,11 @@ import nbformat
 import yaml
 from attention_theory.evidence import stored_verdicts
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = ("sensitivity/random-features", "separation/threshold", "tangent/network-and-kernel", "patches/real-images")
+CHAPTERS += ("exponential/one-knob",)
 #: Of other versions than in requirements.txt; a test says so.
 PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0")
 TORCH = "torch==2.12.0"
@@ -63,7 +65,10 @@ def run(chapter: str, folder: Path, clone: Path) -> list[str]:
         if cell.cell_type == "code":
             cell.source, cell.outputs = cell.source.replace(address, clone.as_uri()), []
     folder.mkdir()
-    NotebookClient(notebook, timeout=900, kernel_name="colab", resources={"metadata": {"path": folder}}).execute()
+    try:
+        NotebookClient(notebook, timeout=900, kernel_name="colab", resources={"metadata": {"path": folder}}).execute()
+    except CellExecutionError as error:
+        return [f"{chapter}: {error.ename}: {error.evalue}"]
     nbformat.write(notebook, folder / "run.ipynb")
     found, stored = ([(v["claim"], v["outcome"]) for v in stored_verdicts(file)] for file in (folder / "run.ipynb", path))
     if found == stored and found:
@@ -88,11 +93,14 @@ def main() -> int:
             json.dumps({"argv": argv, "display_name": "colab", "language": "python", "env": bare})
         )
         os.environ["JUPYTER_PATH"] = str(folder / "jupyter")
-        before, problems = installed(python), []
+        before, after, problems = installed(python), {}, []
         for number, chapter in enumerate(arguments.chapters):
-            problems += run(chapter, folder / f"empty-{number}", folder / "clone")
-            print(f"{chapter}: {'differs' if problems else 'as stored'}", flush=True)
-        after = installed(python)
+            found = run(chapter, folder / f"empty-{number}", folder / "clone")
+            print(f"{chapter}: {'differs' if found else 'as stored'}", flush=True)
+            problems += found
+            after = installed(python)
+            # the next chapter is alone again: it finds no library, and clones
+            subprocess.run([python, "-m", "pip", "uninstall", "-q", "-y", "attention-theory"], check=True)
         problems += [f"{p} {v} became {after.get(p)}" for p, v in before.items() if after.get(p) != v]
         print("new:", ", ".join(sorted(set(after) - set(before))))
     print("\n".join(problems), file=sys.stderr)

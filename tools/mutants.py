@@ -127,7 +127,7 @@ def judged(mutant: Mutant, claims: list[tuple[str, str]]) -> tuple[str, list[str
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(PACKAGE, Path(folder, "attention_theory"), ignore=shutil.ignore_patterns("__pycache__"))
         Path(folder, "attention_theory", *mutant.module.split(".")).with_suffix(".py").write_text(mutant.text, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--benchmark-disable"]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         try:
             run = subprocess.run(
                 [*command, *_tests(mutant.module)], cwd=ROOT, env=_environment(folder), capture_output=True, timeout=SECONDS

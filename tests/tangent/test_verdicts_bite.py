@@ -43,6 +43,8 @@ MUTANTS = [
         "C * sigma * math.log(n * d / delta)",
     ),
     ("constants", "own-width", "tangent.paper", "18 * B + 2 * math.log(log)", "16 * B + 2 * math.log(log)"),
+    ("kernel-regression", "own-coupling", "tangent.runs.coupling", " / max(lam - eps_H, 0.0)", " / lam"),
+    ("kernel-regression", "theorem-f.2-features", "tangent.network", "math.sqrt(self.m) * S * (self", "self.m * S * (self"),
 ]
 
 

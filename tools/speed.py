@@ -1,0 +1,296 @@
+"""What the library's routes cost beside the literal ones and beside other tools, side by side in one run.
+
+    python tools/speed.py [--out book/data] [--rounds 7] [--only tangent] [--neural-tangents PYTHON]
+
+In every round each route runs once, with the machine's own limits between them: a matrix product and a copy. What is
+reported are medians over the rounds of processor seconds (one thread) and of ratios within a round, so that a busy machine
+neither counts nor favours a route.
+Before anything is timed the routes must agree in value. A library that is slower than its bar ends the run with an error.
+``PYTHON`` is the interpreter of an environment of its own in which neural-tangents is installed.
+"""
+
+import argparse
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+from attention_theory import patches, sensitivity, separation, tokens
+from attention_theory.device import generator, normal, signs
+from attention_theory.domain import unchecked
+from attention_theory.evidence.records import Record, write_record
+from attention_theory.separation.data import inputs, threshold
+from attention_theory.separation.network import ROUNDING
+from attention_theory.sweep import provenance
+from attention_theory.tangent import SoftmaxNetwork, tangent_kernel
+
+#: A timed call is repeated until it takes so many seconds: the clock and its neighbours disturb it less.
+LEAST = 0.02
+
+
+@dataclass
+class Bench:
+    """Routes to the same numbers at one size; the first is the library's.
+
+    Attributes:
+        topic, n: what is computed, and its size.
+        routes: name -> what is timed: it runs, or returns seconds of its own if ``timed``.
+        factors: name -> what its seconds are multiplied by, where a route is timed on a part of the work.
+        flop, bytes: what no way of doing the library's arithmetic can save, for the machine's limit; 0 where there is none.
+        bars: name -> how many times slower than the library's this route must be at least.
+        timed: routes that return seconds.
+    """
+
+    topic: str
+    n: int
+    routes: dict[str, Callable]
+    factors: dict[str, float] = field(default_factory=dict)
+    flop: float = 0
+    bytes: float = 0
+    bars: dict[str, float] = field(default_factory=dict)
+    timed: tuple[str, ...] = ()
+
+
+def seconds(function: Callable, calls: int) -> float:
+    start = time.process_time()
+    for _ in range(calls):
+        function()
+    return (time.process_time() - start) / calls
+
+
+def measured(bench: Bench, rounds: int) -> list[dict]:
+    """A row for each route: seconds, how many times slower than the library's (median, least, most), share of the limit."""
+    square, long = normal(768, 768, generator=generator(0)), torch.zeros(8_000_000, dtype=torch.float64)
+    limits = {"gemm": lambda: square @ square, "copy": long.clone}
+    for function in bench.routes.values():
+        function()
+    calls = {name: max(1, int(LEAST / seconds(f, 1))) for name, f in (limits | bench.routes).items()}
+    found = {name: [] for name in limits | bench.routes}
+    for _ in range(rounds):
+        for name, function in (limits | bench.routes).items():
+            own = name in bench.timed
+            found[name].append((function() if own else seconds(function, calls[name])) * bench.factors.get(name, 1))
+    first = found[next(iter(bench.routes))]
+    least = [max(bench.flop * g / (2 * 768**3), bench.bytes * c / (2 * 64e6)) for g, c in zip(found["gemm"], found["copy"])]
+    rows = []
+    for name in bench.routes:
+        ratios = sorted(a / b for a, b in zip(found[name], first))
+        row = {"seconds": median(found[name]), "ratio": median(ratios), "low": ratios[0], "high": ratios[-1]}
+        row["limit"] = median(a / b for a, b in zip(least, found[name]))
+        rows.append(row)
+    return rows
+
+
+def agree(values: dict[str, torch.Tensor], tolerance: float = 1e-8) -> None:
+    """Raise AssertionError unless all values are the first one's."""
+    first, *others = values.values()
+    for other in others:
+        torch.testing.assert_close(other, first, rtol=tolerance, atol=tolerance)
+
+
+# Part III ----------------------------------------------------------------------------------------------------------------
+
+NEURAL_TANGENTS = """
+import sys, time
+import jax, numpy
+jax.config.update("jax_enable_x64", True)
+import neural_tangents
+runs = {}
+for line in sys.stdin:
+    file, implementation, calls = line.split()
+    if (file, implementation) not in runs:
+        W, a, x = (jax.numpy.array(numpy.load(file)[name]) for name in "Wax")
+        function = lambda W, x, a=a: a.shape[1] * jax.nn.softmax(x @ W, axis=1) @ a.T
+        kernel = neural_tangents.empirical_ntk_fn(function, (), vmap_axes=0, implementation=int(implementation))
+        run = runs[file, implementation] = lambda kernel=jax.jit(kernel, static_argnums=1), x=x, W=W: kernel(x, None, W)
+        numpy.save(file + implementation, run())
+    run, start = runs[file, implementation], time.process_time()
+    for _ in range(int(calls)):
+        run().block_until_ready()
+    print((time.process_time() - start) / int(calls), flush=True)
+"""
+#: Of neural-tangents.
+IMPLEMENTATIONS = {"contraction": 1, "products": 2, "structured": 3}
+
+
+@functools.cache
+def waiting(python: str) -> subprocess.Popen:
+    """A process with neural-tangents, which times what it is told."""
+    one = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
+    pipe = subprocess.PIPE
+    command = [python, "-c", NEURAL_TANGENTS]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=os.environ | one)
+
+
+def ask(python: str, file: Path, implementation: str, calls: int = 1) -> float:
+    """Processor seconds of one kernel by neural-tangents, which is written beside the file."""
+    process = waiting(python)
+    print(file, IMPLEMENTATIONS[implementation], calls, file=process.stdin, flush=True)
+    answer = process.stdout.readline()
+    if not answer:
+        raise RuntimeError(f"{python} does not run neural-tangents")
+    return float(answer)
+
+
+def tangent(n: int, python: str | None = None, d: int = 8, m: int = 1024) -> Bench:
+    """The tangent kernel of a softmax network against the Gram matrix of its Jacobian."""
+    x = normal(n, d, generator=generator(0)) / d**0.5
+    net = SoftmaxNetwork.unpaired(d, m, 0)
+
+    def by_torch():
+        function = torch.func.jacrev(lambda W, x: m * torch.softmax(x @ W, 0) @ net.a.T)
+        jacobian = torch.func.vmap(function, (None, 0))(net.W, x).transpose(0, 1).flatten(0, 1).flatten(1)
+        return jacobian @ jacobian.T / m
+
+    routes = {"library": lambda: tangent_kernel(net, x), "torch.func": by_torch}
+    values = {name: route() for name, route in routes.items()}
+    if python:
+        file = Path(tempfile.mkdtemp()) / "net.npz"
+        np.savez(file, W=net.W, a=net.a, x=x)
+        for name, number in IMPLEMENTATIONS.items():
+            routes[f"neural-tangents, {name}"] = functools.partial(ask, python, file, name)
+            routes[f"neural-tangents, {name}"]()
+            values[name] = torch.tensor(np.load(f"{file}{number}.npy")).permute(2, 0, 3, 1).reshape(n * d, n * d) / m
+    agree(values)
+    timed = tuple(name for name in routes if name.startswith("neural"))
+    return Bench("tangent", n, routes, flop=(n * d) ** 2 * m, bars={"torch.func": 3 * (n >= 64)}, timed=timed)
+
+
+# Part I ------------------------------------------------------------------------------------------------------------------
+
+
+def word(n: int, d: int = 192, moves: int = 6) -> Bench:
+    """One token of a context moved in six ways: change of the attention features and its gradient."""
+    X = tokens.contexts("iid", 1, n, d, seed=0)[0]
+    features = sensitivity.RandomAttentionFeatures.sample(d, 1)
+    view, before = features.one_token(X, 0), features(X)
+    deltas = 0.9 * tokens.on_sphere(normal(moves, d, generator=generator(2)))
+
+    def literal(deltas):
+        contexts = X.expand(moves, n, d).clone()
+        contexts[:, 0] += deltas
+        return ((torch.softmax(features.scores(contexts), dim=-1) @ contexts) - before).square().sum(dim=(1, 2))
+
+    def with_gradient(change):
+        moved = deltas.clone().requires_grad_(True)
+        value = change(moved)
+        return torch.cat([value[:, None], torch.autograd.grad(value.sum(), moved)[0]], dim=1).detach()
+
+    routes = {"library": lambda: with_gradient(view.change), "autograd": lambda: with_gradient(literal)}
+    agree({name: route() for name, route in routes.items()})
+    # keys and averages of the other tokens meet each move once, and its gradient once
+    return Bench("word", n, routes, flop=8 * moves * n * d, bytes=16 * n * d, bars={"autograd": 5 * (n >= 160)})
+
+
+# Part II -----------------------------------------------------------------------------------------------------------------
+
+
+def success(n: int, trials: int = 100, batches: int = 5) -> Bench:
+    """The probability that softmax attention succeeds where linear attention fails, on the setting of Figure 4a."""
+    point = next(point for point in separation.panel("4a").points if point["n"] >= n)
+    model, d, m, n = point["model"], point["d"], point["m"], point["n"]
+    sizes = {which: inputs(model, n, d, point[f"a{which}"], point["b"], point["c"]) for which in (1, 0)}
+    A, X = torch.stack([sizes[1][0], sizes[0][0]]), sizes[1][2]
+    tau = threshold(model, np.log(n) ** 0.5, point["c"])
+
+    def by_sdpa(batches=batches):
+        """Attention of all four networks once, then batches of trials in which every row is read out."""
+        softmax = torch.nn.functional.scaled_dot_product_attention((A @ X)[:, None], A[:, None], A[:, None], scale=1.0)
+        scores = A @ X @ A.mT
+        features = torch.cat([softmax[:, 0], (scores / scores.sum(-1, keepdim=True)) @ A])
+        gen, successes = generator(0), 0
+        for _ in range(batches):
+            y = signs(d, trials * m, generator=gen)
+            fires = torch.stack([(rows @ y).amax(0) > tau + ROUNDING for rows in features]).view(4, trials, m).any(2)
+            successes += int((fires[0] & ~fires[1:].any(0)).sum())
+        return successes
+
+    exact = separation.success_probability(**point)
+    needed = int(exact * (1 - exact) * 1e6)  # trials whose standard error is 1e-3
+    rate = separation.success_rate(**point, trials=needed, seed=0)
+    assert rate.interval[0] <= exact <= rate.interval[1]
+    assert by_sdpa(1) == separation.success_rate(**point, trials=trials, seed=0).successes
+    routes = {
+        "library": lambda: separation.success_probability(**point),
+        "sampled, to 0.001": lambda: separation.success_rate(**point, trials=needed, seed=0),
+        "scaled_dot_product, to 0.001": by_sdpa,
+        "literal, to 0.001": lambda: separation.literal_success(**point, seed=0),
+    }
+    factors = {"scaled_dot_product, to 0.001": needed / (trials * batches), "literal, to 0.001": needed}
+    return Bench("success", n, routes, factors, bars=dict.fromkeys(list(routes)[1:], 10))
+
+
+# Part IV -----------------------------------------------------------------------------------------------------------------
+
+
+def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 4096) -> Bench:
+    """Descent on the population loss of attention over patches, enumerated against fresh samples in every step."""
+
+    def sampled(seed=0):
+        world = patches.PatchDistribution(D, C, 1, q, 0.0)
+        A, v = patches.three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([1e-3**0.5], dtype=torch.float64)
+        for step in range(steps):
+            dA, dv = patches.PositionalViT(A, v, temperature=1.0).gradients(*world.sample(N, seed * steps + step))
+            A, v = A - 10 * (dA - dA.diagonal().diag()), v - 1e-3 * dv
+        same = world.groups[:, None] == world.groups
+        return float(A[same & ~torch.eye(D, dtype=torch.bool)].mean())
+
+    def enumerated():
+        return patches.population_descent(D, C, q, steps=steps)
+
+    exact = float(enumerated().gamma[-1])
+    error = np.sqrt(np.mean([(sampled(seed) / exact - 1) ** 2 for seed in range(3)]))
+    assert error < 0.1
+    routes = {"library": enumerated, "sampled, to 0.001": sampled}
+    # the error of sampling falls like 1/sqrt(N)
+    return Bench("population", D, routes, {"sampled, to 0.001": (error / 1e-3) ** 2}, bars={"sampled, to 0.001": 1})
+
+
+TOPICS = {
+    "tangent": (tangent, (8, 32, 64)),
+    "word": (word, (20, 80, 320, 1280)),
+    "success": (success, (200, 500, 1000)),
+    "population": (population, (8, 16)),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", choices=TOPICS)
+    parser.add_argument("--sizes", type=int, default=9, help="only so many sizes of each topic, the smallest ones")
+    parser.add_argument("--neural-tangents", metavar="PYTHON", help="interpreter of an environment that has it")
+    parser.add_argument("--out", help="folder for speed.json, the record")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    load, points, results, slow = os.getloadavg()[0], [], [], []
+    for topic, (bench, sizes) in TOPICS.items():
+        for n in sizes[: given.sizes] if given.only in (None, topic) else ():
+            extra = {"python": given.neural_tangents} if topic == "tangent" else {}
+            case = bench(n, **extra)
+            with unchecked():
+                rows = measured(case, given.rounds)
+            for name, row in zip(case.routes, rows):
+                print(f"{topic}, n = {case.n}, {name}: {row['seconds']:.3g} s, {row['ratio']:.3g} times ours", flush=True)
+                points.append({"topic": topic, "n": case.n, "route": name})
+                results.append(row)
+                if row["ratio"] < case.bars.get(name, 0):
+                    slow.append(f"{topic}, n = {case.n}: {name} takes only {row['ratio']:.3g} times the library's time")
+    if given.out:
+        origin = {"command": "python tools/speed.py --out book/data --neural-tangents PYTHON"} | provenance()
+        settings = {"rounds": given.rounds, "threads": 1, "cores": os.cpu_count(), "load": [load, os.getloadavg()[0]]}
+        write_record(Record("speed", origin, settings, points, results), given.out, digits=3)
+    print("\n".join(slow), file=sys.stderr)
+    return int(bool(slow))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
