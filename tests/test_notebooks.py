@@ -105,15 +105,6 @@ def test_it_is_in_the_table_of_contents(path):
 CHECK_TABLE = "table-of-checks"
 LONGEST, WIDEST = 40, 92
 STATEMENTS = ("theorem", "lemma", "proposition", "corollary", "conjecture")
-#: Pages that do not have this form yet. Every other page must have it, a new one too.
-OLD_FORM = {
-    "tangent/network-and-kernel",
-    *(f"exponential/{slug}" for slug in ("one-knob", "separation", "space", "together", "training", "words")),
-}
-
-
-def new_form(path):
-    return path.relative_to(BOOK).with_suffix("").as_posix() not in OLD_FORM
 
 
 def boxes(path):
@@ -143,7 +134,7 @@ def functions(source):
 
 def test_no_cell_is_too_long_or_too_wide(path):
     for cell in code_cells(path):
-        if new_form(path) and CHECK_TABLE not in tags(cell) and "remove-cell" not in tags(cell):
+        if CHECK_TABLE not in tags(cell) and "remove-cell" not in tags(cell):
             lines = cell.source.splitlines()
             assert len(lines) <= LONGEST, f"{len(lines)} lines, more than {LONGEST}: {lines[0]}"
             for line in lines:
@@ -151,8 +142,6 @@ def test_no_cell_is_too_long_or_too_wide(path):
 
 
 def test_every_boxed_statement_has_a_verdict_in_sight(path):
-    if not new_form(path):
-        return
     shown = set()
     for cell in code_cells(path):
         if not {"hide-input", "hide-cell"} & set(tags(cell)) or CHECK_TABLE in tags(cell):
@@ -163,8 +152,6 @@ def test_every_boxed_statement_has_a_verdict_in_sight(path):
 
 
 def test_every_verdict_names_its_box_and_its_code(path):
-    if not new_form(path):
-        return
     text = path.with_suffix(".md").read_text(encoding="utf-8")
     for row in rows_of(path):
         if row.outcome in COMPUTED:
