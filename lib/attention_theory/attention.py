@@ -125,7 +125,7 @@ class Weights:
                 return raised / total, total == 0
             weights = torch.softmax(self.knob * scores, dim=-1)
             return weights, torch.zeros_like(weights[..., :1], dtype=torch.bool)
-        if self.family != "truncated":  # powers do not see a scale: this one keeps them finite
+        if self.family != "truncated" and scores.shape[-1]:  # powers do not see a scale: this one keeps them finite
             largest = scores.abs().amax(dim=-1, keepdim=True)
             scores = scores / torch.where(largest == 0, 1, largest)
         raised = self(scores)

@@ -4,7 +4,7 @@ Importing the package puts :func:`checked` around every public function, method 
 hand what its signature says already. What is checked, at the boundary only (calls inside the library go unchecked):
 
 - types and shapes, from the annotations (jaxtyping with beartype; the same letter is the same size in all arguments of a call);
-- numbers and tensors are finite and below 1e100 (1e12 in float32), tensors are not empty, and all floating tensors of a call
+- numbers and tensors are finite and at most 1e102 (1e12 in float32), tensors are not empty, and all floating tensors of a call
   (those that its object holds included) have one precision, float32 or float64, and one device;
 - ranges, from the parameter's name (:data:`NAMES`: a name means one thing in the whole library), or from its annotation where
   it means something else: ``n: Annotated[int, Range(2)]``, ``Annotated[float, ANY]`` for a number that may be infinite.
@@ -74,7 +74,7 @@ PROBABILITY = Range(0, 1)
 INNER = Range(0, 1, open="both")
 
 #: The largest floats, so that squares and cubes are finite.
-LARGE, LARGE_FLOAT32 = 1e100, 1e12
+LARGE, LARGE_FLOAT32 = 1e102, 1e12
 #: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
 SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
 
