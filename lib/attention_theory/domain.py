@@ -135,7 +135,7 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
     elif hasattr(value, "named_parameters"):
         yield from [(f"{path}.{name}", item.data) for name, item in value.named_parameters()][:1]
     elif _is_ours(value):
-        held = ((f"{path}.{name}", getattr(value, name, None)) for name, shape in _letters(type(value)) if shape)
+        held = ((f"{path}.{name}", getattr(value, name, None)) for name, _ in _letters(type(value)))
         yield from ((name, item) for name, item in held if _is_tensor(item) and item.is_floating_point())
 
 
@@ -224,23 +224,18 @@ def _alternatives(hint: Any) -> list[Any]:
 
 
 @functools.cache
-def _letters(made: type) -> list[tuple[str, _Shape | None]]:
-    """The tensors and integers that the constructor of a class takes, by name; shapes for the tensors."""
+def _letters(made: type) -> list[tuple[str, _Shape]]:
+    """The tensors that the constructor of a class takes, by name, and their shapes."""
     hints = typing.get_type_hints(inspect.unwrap(made.__init__)) | typing.get_type_hints(made)
     first = {name: _alternatives(hint)[0] for name, hint in hints.items() if name != "return"}
-    shapes = {name: _Shape(hint) for name, hint in first.items() if isinstance(hint, type) and issubclass(hint, AbstractArray)}
-    return [*shapes.items(), *((name, None) for name, hint in first.items() if hint is int)]
+    return [(name, _Shape(hint)) for name, hint in first.items() if isinstance(hint, type) and issubclass(hint, AbstractArray)]
 
 
 def _held(value: Any) -> dict[str, Any]:
     """What an object's tensors say of the letters in its methods' arguments."""
     sizes: dict[str, Any] = {}
     for name, shape in _letters(type(value)):
-        held = getattr(value, name, None)
-        if shape is not None:
-            sizes = shape.sizes(held, sizes) or sizes
-        elif isinstance(held, int):
-            sizes.setdefault(name, held)
+        sizes = shape.sizes(getattr(value, name, None), sizes) or sizes
     return sizes
 
 
