@@ -149,7 +149,7 @@ def _is_device(name: str) -> bool:
 
 def _is_ours(value: Any) -> bool:
     """Whether it is an object of a class of this library (or of another one's frozen results)."""
-    ours = dataclasses.is_dataclass(value) or type(value).__module__.startswith(__package__)
+    ours = dataclasses.is_dataclass(value) or type(value).__module__.startswith(__package__ or "attention_theory")
     return ours and not isinstance(value, type) and hasattr(value, "__dict__")
 
 
@@ -291,7 +291,10 @@ class _Rules:
         self.ranges[name] = self._range(name, hint)
         members = _alternatives(hint)
         if any("_NestedSequence" in str(item) for item in members):  # numpy's ArrayLike, and what else the union has
-            self.kinds[name] = [_array_like, *(self._kind(item) for item in members if item.__module__.startswith(__package__))]
+            self.kinds[name] = [
+                _array_like,
+                *(self._kind(item) for item in members if item.__module__.startswith(__package__ or "attention_theory")),
+            ]
         elif NUMBER in _marks(hint):
             self.kinds[name] = [_is_number]
         else:
