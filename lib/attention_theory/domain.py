@@ -36,6 +36,7 @@ from jaxtyping import AbstractArray
 if typing.TYPE_CHECKING:
     import torch  # so far only for its names: evidence does without torch
 
+LIBRARY = "attention_theory"
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -149,7 +150,7 @@ def _is_device(name: str) -> bool:
 
 def _is_ours(value: Any) -> bool:
     """Whether it is an object of a class of this library (or of another one's frozen results)."""
-    ours = dataclasses.is_dataclass(value) or type(value).__module__.startswith(__package__ or "attention_theory")
+    ours = dataclasses.is_dataclass(value) or type(value).__module__.startswith(LIBRARY)
     return ours and not isinstance(value, type) and hasattr(value, "__dict__")
 
 
@@ -293,7 +294,7 @@ class _Rules:
         if any("_NestedSequence" in str(item) for item in members):  # numpy's ArrayLike, and what else the union has
             self.kinds[name] = [
                 _array_like,
-                *(self._kind(item) for item in members if item.__module__.startswith(__package__ or "attention_theory")),
+                *(self._kind(item) for item in members if item.__module__.startswith(LIBRARY)),
             ]
         elif NUMBER in _marks(hint):
             self.kinds[name] = [_is_number]
