@@ -80,8 +80,8 @@ LARGE, LARGE_FLOAT32 = 1e100, 1e12
 SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
 
 _NAMES = {
-    COUNT: "n d m digits",
-    SIZE: "k p N D C L depth width rows columns reach points "
+    COUNT: "n d m k p N D C digits",
+    SIZE: "L depth width rows columns reach points "
     "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
     "batch patch outputs search jobs world",
     STEPS: "steps shape warmup",

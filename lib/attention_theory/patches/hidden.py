@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from attention_theory.domain import PROBABILITY
+from attention_theory.domain import PROBABILITY, SIZE
 from attention_theory.patches.population import check_population
 
 
@@ -57,7 +57,7 @@ def groups_seen(L: int, N: int) -> np.ndarray:
     return seen
 
 
-def lower_bound(D: int, C: int, q: float, N: int) -> float:
+def lower_bound(D: int, C: int, q: float, N: Annotated[int, SIZE]) -> float:
     """Least error after N images, averaged over a uniformly random partition: the sum over the numbers u of groups seen.
 
     P(u seen) (1 - u / L) e(D - u C); exact for a classifier that is told the feature and each training image's group.

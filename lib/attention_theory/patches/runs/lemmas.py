@@ -7,7 +7,7 @@ import torch
 from scipy.stats import binom
 
 from attention_theory.device import generator
-from attention_theory.domain import NATURAL, POSITIVE
+from attention_theory.domain import NATURAL, POSITIVE, SIZE
 from attention_theory.patches.errors import stray_law
 from attention_theory.patches.population import every_point, three_values
 from attention_theory.patches.runs.expectation import Descent
@@ -16,7 +16,7 @@ from attention_theory.patches.vit import PositionalViT
 Positive = Annotated[float, POSITIVE]
 
 
-def power_sequence(z: Positive, k: int, m: Positive, M: float, target: float, seed: int = 0) -> np.ndarray:
+def power_sequence(z: Positive, k: Annotated[int, SIZE], m: Positive, M: float, target: float, seed: int = 0) -> np.ndarray:
     """z_0 = z, then increments drawn between m z^k and M z^k, up to the first value that reaches the target."""
     source, path = generator(seed), [z]
     while path[-1] < target:
@@ -33,7 +33,7 @@ def power_product(z: Positive, k: int, target: float, A: float, kappa: int) -> t
     return float(np.log1p(A * path[:-1] ** (k - 1 + kappa)).sum()), float(A / kappa * path[-1] ** kappa)
 
 
-def stray_moment(D: int, C: int, q: float, b: Annotated[int, NATURAL]) -> float:
+def stray_moment(D: Annotated[int, SIZE], C: int, q: float, b: Annotated[int, NATURAL]) -> float:
     """E[(C + N)^b], N the sum of D - C strays."""
     values, chance = stray_law(D - C, q)
     return float(chance @ (C + values) ** b)
@@ -78,6 +78,6 @@ def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
     return Events([float(2 * chance[event].sum()) for event in events], [x / parts[0] for x in parts])
 
 
-def crowding(C: int, q: float, d: float) -> int:
+def crowding(C: Annotated[int, SIZE], q: float, d: float) -> int:
     """Least k with P[at least k strays in a group of C] <= 1 / d."""
     return next(k for k in range(C + 2) if binom.sf(k - 1, C, q) <= 1 / d)

@@ -1,12 +1,13 @@
 """Measured on whole populations and on samples of Assumption 1: who can tell the label, and with what."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import SIZE
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import every_point
 from attention_theory.patches.vit import PositionalViT, top_c
@@ -76,7 +77,7 @@ def best_of_total(D: int, C: int, q: float) -> TotalScore:
     return TotalScore(float(least[0]), float(least[1]), float(chance[f * y <= 0].sum()))
 
 
-def digits_of(score: int, D: int) -> Float[Tensor, "D"]:
+def digits_of(score: int, D: Annotated[int, SIZE]) -> Float[Tensor, "D"]:
     """The digits -1, 0, 1 in base three of an integer, lowest first."""
     digits = []
     for _ in range(D):
