@@ -74,8 +74,8 @@ POSITIVE = Range(0, open="low")
 PROBABILITY = Range(0, 1)
 INNER = Range(0, 1, open="both")
 
-#: The largest floats, so that squares and cubes are finite.
-LARGE, LARGE_FLOAT32 = 1e100, 1e12
+#: The largest numbers: products of two are finite.
+LARGE, LARGE_FLOAT32 = 1e150, 1e12
 #: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
 SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
 
