@@ -4,7 +4,7 @@ Importing the package puts :func:`checked` around every public function, method 
 hand what its signature says already. What is checked, at the boundary only (calls inside the library go unchecked):
 
 - types and shapes, from the annotations (jaxtyping with beartype; the same letter is the same size in all arguments of a call);
-- numbers and tensors are finite and at most 1e102 (1e12 in float32), tensors are not empty, and all floating tensors of a call
+- numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all floating tensors of a call
   (those that its object holds included) have one precision, float32 or float64, and one device;
 - ranges, from the parameter's name (:data:`NAMES`: a name means one thing in the whole library), or from its annotation where
   it means something else: ``n: Annotated[int, Range(2)]``, ``Annotated[float, ANY]`` for a number that may be infinite.
@@ -36,6 +36,7 @@ from jaxtyping import AbstractArray
 if typing.TYPE_CHECKING:
     import torch  # so far only for its names: evidence does without torch
 
+LIBRARY = "attention_theory"
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -73,8 +74,8 @@ POSITIVE = Range(0, open="low")
 PROBABILITY = Range(0, 1)
 INNER = Range(0, 1, open="both")
 
-#: The largest floats, so that squares and cubes are finite.
-LARGE, LARGE_FLOAT32 = 1e102, 1e12
+#: The largest numbers: products of two are finite.
+LARGE, LARGE_FLOAT32 = 1e150, 1e12
 #: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
 SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
 
@@ -149,7 +150,7 @@ def _is_device(name: str) -> bool:
 
 def _is_ours(value: Any) -> bool:
     """Whether it is an object of a class of this library (or of another one's frozen results)."""
-    ours = dataclasses.is_dataclass(value) or type(value).__module__.startswith(__package__)
+    ours = dataclasses.is_dataclass(value) or type(value).__module__.startswith(LIBRARY)
     return ours and not isinstance(value, type) and hasattr(value, "__dict__")
 
 
@@ -291,7 +292,10 @@ class _Rules:
         self.ranges[name] = self._range(name, hint)
         members = _alternatives(hint)
         if any("_NestedSequence" in str(item) for item in members):  # numpy's ArrayLike, and what else the union has
-            self.kinds[name] = [_array_like, *(self._kind(item) for item in members if item.__module__.startswith(__package__))]
+            self.kinds[name] = [
+                _array_like,
+                *(self._kind(item) for item in members if item.__module__.startswith(LIBRARY)),
+            ]
         elif NUMBER in _marks(hint):
             self.kinds[name] = [_is_number]
         else:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -45,7 +46,7 @@ class RandomAttentionFeatures:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
-    def to(self, *where: torch.device | torch.dtype | Tensor | str) -> "RandomAttentionFeatures":
+    def to(self, *where: Any) -> "RandomAttentionFeatures":
         """The same map on another device or in another precision."""
         return type(self)(self.W.to(*where), self.weights)
 

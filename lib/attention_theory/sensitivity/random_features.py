@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -69,7 +70,7 @@ class RandomFeatures:
         activation_named(activation)
         return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
-    def to(self, *where: torch.device | torch.dtype | Tensor | str) -> "RandomFeatures":
+    def to(self, *where: Any) -> "RandomFeatures":
         """The same map on another device or in another precision."""
         return type(self)(self.V.to(*where), self.n, self.activation)
 
@@ -259,7 +260,7 @@ class DeepRandomFeatures:
         widths = [n * d] + [k] * (depth - 1)
         return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
 
-    def to(self, *where: torch.device | torch.dtype | Tensor | str) -> "DeepRandomFeatures":
+    def to(self, *where: Any) -> "DeepRandomFeatures":
         """The same map on another device or in another precision."""
         return type(self)(tuple(V.to(*where) for V in self.V), self.n, self.activation)
 

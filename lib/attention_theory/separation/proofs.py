@@ -682,6 +682,7 @@ def cap() -> dict[str, Proof]:
     """
     base: dict[str, Any] = SIZES | {"r": (1, None)}
     scales: dict[str, Any] = {"a0": (0, None), "b": (0, None), "e": (0, None)}
+    unit: dict[str, Any] = scales | {"a0": (0, 1)}
 
     def cross(y1: int, star_sign: int) -> Proof:
         def gap(k: Any, t: Any, r: Any) -> Any:
@@ -717,7 +718,7 @@ def cap() -> dict[str, Proof]:
             "row j3 of linear attention on D0 fires too",
             ones,
             **base,
-            **scales | {"a0": (0, 1)},
+            **unit,
             shown="all n, d, a1 >= a0 + 2 b, y_1 = -1, y_d = 1",
         ),
         "identity": joined(

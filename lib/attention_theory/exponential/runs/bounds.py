@@ -33,7 +33,7 @@ def beyond_bounds(trials: int = 300, seed: int = 1) -> Search:
             found = DataSet(model, case["log_n"], case[which], case.get("b"), case.get("c"), case["d"])
             near = edge(sharp if kind is sharp else power, found) * draw.uniform(0.8, 1.2)
             knob = near if near < 200 else knob
-        weights = kind(knob if kind is sharp else 2 * max(1, round(knob / 2)))
+        weights = sharp(knob) if kind is sharp else kind(2 * max(1, round(knob / 2)))
         p = separation_probability(weights, model, **case)
         bounds = separation_bounds(weights, model, **case)
         beyond.append(max(bounds.lower - p, p - bounds.upper))
