@@ -69,11 +69,12 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
         for what, names in (("lacks", missing), ("has unknown fields", unknown)):
             if names:
                 raise ValueError(f"{path.name}: {row.get('id', row)} {what}: {', '.join(names)}")
+        if not isinstance(row["depends"], list):
+            raise ValueError(f"{path.name}: {row['id']}: depends is a list of ids, got {row['depends']!r}")
         entry = Entry(**row)
         problems = {
             "the id repeats": entry.id in entries,
             f"the id must begin with {path.stem}/": not entry.id.startswith(path.stem + "/"),
-            f"depends is a list of ids, got {entry.depends!r}": not isinstance(entry.depends, list),
             f"unknown outcome {entry.outcome!r}, not one of {', '.join(OUTCOMES)}": entry.outcome not in OUTCOMES,
             f"unknown method {entry.method!r}, not one of {', '.join(METHODS)}": entry.method not in METHODS
             and (entry.method or entry.outcome in COMPUTED),
