@@ -79,10 +79,14 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         faults += [f"{name}: {fault}" for fault in untied(known[name], record)]
         took = record.seconds or [0.0] * len(record.points)
-        quick = [i for i, seconds in enumerate(took) if seconds <= given.seconds]
+        repeating = [i for i, point in enumerate(record.points) if known[name].repeats(point)]
+        quick = [i for i in repeating if took[i] <= given.seconds]
         chosen = sorted(draw.sample(quick, min(given.points, len(quick))))
         tasks += [{"recording": known[name], "record": record, "index": i} for i in chosen]
-        print(f"{name}: {len(chosen)} of {len(record.points)} points ({len(record.points) - len(quick)} took too long)")
+        print(
+            f"{name}: {len(chosen)} of {len(record.points)} points "
+            f"({len(repeating) - len(quick)} took too long, {len(record.points) - len(repeating)} follow rounding)"
+        )
     faults += [fault for found in sweep(recomputed, tasks, given.jobs, "records") for fault in found]
     print("\n".join(faults), file=sys.stderr)
     print(f"{len(tasks)} points recomputed with --seed {given.seed}, {len(faults)} differences")

@@ -148,6 +148,8 @@ class Recording:
         tolerance: relative difference at which a recomputed number counts as another one; by field name if a mapping
             (``""`` for all others, ``math.inf`` for what cannot be repeated, as seconds).
         digits: significant digits of the numbers in the record.
+        chaotic: values of the points that follow rounding, so that another processor comes to other numbers: they are
+            not compared.
         shipped: False for a record that is not part of the book (for example of data that must be downloaded).
 
     >>> squares = Recording("squares", pow, [{"base": b} for b in range(4)], settings={"exp": 2})
@@ -165,6 +167,7 @@ class Recording:
     settings: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float | Mapping[str, float] = TOLERANCE
     digits: int = DIGITS
+    chaotic: Mapping[str, Any] = field(default_factory=dict)
     shipped: bool = True
 
     def grid(self) -> list[dict[str, Any]]:
@@ -183,6 +186,10 @@ class Recording:
         if len({_key(point) for point in points}) < len(points):
             raise ValueError(f"recording {self.name}: a point comes twice")
         return points
+
+    def repeats(self, point: Mapping[str, Any]) -> bool:
+        """Whether another processor comes to the same numbers."""
+        return not self.chaotic or any(point[name] != value for name, value in self.chaotic.items())
 
     def compute(self, point: Mapping[str, Any], **extra: Any) -> Any:
         """The result of one point, as it comes back from a record."""
