@@ -72,7 +72,7 @@ def section_2_label(X: Float[Tensor, "D d"], C: int) -> float:
 # The model -----------------------------------------------------------------------------------------------------------
 
 
-def attention(scores: Float[Tensor, "D D"], V: Float[Tensor, "D k"], d: int) -> Float[Tensor, "D k"]:
+def attention(scores: Float[Tensor, "D D"], V: Float[Tensor, "D *k"], d: int) -> Float[Tensor, "D *k"]:
     """S V with S_ij = exp(A_ij / sqrt(d)) / sum over r of exp(A_ir / sqrt(d))."""
     rows = []
     for A_i in scores:
