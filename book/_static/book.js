@@ -255,7 +255,9 @@
       button.setAttribute("aria-haspopup", "dialog");
       picture.replaceWith(button);
       button.append(picture);
-      button.addEventListener("click", () => {
+      button.addEventListener("click", async () => {
+        picture.loading = "eager"; // a picture that is not there yet has no size
+        await picture.decode().catch(() => {});
         const large = picture.cloneNode(), { naturalWidth: width, naturalHeight: height } = picture;
         large.style.width = `max(min(94vw, 90vh * ${width / height}), ${width}px)`;
         dialog.setAttribute("aria-label", picture.alt || "Picture");

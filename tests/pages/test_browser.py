@@ -270,6 +270,7 @@ def test_pictures_open_large_by_mouse_keyboard_and_touch(visit, look):
     button.focus()
     for open_it in (lambda: page.keyboard.press("Enter"), button.tap, button.click):
         open_it()
+        page.wait_for_function("document.querySelector('.enlarged[open] img')?.clientWidth")
         large = dialog.locator("img").bounding_box()
         assert large["width"] > 1.2 * small and dialog.get_attribute("aria-label") == button.locator("img").get_attribute("alt")
         frame = dialog.bounding_box()
@@ -280,6 +281,7 @@ def test_pictures_open_large_by_mouse_keyboard_and_touch(visit, look):
         assert not dialog.is_visible()
         assert page.evaluate("document.activeElement.className") == "enlarge"
     button.click()
+    page.wait_for_selector(".enlarged[open] img")
     assert not axe(page)
     dialog.locator("button").click()
     assert not dialog.is_visible()
