@@ -231,7 +231,10 @@ def same(what: str, left: Any, right: Any, shown: str) -> Proof:
     """
     import sympy
 
-    rest = sympy.Matrix([left]) - sympy.Matrix([right])
+    left, right = sympy.Matrix([left]), sympy.Matrix([right])
+    if left.shape != right.shape or not len(left):
+        raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
+    rest = left - right
     for entry in rest:
         entry = sympy.cancel(sympy.together(sympy.expand(entry)))
         if entry != 0 and sympy.simplify(entry) != 0:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..attention import Weights
+from ..domain import Extended
 from ..separation import data
 from ..separation.exact import separation_probability
 from .competition import log_ratio, share, solve_knob
@@ -111,7 +112,7 @@ class DataSet:
         return min(1.0, m * math.exp(-columns * (room / b) ** 2 / 2))
 
 
-def lower_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     """The knob at which (a + b) own = kappa: with y_1 = y_* = y_d = 1 and the other signs cancelling the special row is at tau.
 
     Args:
@@ -129,7 +130,7 @@ def lower_edge(family: Callable[[float], Weights], found: DataSet) -> float:
     return solve_knob(lambda knob: (a + b) * found.shares(family(knob)).own - kappa, start)
 
 
-def upper_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     """The knob at which max((a + b) own, b block) = kappa: a row of D0 is at tau, by its special key or (X = I) its block.
 
     Args and Returns: as in :func:`lower_edge`; ``inf`` where D0 never fires.
@@ -161,7 +162,7 @@ def least_sharpness(
     c: float | None = None,
     d: int | None = None,
     log_n: float | None = None,
-) -> float:
+) -> Extended:
     """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
 
     With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the scores.

@@ -16,7 +16,7 @@ from attention_theory.patches.vit import PositionalViT
 Positive = Annotated[float, POSITIVE]
 
 
-def power_sequence(z: Positive, k: Annotated[int, SIZE], m: Positive, M: float, target: float, seed: int = 0) -> np.ndarray:
+def power_sequence(z: Positive, k: Annotated[int, SIZE], m: Positive, M: Positive, target: float, seed: int = 0) -> np.ndarray:
     """z_0 = z, then increments drawn between m z^k and M z^k, up to the first value that reaches the target."""
     source, path = generator(seed), [z]
     while path[-1] < target:
