@@ -262,15 +262,13 @@ def main() -> int:
     every = list(cases(found))
     draw = random.Random(given.seed)
     chosen = draw.sample(every, min(given.cases, len(every)))
-    functions = {(found[i].module, found[i].name) for i, _, _ in chosen}
-    print(f"{len(every)} cases of {len(found)} calls, {len(chosen)} drawn, {len(functions)} functions", flush=True)
+    functions: set[tuple[str, str]] = set()
+    print(f"{len(every)} cases of {len(found)} calls, {len(chosen)} drawn", flush=True)
     worker, start = Worker(found), time.monotonic()
     table: dict[str, Counter] = defaultdict(Counter)
-    faults: dict[str, list[str]] = defaultdict(list)
     took: dict[int, float] = {}
     answer: dict[int, tuple[str, str]] = {}
     left_out: Counter = Counter()
-    done = 0
     for i, place, name in chosen:
         if time.monotonic() - start > 60 * given.minutes:
             break
@@ -289,9 +287,9 @@ def main() -> int:
             continue
         part = found[i].module.split(".")[1]
         table[part][kind] += 1
-        done += 1
+        functions.add((found[i].module, found[i].name))
         if kind not in ("refused", "answered"):
-            faults[kind].append(f"{found[i].module[17:]}.{found[i].name}({place} = {name}): {detail}")
+            print(f"{kind}: {found[i].module[17:]}.{found[i].name}({place} = {name}): {detail}", flush=True)
     kinds = ["refused", "answered", "not finite", "wrong", "error inside", "hang", "memory"]
     print("part".ljust(14), *(kind.rjust(12) for kind in kinds))
     for part, counts in sorted(table.items()):
@@ -303,8 +301,6 @@ def main() -> int:
         sep="\n  ",
     )
     print("all".ljust(14), *(str(total[kind]).rjust(12) for kind in kinds))
-    for kind, lines in sorted(faults.items()):
-        print(f"\n{kind}:", *sorted(set(lines)), sep="\n  ")
     if given.out:
         from attention_theory.evidence.records import Record, write_record
         from attention_theory.sweep import provenance
@@ -312,7 +308,7 @@ def main() -> int:
         points = [{"part": part} for part in sorted(table)]
         results = [{kind: table[part][kind] for kind in kinds} for part in sorted(table)]
         origin = {"command": f"python tools/fuzz.py --cases {given.cases} --seed {given.seed}"} | provenance()
-        settings = {"cases": done, "functions": len(functions), "seed": given.seed, "seconds": SECONDS}
+        settings = {"cases": total.total(), "functions": len(functions), "seed": given.seed, "seconds": SECONDS}
         write_record(Record("fuzz", origin, settings, points, results), given.out)
     return bool(total.keys() - {"refused", "answered"})
 
