@@ -76,7 +76,7 @@ class Choice:
         return f"one of {', '.join(self.words)}"
 
 
-#: Marks a parameter, a result or a field of one that may be infinite or NaN.
+#: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of another precision or device.
 ANY = Range()
 Extended = Annotated[float, ANY]
 #: Marks a tensor that may be empty, and a list or a tuple that may not.
@@ -155,8 +155,8 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
     elif hasattr(value, "named_parameters"):
         yield from [(f"{path}.{name}", item.data) for name, item in value.named_parameters()][:1]
     elif _is_ours(value):
-        held = ((f"{path}.{name}", getattr(value, name, None)) for name, _ in _letters(type(value)))
-        yield from ((name, item) for name, item in held if _is_tensor(item) and item.is_floating_point())
+        for name, _ in _letters(type(value)):
+            yield from _tensors(getattr(value, name, None), f"{path}.{name}")
 
 
 def _is_device(name: str) -> bool:
@@ -269,9 +269,10 @@ def _alternatives(hint: Any) -> list[Any]:
 
 @functools.cache
 def _letters(made: type) -> list[tuple[str, _Shape]]:
-    """The tensors that the constructor of a class takes, by name, and their shapes."""
+    """The tensors, and tuples of them, that the constructor of a class takes, by name, and their shapes."""
     hints = typing.get_type_hints(inspect.unwrap(made.__init__)) | typing.get_type_hints(made)
     first = {name: _alternatives(hint)[0] for name, hint in hints.items() if name != "return"}
+    first |= {name: typing.get_args(hint)[0] for name, hint in first.items() if typing.get_origin(hint) is tuple}
     return [(name, _Shape(hint)) for name, hint in first.items() if isinstance(hint, type) and issubclass(hint, AbstractArray)]
 
 
@@ -395,7 +396,7 @@ class _Rules:
             if name in self.hints:
                 sizes = self.check(name, value, sizes)
         # an object in the making holds nothing yet
-        known = {*self.hints} | ({"self"} if self.method else set())
+        known = {name for name in self.hints if self.ranges[name] is not ANY} | ({"self"} if self.method else set())
         found = [item for name, value in values if name in known for item in _tensors(value, name)]
         for name, tensor in found[:1]:
             if str(tensor.dtype) not in ("torch.float32", "torch.float64"):
@@ -415,6 +416,8 @@ class _Rules:
             letters = [letter for item in _alternatives(self.hints[name]) for letter in getattr(item, "dim_str", "").split()]
             known = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if sizes.get(letter, ()) != ())
             self.refuse(name, _brief(value), _name_of(self.hints[name]) + (f", where {known}" if known else ""))
+        if isinstance(value, str) and "torch.device" in str(self.hints[name]) and not _is_device(value):
+            self.refuse(name, _brief(value), "a device, such as cpu or cuda:0")
         if limits is ANY:
             return found
         largest, short = _largest(value), _is_tensor(value) and str(value.dtype) == "torch.float32"
@@ -431,8 +434,6 @@ class _Rules:
         ranged = str if isinstance(limits, Choice) else int | float | np.integer
         if limits is not None and isinstance(value, ranged) and value not in limits:
             self.refuse(name, _brief(value), str(limits))
-        if isinstance(value, str) and "torch.device" in str(self.hints[name]) and not _is_device(value):
-            self.refuse(name, _brief(value), "a device, such as cpu or cuda:0")
         return found
 
     def fitting(self, name: str, value: Any, sizes: dict[str, Any]) -> dict[str, Any] | None:
