@@ -23,7 +23,13 @@ MUTANTS = [
         "/ low + others) / 2 + 1e-9)",
         "/ low + others) / 2 - 1)",
     ),
-    ("threshold", "deng2023/own-threshold-range", "separation.regression", "if miss <= risk else", "if miss <= 2 * risk else"),
+    (
+        "threshold",
+        "deng2023/own-threshold-range",
+        "separation.regression",
+        "if miss <= allowed else",
+        "if miss <= 2 * allowed else",
+    ),
     ("threshold", "deng2023/lemma-4.1-1", "separation.paper", "(math.sqrt(n) if part == 1", "(n**0.6 if part == 1"),
     (
         "threshold",
