@@ -9,13 +9,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import attention_weights
+from ..domain import ANY
 from ..evidence import Check, compare, identity, proved
 from . import data
 from .network import attention_features
@@ -65,7 +66,7 @@ class Layer:
     c: float | None
     query: int
     key: int
-    u: Float[Tensor, "n n"]
+    u: Annotated[Float[Tensor, "n n"], ANY]  # exponentials may overflow
     f: Float[Tensor, "n n"]
     features: Float[Tensor, "n d"]
 
