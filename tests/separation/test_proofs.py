@@ -61,6 +61,8 @@ def test_a_bound_needs_its_hypothesis(part):
         ("quiet_cross", "network", {"p": (0, 0.07)}),
         ("quiet_cross", "network", {"L": (1.5, None)}),
         ("quiet_cross", "m", {"L": (4, 100)}),
+        ("share_cross", "fires", {"x": (0.99, None)}),
+        ("share_cross", "m", {"C": (5.3, 5.3)}),
         ("regression", "linear-0", {"r": (1, 1.41)}),
         ("regression", "linear-1", {"less": Fraction(1, 20)}),
         ("regression", "linear-1", {"s": (0.8, 1.4)}),

@@ -172,11 +172,11 @@ def detection_edge(n: int, m: int, risk: float, high: int = 0) -> float:
     Below :func:`sure_margin` a miss has probability 2^-m; beyond it still <= ``risk`` if 2^-m leaves room.
     """
     _check(n, high, m=m, risk=risk)
-    inside, outside = 0.0, 1.0
+    inside, outside, allowed = 0.0, 1.0, risk * (1 + 1e-12)  # 2^-m may be the risk itself
     while outside - inside > 1e-12:
         tau = (inside + outside) / 2
         miss = math.exp(m * math.log1p(-alarm_probability(n, 1, "softmax", tau, high)))
-        inside, outside = (tau, outside) if miss <= risk else (inside, tau)
+        inside, outside = (tau, outside) if miss <= allowed else (inside, tau)
     return inside
 
 
