@@ -5,11 +5,12 @@ from attention_theory import evidence, figures
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator
 from attention_theory.evidence.prove import same
-from attention_theory.exponential import kernels, truncated
+from attention_theory.exponential import kernels, sharp, space, truncated
 from attention_theory.movable import movable
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, population_descent
 from attention_theory.patches.runs import expectation, lemmas
+from attention_theory.patches.runs.samples import coupled
 from attention_theory.patches.similarity import cosines
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.deferred import DeferredGaussian
@@ -20,6 +21,8 @@ from attention_theory.sensitivity.word import word_sensitivity
 from attention_theory.separation import data, proofs, regression
 from attention_theory.separation.panels import as_printed, panel
 from attention_theory.separation.runs import phases, thresholds
+from attention_theory.tangent.network import SoftmaxNetwork
+from attention_theory.tangent.runs.descent import aim
 
 
 def test_attention_weights():
@@ -116,6 +119,9 @@ ONES = torch.ones(3, 4, dtype=torch.float64)
         (lambda: same("x", [], 1, "all"), r"left = \[\] is not allowed: Term"),
         (lambda: same("x", sympy.zeros(2, 1), 1, "all"), r"sizes \(2, 1\) and \(1, 1\)"),
         (lambda: DeepRandomFeatures.sample(3, 4, 5, 2, 0)(ONES.float()), "X = float32, but self.V.0. is float64"),
+        (lambda: space.population_descent(sharp(1), 4, 2, 0.5, steps="3"), "steps = '3' is not allowed: int"),
+        (lambda: coupled(5, 0, horizon=-1), "horizon = -1 is not allowed: at least 0"),
+        (lambda: aim(SoftmaxNetwork.paired(4, 2, 0, outputs=2), ONES, ONES[0]), "f has 4 entries for 3 inputs and 2 outputs"),
         (lambda: turned(-1.0, 0), "share = -1.0 is not allowed: at least 0 and at most 1"),
         (lambda: RandomAttentionFeatures.sample(4, 0).to(3), "where = 3 is not allowed"),
         (lambda: PatchDistribution(4, 2, 3, 0.5, 0.1, "ab"), "groups = 'ab' is not allowed"),

@@ -76,6 +76,13 @@ class Choice:
         return f"one of {', '.join(self.words)}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Like:
+    """Marks ``Any`` for keywords that a function hands on to this one: they are what it takes."""
+
+    function: Callable
+
+
 #: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of another precision or device.
 ANY = Range()
 Extended = Annotated[float, ANY]
@@ -322,8 +329,12 @@ class _Rules:
         self.finite = _bounded(hints.get("return"))
         self.rest = None  # what all keywords without a parameter of their own are
         for p in parameters:
+            handed = next((mark for mark in _marks(hints.get(p.name)) if isinstance(mark, Like)), None)
+            if handed is not None:
+                for name, hint in _Rules(inspect.unwrap(handed.function)).hints.items():
+                    self.learn(name, hints.get(name, hint))
             # of what may be anything, nothing is known
-            if p.name in hints and not any(item is Any for item in _members(hints[p.name])):
+            elif p.name in hints and not any(item is Any for item in _members(hints[p.name])):
                 if p.kind == p.VAR_KEYWORD:
                     self.rest = hints[p.name]
                 else:

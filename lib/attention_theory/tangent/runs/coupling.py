@@ -122,7 +122,12 @@ def one_point(m: int, steps: int, speed: float, seed: int = 0) -> Coupling:
 
 
 def linearised(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], test: Tensor, steps: int, rate: float
+    net: SoftmaxNetwork,
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n outputs"],
+    test: Float[Tensor, "t d"],
+    steps: int,
+    rate: float,
 ) -> list[tuple[Tensor, Tensor]]:
     """Predictions at x and test of the Taylor expansion around W(0), one parameter a weight, at each step of descent."""
     outputs = lambda W, points: (replace(net, W=W).m * torch.softmax(points @ W, 1) @ net.a.T).T.flatten()

@@ -59,6 +59,8 @@ def fits_in_time(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, 
 
 def aim(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"]) -> Float[Tensor, "n outputs"]:
     """Labels for which F - Y is f, given in the kernel's order."""
+    if len(f) != len(x) * net.outputs:
+        raise ValueError(f"f has {len(f)} entries for {len(x)} inputs and {net.outputs} outputs")
     return net(x) - f.view(net.outputs, len(x)).T
 
 
