@@ -4,8 +4,8 @@
 
 Right calls come from ``tools/examples.py`` (run ``make fuzz``, which notes them first); each case spoils one argument: wrong
 type, shape or precision, NaN, infinities, empty, huge, negative, arrays and lists for tensors, tensors that require gradients.
-Every case runs in a process with a limit of five seconds of one core and of memory. The printed formulas (``paper.py``) are left out: pages show them as they stand, right or wrong. So is a noted call
-that raises now, or takes over a second itself.
+Every case runs in a process with a limit of five seconds of one core and of memory. The printed formulas (``paper.py``) are
+left out: pages show them as they stand, right or wrong. So is a noted call that raises now, or takes over a second itself.
 
 =============  =======================================================================================================
 refused        InputError, or a ValueError or TypeError (or FileNotFoundError, ImportError) that the library itself raised
