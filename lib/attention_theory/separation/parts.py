@@ -210,6 +210,7 @@ def judge(
     layers: Sequence[Layer],
     printed_on: Sequence[Layer] | None = None,
     meant: Lemma | None = None,
+    floor: float = 0.5,
     floors: Mapping[str, float] | None = None,
     proofs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -222,7 +223,8 @@ def judge(
         layers: what the lemma is meant to speak of.
         printed_on: what it says it speaks of, if that is something else.
         meant: the corrected lemma, if it differs: a function that gives the parts that do.
-        floors: for the bounds that are far from being reached, how far.
+        floor: how far every bound must be reached, as a part of it; a looser formula then fails.
+        floors: the same for single parts.
         proofs: by ``name-part``; ``u`` for the scores and ``last`` for the last column.
     """
     changed = meant or (lambda _: {})
@@ -233,7 +235,7 @@ def judge(
         kind = "u" if first.matrix == "u" else first.columns
         as_is = printed_on is None and part not in changed(layers[0])
         broken = counterexample("as printed", lemma, part, printed_on or layers)
-        checks = holds("as printed" if as_is else "as meant", corrected, part, layers, (floors or {}).get(part, 0.5))
+        checks = holds("as printed" if as_is else "as meant", corrected, part, layers, (floors or {}).get(part, floor))
         checks += [
             proved("for all sizes", proof)
             for key, proof in (proofs or {}).items()
