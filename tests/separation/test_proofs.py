@@ -97,18 +97,19 @@ def test_a_proof_can_fail(monkeypatch, family, part, changes):
     assert refuse(monkeypatch, proofs, family, part, **changes).box
 
 
-def test_a_cross_row_needs_a_score_above_the_others(monkeypatch):
-    prove = proofs.nonnegative
-    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | {"r": (0.5, None)}))
+@pytest.mark.parametrize(
+    "family, prover, name, wider",
+    [
+        ("quiet_cross", "nonnegative", "r", (0.5, None)),
+        ("cap", "nonnegative", "r", (0.5, None)),
+        ("quiet", "positive", "s", (0.3, 1)),
+    ],
+)
+def test_a_row_needs_a_score_above_the_others_and_c(monkeypatch, family, prover, name, wider):
+    prove = getattr(proofs, prover)
+    monkeypatch.setattr(proofs, prover, lambda what, f, **o: prove(what, f, **o | ({name: wider} if name in o else {})))
     with pytest.raises(NotProved):
-        proofs.quiet_cross()
-
-
-def test_the_linear_rows_need_c(monkeypatch):
-    prove = proofs.positive
-    monkeypatch.setattr(proofs, "positive", lambda what, f, **o: prove(what, f, **o | ({"s": (0.3, 1)} if "s" in o else {})))
-    with pytest.raises(NotProved):
-        proofs.quiet()
+        getattr(proofs, family)()
 
 
 @pytest.mark.parametrize("family", ["higher", "cap"])
@@ -117,13 +118,6 @@ def test_no_room_is_left(monkeypatch, family):
     monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **o: prove(what, lambda **x: f(**x) - Fraction(1, 1000), **o))
     with pytest.raises(NotProved):
         getattr(proofs, family)()
-
-
-def test_the_cap_needs_a_score_above_the_others(monkeypatch):
-    prove = proofs.nonnegative
-    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | {"r": (0.5, None)}))
-    with pytest.raises(NotProved):
-        proofs.cap()
 
 
 # The closed forms are those of the network ---------------------------------------------------------------------------

@@ -147,33 +147,25 @@ def two_level_bounds() -> dict[str, Bound]:
     for part, bound in {"3-2a": block_half, "3-2a-one": third, "2-3a": half, "3-1": half}.items():
         bounds["f." + part] = bound._replace(shown=bound.shown.replace("0.7", "1"))
     soft, linear = "n^({0} - 1)", "(1 + {0})/n"
-    for a, ratio, weights, features in (
-        ("a1", soft, "d.2", "d.3"),
-        ("a0", soft, "d.6", "d.7"),
-        ("a1", linear, "d.10", "d.11"),
-        ("a0", linear, "d.14", "d.15"),
+    for a, ratio, lemmas in (
+        ("a1", soft, "d.2 d.3 f.2 f.3"),
+        ("a0", soft, "d.6 d.7 f.6 f.7"),
+        ("a1", linear, "d.10 d.11 f.10 f.11"),
+        ("a0", linear, "d.14 d.15 f.14 f.15"),
     ):
+        weights, features, cross, cross_features = lemmas.split()
         key, other, every, column, rest = family(ratio.format(a), a)
-        bounds |= {f"{weights}-3b": other, f"{weights}-4a": key, f"{weights}-4b": other, f"{features}-4": key}
+        bounds |= {f"{weights}-3b": other, f"{weights}-4a": key, f"{weights}-4b": other}
+        bounds |= {f"{features}-4": key, f"{features}-5": every}
         if ratio == soft:
-            bounds |= {f"{features}-2b": rest, f"{features}-5": every, f"{features}-5a": column, f"{features}-5b": rest}
+            bounds |= {f"{features}-2b": rest, f"{features}-5a": column, f"{features}-5b": rest}
+            bounds |= {f"{cross}-3b": other, f"{cross_features}-2b": rest}
         else:
-            bounds |= {f"{weights}-3a": key, f"{features}-1": key, f"{features}-2": every, f"{features}-5": every}
-    for a, ratio, weights, features in (
-        ("a1", soft, "f.2", "f.3"),
-        ("a0", soft, "f.6", "f.7"),
-        ("a1", linear, "f.10", "f.11"),
-        ("a0", linear, "f.14", "f.15"),
-    ):
-        key, other, every, _, rest = family(ratio.format(a), a)
-        if ratio == soft:
-            bounds |= {f"{weights}-3b": other, f"{features}-2b": rest}
-        else:
-            bounds |= {f"{weights}-3": key, f"{weights}-4": other}
-        if weights != "f.2":
-            bounds |= {f"{features}-1": key, f"{features}-2": every}
-        if weights == "f.6":
-            bounds["f.6-3a"] = key
+            bounds |= {f"{weights}-3a": key, f"{features}-1": key, f"{features}-2": every}
+            bounds |= {f"{cross}-3": key, f"{cross}-4": other}
+        if cross != "f.2":
+            bounds |= {f"{cross_features}-1": key, f"{cross_features}-2": every}
+    bounds["f.6-3a"] = bounds["d.6-4a"]
     # D.3 Part 5 as corrected: j3's column has the bound of D.7 Part 5
     bounds["d.3-5"] = bounds.pop("d.3-5a")
     del bounds["d.3-5b"], bounds["f.7-2b"]
