@@ -15,6 +15,7 @@ from attention_theory.sensitivity.attention_features import RandomAttentionFeatu
 from attention_theory.sensitivity.deferred import DeferredGaussian
 from attention_theory.sensitivity.new_label import solutions
 from attention_theory.sensitivity.random_features import DeepRandomFeatures
+from attention_theory.sensitivity.runs.worst import turned
 from attention_theory.sensitivity.word import word_sensitivity
 from attention_theory.separation import data, proofs, regression
 from attention_theory.separation.panels import as_printed, panel
@@ -115,6 +116,7 @@ ONES = torch.ones(3, 4, dtype=torch.float64)
         (lambda: same("x", [], 1, "all"), r"left = \[\] is not allowed: Term"),
         (lambda: same("x", sympy.zeros(2, 1), 1, "all"), r"sizes \(2, 1\) and \(1, 1\)"),
         (lambda: DeepRandomFeatures.sample(3, 4, 5, 2, 0)(ONES.float()), "X = float32, but self.V.0. is float64"),
+        (lambda: turned(-1.0, 0), "share = -1.0 is not allowed: at least 0 and at most 1"),
         (lambda: RandomAttentionFeatures.sample(4, 0).to(3), "where = 3 is not allowed"),
         (lambda: PatchDistribution(4, 2, 3, 0.5, 0.1, "ab"), "groups = 'ab' is not allowed"),
         (lambda: as_printed(panel("4a"), {}), "and models are needed"),

@@ -101,7 +101,7 @@ _NAMES = {
     "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
     "batch patch outputs search jobs world",
     STEPS: "steps shape warmup",
-    PROBABILITY: "q",
+    PROBABILITY: "q share",
     NATURAL: "token special query successes epoch rank shuffle sigma position_scale movement slack rate rate_v rate_A",
     Range(0, 2**63 - 1): "seed trial",
     Range(0, 1): "dataset",
