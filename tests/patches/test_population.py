@@ -19,7 +19,8 @@ def reduced_gap(D, C, q, alpha=0.2, gamma=0.4, rho=-0.3, beta=0.7, p=3, temperat
     X, y, chance = patches.every_point(D, C, q)
     A, v = patches.three_values(D, C, beta, gamma, rho), torch.tensor([alpha], dtype=torch.float64)
     dA, dv = patches.PositionalViT(A, v, p, 1e-3, temperature).gradients(X, y, chance)
-    d_alpha, d_gamma, d_rho, _ = patches.Population(D, C, q).gradients(alpha, gamma, rho, beta, p, 1e-3, temperature)
+    vit = patches.ReducedViT(alpha, gamma, rho, beta, p, 1e-3, temperature)
+    d_alpha, d_gamma, d_rho, _ = patches.Population(D, C, q).gradients(vit)
     pairs = [(d_alpha, float(dv[0]))]
     pairs += [(d_gamma, float(dA[0, 1]))] * (C > 1) + [(d_rho, float(dA[0, -1]))] * (D > C)
     return max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
@@ -41,7 +42,7 @@ def test_probabilities_and_errors(size):
     margin = y * patches.PositionalViT(A, v, temperature=1.0)(X)
     tie = margin.abs() < 1e-12
     expected = float((chance * torch.where(tie, 0.5, (margin < 0).double())).sum())
-    margins = world.margins(0.3, 0.5, -0.2)
+    margins = world.margins(patches.ReducedViT(0.3, 0.5, -0.2))
     assert world.error(margins) == pytest.approx(expected, abs=1e-12)
     assert world.loss(margins) == pytest.approx(float((chance * torch.nn.functional.softplus(-margin)).sum()), rel=1e-12)
 
@@ -87,7 +88,8 @@ def test_descent_in_matrix_form_takes_the_same_path(rate_v, rate_A, temperature)
 
 def test_the_two_pulls_add_up():
     world = patches.Population(8, 2, 0.3)
-    assert sum(world.feature_pull(0.2, 0.3, -0.1)) == pytest.approx(-world.gradients(0.2, 0.3, -0.1)[0], rel=1e-12)
+    vit = patches.ReducedViT(0.2, 0.3, -0.1)
+    assert sum(world.feature_pull(vit)) == pytest.approx(-world.gradients(vit)[0], rel=1e-12)
 
 
 @given(st.sampled_from([(8, 2), (12, 4), (16, 4), (64, 4)]), st.floats(0, 1))
@@ -102,7 +104,9 @@ def test_degenerate_populations():
     assert patches.linear_error(4, 4, 0.5) == 0  # one group: no stray patch
     assert patches.label_noise_floor(8, 2, 0.0) == (0.0, 0.0)
     assert patches.linear_error(8, 2, 0.0) == 0
-    assert patches.Population(4, 4, 0.5).margins(0.1, 0.0, 0.0).tolist() == pytest.approx([4 * (0.4**3 + 0.4e-3)])
+    assert patches.Population(4, 4, 0.5).margins(patches.ReducedViT(0.1, 0.0, 0.0)).tolist() == pytest.approx(
+        [4 * (0.4**3 + 0.4e-3)]
+    )
     assert len(patches.population_descent(4, 2, 0.5, steps=0).alpha) == 1
     still = patches.population_descent(8, 2, 0.3, steps=30, beta=0.0)
     assert float(still.gamma.abs().max()) < 1e-10 and float(still.rho.abs().max()) < 1e-10
@@ -117,24 +121,19 @@ def test_convolution_power():
 
 
 def test_linear_attention_is_noticed(monkeypatch):
-    monkeypatch.setattr(
-        population.Population,
-        "weights",
-        lambda self, gamma, rho, beta=1.0, temperature=1.0: _linear(self, gamma, rho, beta),
-    )
+    def linear(world, vit):
+        raw = torch.tensor([vit.beta, vit.gamma, vit.rho], dtype=torch.float64)
+        return raw / (raw[0] + (world.C - 1) * raw[1] + (world.D - world.C) * raw[2])
+
+    monkeypatch.setattr(population.Population, "weights", linear)
     assert reduced_gap(6, 2, 0.5) > 1e-2
-
-
-def _linear(world, gamma, rho, beta):
-    raw = torch.stack([torch.as_tensor(x, dtype=torch.float64) for x in (beta, gamma, rho)])
-    return raw / (raw[0] + (world.C - 1) * raw[1] + (world.D - world.C) * raw[2])
 
 
 def test_a_dropped_group_is_noticed(monkeypatch):
     """The verdict on the label noise fails when the floor forgets half of the random groups."""
     floor = patches.label_noise_floor(8, 2, 0.4)[0]
     world = patches.Population(8, 2, 0.4)
-    error = world.error(world.margins(1.0, 40.0, 0.0, beta=40.0))
+    error = world.error(world.margins(patches.ReducedViT(1.0, 40.0, 0.0, beta=40.0)))
     check = lambda value: judge("x/y", printed=compare("error over the floor", error / value, ">=", 1, slack=1e-9))
     assert check(floor).outcome == "holds"
     assert check(2 * floor).outcome == "false"
@@ -146,5 +145,5 @@ def test_shuffled_rows_of_the_population_are_noticed():
     X, y, chance = patches.every_point(D, C, q)
     A, v = patches.three_values(D, C, 0.7, 0.4, -0.3), torch.tensor([0.2], dtype=torch.float64)
     shuffled = patches.PositionalViT(A, v, temperature=1.3).gradients(X[:, torch.tensor([0, 2, 4, 1, 3, 5])], y, chance)[1]
-    right = patches.Population(D, C, q).gradients(0.2, 0.4, -0.3, 0.7, 3, 1e-3, 1.3)[0]
+    right = patches.Population(D, C, q).gradients(patches.ReducedViT(0.2, 0.4, -0.3, 0.7, 3, 1e-3, 1.3))[0]
     assert abs(float(shuffled[0]) / right - 1) > 1e-3

@@ -13,7 +13,7 @@ from attention_theory.patches.runs import expectation, lemmas, samples, transfer
 
 def test_disagreement_with_the_labelling_function():
     world = patches.Population(16, 4, 0.4)
-    margins = world.margins(1.0, 60.0, 0.0, 60.0, nu=0.0)
+    margins = world.margins(patches.ReducedViT(1.0, 60.0, 0.0, 60.0, nu=0.0))
     assert world.disagreement(margins, ties=False) == pytest.approx(patches.block_disagreement(16, 4, 0.4), rel=1e-9)
     zero = torch.full_like(margins, 1.0)
     no_label = world.disagreement(zero) - world.disagreement(zero, ties=False)
@@ -78,7 +78,7 @@ def test_strays():
 
 
 def test_other_rows_are_the_pull_of_the_population():
-    pull = patches.Population(6, 2, 0.3).feature_pull(1e-3, 0.0, 0.0, nu=0.0)[1]
+    pull = patches.Population(6, 2, 0.3).feature_pull(patches.ReducedViT(1e-3, 0.0, 0.0, nu=0.0))[1]
     assert lemmas.other_rows(6, 2, 0.3) == pytest.approx(2 * pull / 3e-6, rel=1e-4)
 
 

@@ -88,7 +88,7 @@ def test_semi_idealised_process_follows_the_population():
 
 
 def test_sampled_gradients_approach_the_population():
-    exact = patches.Population(8, 4, 0.25).gradients(0.1, 0.2, -0.1)
+    exact = patches.Population(8, 4, 0.25).gradients(patches.ReducedViT(0.1, 0.2, -0.1))
     A = patches.three_values(8, 4, 1.0, 0.2, -0.1)
     X, y = WORLD.sample(60_000, 0)
     dA, dv = patches.PositionalViT(A, 0.1 * WORLD.w, temperature=1.0).gradients(X, y)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..attention import Weights
 from ..patches import population
-from ..patches.population import Population, Trajectory, check_population
+from ..patches.population import Population, ReducedViT, Trajectory, check_population
 
 
 class WeightedPopulation(Population):
@@ -32,13 +32,13 @@ class WeightedPopulation(Population):
         super().__init__(D, C, q)
         self.family = weights
 
-    def _over_sum(self, gamma, rho, beta: float, temperature: float) -> tuple[Tensor, Tensor]:
+    def _over_sum(self, vit: ReducedViT) -> tuple[Tensor, Tensor]:
         """U and u' at the three scores of a row, over the row sum of u. The hard maximum has slope 0.
 
         Raises:
             ValueError: the weights of a row sum to zero.
         """
-        scores = torch.tensor([beta, gamma, rho], dtype=torch.float64) / temperature
+        scores = torch.tensor([vit.beta, vit.gamma, vit.rho], dtype=torch.float64) / vit.temperature
         hard = self.family.knob == math.inf
         raised = (scores == scores.max()).to(scores) if hard else self.family(scores)
         total = raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2]
@@ -46,17 +46,17 @@ class WeightedPopulation(Population):
             raise ValueError(f"{self.family}: the weights of a row sum to 0 at scores {scores.tolist()}")
         return raised / total, (0 * scores if hard else self.family.slope(scores)) / total
 
-    def weights(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+    def weights(self, vit: ReducedViT) -> Float[Tensor, "3"]:
         """Attention of a row on itself, on another patch of its group, on a patch elsewhere.
 
         Raises:
             ValueError: the weights of a row sum to zero.
         """
-        return self._over_sum(gamma, rho, beta, temperature)[0]
+        return self._over_sum(vit)[0]
 
-    def rises(self, gamma, rho, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+    def rises(self, vit: ReducedViT) -> Float[Tensor, "3"]:
         """u'(score) over the row sum of u, for the three scores."""
-        return self._over_sum(gamma, rho, beta, temperature)[1]
+        return self._over_sum(vit)[1]
 
 
 def population_descent(weights: Weights, D: int, C: int, q: float, **options) -> Trajectory:
@@ -122,7 +122,7 @@ def first_push(
 ) -> tuple[float, float]:
     """-d(risk)/d(score) at gamma = rho = start for one score inside a group and one between groups."""
     seen = WeightedPopulation(weights, D, C, q)
-    _, d_gamma, d_rho, _ = seen.gradients(nu ** (1 / (p - 1)), start, start, beta, p, nu)
+    _, d_gamma, d_rho, _ = seen.gradients(ReducedViT(nu ** (1 / (p - 1)), start, start, beta, p, nu))
     return -d_gamma, -d_rho
 
 

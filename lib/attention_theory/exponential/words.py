@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import Weights
+from ..domain import Extended
 from ..sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from ..sensitivity.upper_bound import sensitivity_bound
 from ..sensitivity.word import climb
@@ -18,7 +19,7 @@ class Sensitivity:
     """A lower estimate of S(X) by ascent, an upper bound where there is one (else inf), and |phi(X)| / sqrt(n d)."""
 
     value: float
-    bound: float
+    bound: Extended
     size: float
 
 
@@ -87,7 +88,7 @@ def vanishing_move(degree: int, X: Float[Tensor, "n d"], token: int = 0, seed: i
     return moves[moves.norm(dim=1).argmin()]
 
 
-def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: int = 4, steps: int = 40) -> float:
+def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: int = 4, steps: int = 40) -> Extended:
     """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...); infinite for odd powers that may vanish."""
     if weights.family == "power" and weights.knob % 2 == 1:
         lengths = [float(vanishing_move(int(weights.knob), x, 0, seed).norm()) for seed, x in enumerate(X)]

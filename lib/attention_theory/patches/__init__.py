@@ -2,7 +2,14 @@
 
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.errors import block_disagreement, block_error, label_noise_floor, linear_error
-from attention_theory.patches.population import Population, Trajectory, every_point, population_descent, three_values
+from attention_theory.patches.population import (
+    Population,
+    ReducedViT,
+    Trajectory,
+    every_point,
+    population_descent,
+    three_values,
+)
 from attention_theory.patches.training import SampleTrajectory, error_rate, semi_idealised, train_vit
 from attention_theory.patches.vit import PositionalViT, association, top_c
 
@@ -10,6 +17,7 @@ __all__ = [
     "PatchDistribution",
     "Population",
     "PositionalViT",
+    "ReducedViT",
     "SampleTrajectory",
     "Trajectory",
     "association",

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from attention_theory.domain import STEPS
+from attention_theory.domain import STEPS, Extended
 from attention_theory.patches.population import check_population, group_kinds
 
 
@@ -47,11 +47,20 @@ def linear_error(D: int, C: int, q: float) -> float:
 LINEAR_LIMIT = float(norm.ppf(7 / 8) ** -2)
 
 
-def critical_q(D: int, C: int, error: float = 1 / 8) -> float:
+def critical_q(D: int, C: int, error: float = 1 / 8) -> Extended:
     """The q at which :func:`linear_error` passes ``error``; NaN where no q <= 1 reaches it."""
     if linear_error(D, C, 1.0) <= error:
         return math.nan
     return float(brentq(lambda q: linear_error(D, C, q) - error, 0, 1, xtol=1e-12))
+
+
+def _power_of_group(D: int, C: int, q: float, p: int) -> tuple[list[int], np.ndarray]:
+    """The p-th power of the sum of a group, for everything that a random group can carry, and the chances."""
+    check_population(D, C, q)
+    if p < 1 or p % 2 == 0:
+        raise ValueError(f"p = {p}; the sign of the score needs an odd power")
+    kinds, chance = group_kinds(C, q)
+    return [(a - b) ** p for a, b in kinds.tolist()], chance.numpy()
 
 
 def block_error(D: int, C: int, q: float, p: int = 3) -> float:
@@ -62,14 +71,10 @@ def block_error(D: int, C: int, q: float, p: int = 3) -> float:
     Raises:
         ValueError: C does not divide D, q outside [0, 1], or p not a positive odd number.
     """
-    check_population(D, C, q)
-    if p < 1 or p % 2 == 0:
-        raise ValueError(f"p = {p}; the sign of the score needs an odd power")
-    kinds, chance = group_kinds(C, q)
-    powers = [int(a - b) ** p for a, b in kinds.tolist()]
-    scale = math.gcd(*(abs(x) for x in powers)) or 1
+    powers, chance = _power_of_group(D, C, q, p)
+    scale = math.gcd(*powers) or 1
     group = np.zeros(2 * C**p // scale + 1)
-    np.add.at(group, [(x + C**p) // scale for x in powers], chance.numpy())
+    np.add.at(group, [(x + C**p) // scale for x in powers], chance)
     total = convolution_power(group, D // C - 1)
     middle = len(total) // 2 - C**p // scale  # where the random groups cancel the signal group
     return float(total[: max(middle, 0)].sum() + (total[middle] / 2 if middle >= 0 else 0))
@@ -84,15 +89,11 @@ def block_disagreement(D: int, C: int, q: float, p: int = 3) -> float:
     Raises:
         ValueError: C does not divide D, q outside [0, 1], or p not a positive odd number.
     """
-    check_population(D, C, q)
-    if p < 1 or p % 2 == 0:
-        raise ValueError(f"p = {p}; the sign of the score needs an odd power")
-    kinds, chance = group_kinds(C, q)
+    powers, chance = _power_of_group(D, C, q, p)
     full, n, size = (q / 2) ** C, D // C - 1, C**p
     part = np.zeros(2 * size + 1)
-    for (plus, minus), weight in zip(kinds.tolist(), chance.tolist()):
-        if C not in (plus, minus):
-            part[(plus - minus) ** p + size] += weight
+    np.add.at(part, [x + size for x in powers], chance)
+    part[[0, -1]] = 0  # full groups
     wrong, others = 0.0, np.ones(1)
     for rest in range(n + 1):  # groups that are not full
         cumulated = others.cumsum()

@@ -15,8 +15,22 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-#: A score, or one that gradients are taken of.
-Score = float | Float[Tensor, ""]
+
+@dataclass(frozen=True)
+class ReducedViT:
+    """The positional ViT of Lemmas 4.1 and 4.2 in three numbers, and what descent leaves fixed.
+
+    v = alpha w*; scores beta on the diagonal, gamma inside a group, rho elsewhere, all divided by the temperature;
+    activation z^p + nu z.
+    """
+
+    alpha: float
+    gamma: float
+    rho: float
+    beta: float = 1.0
+    p: int = 3
+    nu: float = 1e-3
+    temperature: float = 1.0
 
 
 def group_kinds(C: int, q: float) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"]]:
@@ -81,6 +95,9 @@ class Population:
         q: probability that a patch outside the signal group carries the feature.
     """
 
+    counts: Float[Tensor, "M kinds"]
+    probability: Float[Tensor, "M"]
+
     def __init__(self, D: int, C: int, q: float):
         check_population(D, C, q)
         self.D, self.C, self.q, self.L = D, C, q, D // C
@@ -108,57 +125,38 @@ class Population:
         self._rows = torch.stack([plus, minus, C - plus - minus])[..., None]
         self._sums, self._own = (plus - minus)[:, None], torch.tensor([1.0, -1.0, 0.0], dtype=torch.float64)[:, None, None]
 
-    def weights(self, gamma: Score, rho: Score, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+    def weights(self, vit: ReducedViT) -> Float[Tensor, "3"]:
         """Attention of a row on itself, on another patch of its group, on a patch elsewhere: Lambda, Gamma, Xi.
 
         They satisfy Lambda + (C - 1) Gamma + (D - C) Xi = 1.
         """
-        numbers = [torch.as_tensor(x, dtype=torch.float64) for x in (beta, gamma, rho)]
-        raised = (torch.stack(numbers) / temperature).exp()
+        raised = (torch.tensor([vit.beta, vit.gamma, vit.rho], dtype=torch.float64) / vit.temperature).exp()
         return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
 
-    def rises(self, gamma: Score, rho: Score, beta: float = 1.0, temperature: float = 1.0) -> Float[Tensor, "3"]:
+    def rises(self, vit: ReducedViT) -> Float[Tensor, "3"]:
         """u'(score) over the row sum of u, for the three scores: with u = exp the weights themselves."""
-        return self.weights(gamma, rho, beta, temperature)
+        return self.weights(vit)
 
-    def _seen(self, alpha, gamma, rho, beta, temperature):
+    def _seen(self, vit):
         """z_i of a row that carries +1, -1 or 0, in a group of each kind, for each total: (3, kinds, totals)."""
-        own, inside, outside = self.weights(gamma, rho, beta, temperature)
-        return self.D * alpha * ((own - inside) * self._own + (inside - outside) * self._sums + outside * self.totals)
+        own, inside, outside = self.weights(vit)
+        return self.D * vit.alpha * ((own - inside) * self._own + (inside - outside) * self._sums + outside * self.totals)
 
-    def _table(self, function, *point):
+    def _table(self, function, vit):
         """Sum of function(z_i) over the rows of a group of each kind, for each total: (kinds, totals)."""
-        return (self._rows * function(self._seen(*point))).sum(0)
+        return (self._rows * function(self._seen(vit))).sum(0)
 
     def _margins(self, table):
         return torch.einsum("mk,mk->m", self.counts, table.T[self.column])
 
-    def margins(
-        self,
-        alpha: float,
-        gamma: float,
-        rho: float,
-        beta: float = 1.0,
-        p: int = 3,
-        nu: float = 1e-3,
-        temperature: float = 1.0,
-    ) -> Float[Tensor, "M"]:
+    def margins(self, vit: ReducedViT) -> Float[Tensor, "M"]:
         """Y F(X) of each multiset."""
-        return self._margins(self._table(lambda z: z**p + nu * z, alpha, gamma, rho, beta, temperature))
+        return self._margins(self._table(lambda z: z**vit.p + vit.nu * z, vit))
 
-    def feature_pull(
-        self,
-        alpha: float,
-        gamma: float,
-        rho: float,
-        beta: float = 1.0,
-        p: int = 3,
-        nu: float = 1e-3,
-        temperature: float = 1.0,
-    ) -> tuple[float, float]:
+    def feature_pull(self, vit: ReducedViT) -> tuple[float, float]:
         """What one unit of learning rate adds to alpha, by rows: of the signal group, and of all others (update GD-a)."""
-        sigmoid = self.probability * torch.sigmoid(-self.margins(alpha, gamma, rho, beta, p, nu, temperature))
-        table = self._table(lambda z: (p * z**p + nu * z) / alpha, alpha, gamma, rho, beta, temperature)
+        sigmoid = self.probability * torch.sigmoid(-self.margins(vit))
+        table = self._table(lambda z: (vit.p * z**vit.p + vit.nu * z) / vit.alpha, vit)
         signal = table[self.signal, self.column]
         return float(sigmoid @ signal), float(sigmoid @ (self._margins(table) - signal))
 
@@ -177,29 +175,20 @@ class Population:
         """Population risk, E log(1 + exp(-y F))."""
         return float((self.probability * torch.nn.functional.softplus(-margins)).sum())
 
-    def gradients(
-        self,
-        alpha: float,
-        gamma: float,
-        rho: float,
-        beta: float = 1.0,
-        p: int = 3,
-        nu: float = 1e-3,
-        temperature: float = 1.0,
-    ) -> tuple[float, float, float, Float[Tensor, "M"]]:
+    def gradients(self, vit: ReducedViT) -> tuple[float, float, float, Float[Tensor, "M"]]:
         """Derivatives of the risk along w*, and with respect to one score inside and one outside a group; and the margins.
 
         These are <w*, dv>, dA_ij for i != j of one group, and dA_ij for different groups (Lemmas H.1 and H.2).
         """
-        z = self._seen(alpha, gamma, rho, beta, temperature)
-        margins = self._margins((self._rows * (z**p + nu * z)).sum(0))
+        z = self._seen(vit)
+        margins = self._margins((self._rows * (z**vit.p + vit.nu * z)).sum(0))
         slope = -self.probability * torch.sigmoid(-margins)
         pull = torch.segment_reduce(slope[:, None] * self.counts, "sum", lengths=self.sizes, axis=0).T
-        force = pull * self._rows * (p * z ** (p - 1) + nu)
+        force = pull * self._rows * (vit.p * z ** (vit.p - 1) + vit.nu)
         # z is linear in what the row carries, what its group carries, and the total
         parts = torch.stack([(force * self._own).sum(), (force * self._sums).sum(), (force * self.totals).sum()])
-        weights = self.weights(gamma, rho, beta, temperature)
-        _, inside, outside = self.rises(gamma, rho, beta, temperature)
+        weights = self.weights(vit)
+        _, inside, outside = self.rises(vit)
 
         def along(w):
             return float(self.D * torch.stack([w[0] - w[1], w[1] - w[2], w[2]]) @ parts)
@@ -207,8 +196,8 @@ class Population:
         # one score of a row raises its own weight and lowers all others; a mean over the equal scores of the row
         up_inside = weights.new_tensor([0.0, 1 / max(self.C - 1, 1), 0.0]) * (self.C > 1) - weights
         up_outside = weights.new_tensor([0.0, 0.0, 1 / max(self.D - self.C, 1)]) * (self.D > self.C) - weights
-        d_gamma = alpha / temperature * inside * along(up_inside) / self.D
-        d_rho = alpha / temperature * outside * along(up_outside) / self.D
+        d_gamma = vit.alpha / vit.temperature * inside * along(up_inside) / self.D
+        d_rho = vit.alpha / vit.temperature * outside * along(up_outside) / self.D
         return along(weights), float(d_gamma), float(d_rho), margins
 
 
@@ -279,8 +268,9 @@ def population_descent(
     gamma = rho = float(start)
     rows = []
     for _step in range(steps + 1):
-        d_alpha, d_gamma, d_rho, margins = population.gradients(alpha, gamma, rho, beta, p, nu, temperature)
-        own, inside, _ = population.weights(gamma, rho, beta, temperature).tolist()
+        vit = ReducedViT(alpha, gamma, rho, beta, p, nu, temperature)
+        d_alpha, d_gamma, d_rho, margins = population.gradients(vit)
+        own, inside, _ = population.weights(vit).tolist()
         rows.append((alpha, gamma, rho, own + (C - 1) * inside, population.loss(margins), population.error(margins)))
         alpha, gamma, rho = alpha - rate_v * d_alpha, gamma - rate_A * d_gamma, rho - rate_A * d_rho
     return Trajectory(*torch.tensor(rows, dtype=torch.float64).T)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_theory.device import generator, normal
 from attention_theory.patches.distribution import PatchDistribution
-from attention_theory.patches.population import Population
+from attention_theory.patches.population import Population, ReducedViT
 from attention_theory.patches.vit import PositionalViT, association
 
 #: Test points are drawn with this offset to the seed, so that they are none of the training points.
@@ -123,13 +123,7 @@ def train_vit(
 
 
 def semi_idealised(
-    population: Population,
-    alpha: Float[Tensor, "T"],
-    rate_A: float,
-    beta: float = 1.0,
-    p: int = 3,
-    nu: float = 1e-3,
-    temperature: float = 1.0,
+    population: Population, alpha: Float[Tensor, "T"], rate_A: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3
 ) -> tuple[Float[Tensor, "T"], Float[Tensor, "T"]]:
     """Scores (gamma, rho) of the semi-idealised process (jelassi2022, Appendix E.2.1), exactly.
 
@@ -140,6 +134,6 @@ def semi_idealised(
     rows = []
     for length in alpha.tolist():
         rows.append((gamma, rho))
-        _, d_gamma, d_rho, _ = population.gradients(length, gamma, rho, beta, p, nu, temperature)
+        _, d_gamma, d_rho, _ = population.gradients(ReducedViT(length, gamma, rho, beta, p, nu))
         gamma, rho = gamma - rate_A * d_gamma, rho - rate_A * d_rho
     return tuple(torch.tensor(rows, dtype=torch.float64).T)

@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights, as_weights, attention, attention_weights
-from attention_theory.device import least_squares, normal
+from attention_theory.device import Where, least_squares, normal
 from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 
@@ -46,7 +45,7 @@ class RandomAttentionFeatures:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
-    def to(self, *where: Any) -> "RandomAttentionFeatures":
+    def to(self, *where: Where) -> "RandomAttentionFeatures":
         """The same map on another device or in another precision."""
         return type(self)(self.W.to(*where), self.weights)
 

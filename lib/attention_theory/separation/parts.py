@@ -9,13 +9,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import attention_weights
+from ..domain import ANY
 from ..evidence import Check, compare, identity, proved
 from . import data
 from .network import attention_features
@@ -65,7 +66,7 @@ class Layer:
     c: float | None
     query: int
     key: int
-    u: Float[Tensor, "n n"]
+    u: Annotated[Float[Tensor, "n n"], ANY]  # exponentials may overflow
     f: Float[Tensor, "n n"]
     features: Float[Tensor, "n d"]
 
@@ -179,7 +180,8 @@ def counterexample(what: str, lemma: Lemma, part: str, layers: Sequence[Layer]) 
         for relation, low, high in pairs:
             if _broken(relation, low, high) > 1:
                 value = low if relation == ">=" or (relation == "==" and low * high < 1) else high
-                return compare(f"{what}, {L}: entry / printed value", value, relation, 1, method="counterexample", slack=1e-9)
+                digits, said = 3 if abs(value - 1) > 0.01 else 5, f"{what}, {L}: entry / printed value"
+                return compare(said, value, relation, 1, method="counterexample", slack=1e-9, digits=digits)
     return None
 
 

@@ -6,11 +6,13 @@ lost at large n, and no tail is left over. Columns: k = d - 2 (cross-attention: 
 sqrt(log n) (cross-attention: 1). A function gives one :class:`Proof` for each part, by the name of the part: ``d.2-3a``.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ..evidence.prove import Proof, joined, least, nonnegative, positive, same
+from ..domain import Number
+from ..evidence.prove import Proof, every, joined, least, nonnegative, positive, same
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 #: Sizes: k block columns, t identity blocks, n = k t.
@@ -43,22 +45,22 @@ class Bound(NamedTuple):
 # where r = n^a (softmax) and 1 + a (linear).
 
 
-def special(r: Any, n: Any) -> Any:
+def special(r: Number, n: Number) -> Any:
     """Weight of the special key."""
     return r / (r + n - 1)
 
 
-def ordinary(r: Any, n: Any) -> Any:
+def ordinary(r: Number, n: Number) -> Any:
     """Weight of any other key."""
     return 1 / (r + n - 1)
 
 
-def star(r: Any, k: Any, t: Any) -> Any:
+def star(r: Number, k: Number, t: Number) -> Any:
     """Weight of the special key's block column, as a sum over its t keys."""
     return special(r, k * t) + (t - 1) * ordinary(r, k * t)
 
 
-def block(r: Any, k: Any, t: Any) -> Any:
+def block(r: Number, k: Number, t: Number) -> Any:
     """Weight of another block column."""
     return t * ordinary(r, k * t)
 
@@ -189,13 +191,13 @@ def exponents() -> Proof:
 # X = I ---------------------------------------------------------------------------------------------------------------
 
 
-def identity_weights(q: Any, B: Any, k: Any, t: Any) -> tuple[Any, Any, Any]:
+def identity_weights(q: Number, B: Number, k: Number, t: Number) -> tuple[Any, Any, Any]:
     """Row j3 with X = I: weights of j3, of the rest of its block, of all others; the scores are q B : B : 1."""
     total = q * B + (t - 1) * B + (k - 1) * t
     return q * B / total, B / total, 1 / total
 
 
-def identity_others(B: Any, k: Any, t: Any) -> tuple[Any, Any]:
+def identity_others(B: Number, k: Number, t: Number) -> tuple[Any, Any]:
     """Another row: weights of the t keys of its own block (j3 is one of them, or is not), and of the others."""
     total = t * B + (k - 1) * t
     return B / total, 1 / total
@@ -588,6 +590,35 @@ def quiet_cross() -> dict[str, Proof]:
     }
 
 
+def share_cross() -> dict[str, Proof]:
+    """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign vectors, at all n and d.
+
+    ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above -.2 k - .9, as r = n^a1 >=
+    n. ``share``: so K is for at least 11/16 of their 2^(k - 1) vectors: counted for k < 48 (equal at k = 5), and beyond by
+    Hoeffding, exp(-(.2 k + .9)^2/(2 (k - 1))) <= 5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
+    """
+
+    def excess(k: Any, t: Any, x: Any, e: Any) -> Any:
+        r, n, K = k * t * x, k * t, e - k / 5 - Fraction(9, 10)
+        return special(r, n) + star(r, k, t) + K * block(r, k, t) - Fraction(9, 10) - e * block(r, k, t)
+
+    def counted(k: int) -> bool:
+        enough = sum(math.comb(k - 1, plus) for plus in range(k) if 10 * (2 * plus - k + 1) > -2 * k - 9)
+        return 16 * enough >= 11 * 2 ** (k - 1)
+
+    ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
+    return {
+        "fires": nonnegative("c(j2) y > 0.9 if K > -0.2 k - 0.9", excess, **ranges, shown="n = k t >= 2, a1 >= 1"),
+        "share": joined(
+            "11/16 of such K",
+            "k >= 1",
+            every("11/16 of such K", counted, range(1, 48), "k < 48"),
+            nonnegative("Hoeffding", lambda k: (k / 5 + Fraction(9, 10)) ** 2 - 2 * (k - 1) * Fraction("1.1632"), k=(48, None)),
+        ),
+        "m": positive("C log(64/53) > 1", lambda C: C * (_tenths(640) / 53).log() - 1, C=(5.31, 5.31)),
+    }
+
+
 # The regression model of sections 3 to 5 -----------------------------------------------------------------------------
 
 
@@ -830,6 +861,7 @@ def everything() -> dict[str, Proof]:
         detection,
         quiet,
         quiet_cross,
+        share_cross,
         regression,
         cap,
         linear_separates,

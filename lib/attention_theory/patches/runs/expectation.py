@@ -4,15 +4,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
+from attention_theory.domain import FILLED, Extended
 from attention_theory.patches.errors import label_noise_floor
-from attention_theory.patches.population import Population, Trajectory, every_point, population_descent
+from attention_theory.patches.population import Population, ReducedViT, Trajectory, every_point, population_descent
 from attention_theory.patches.vit import PositionalViT
 
 #: (D, C, q) of the four descents that the chapters follow.
@@ -27,12 +28,12 @@ class Descent:
     path: Trajectory
     rate_A: float
     temperature: float
+    nu: float
 
     @cached_property
     def weights(self) -> Float[Tensor, "3 T"]:
         """Lambda, Gamma, Xi at each step."""
-        scores = zip(self.path.gamma, self.path.rho)
-        return torch.stack([self.world.weights(*s, temperature=self.temperature) for s in scores], 1)
+        return torch.stack([self.world.weights(self.vit(t)) for t in range(len(self.path.alpha))], 1)
 
     @property
     def own(self) -> Float[Tensor, "T"]:
@@ -64,15 +65,18 @@ class Descent:
             raise ValueError(f"step = {step} is not allowed: the run has the steps 0 to {len(self.path.alpha) - 1}")
         return tuple(float(x[step]) for x in (self.path.alpha, self.path.gamma, self.path.rho))
 
+    def vit(self, step: int) -> ReducedViT:
+        """The model at a step."""
+        return ReducedViT(*self.at(step), nu=self.nu, temperature=self.temperature)
+
     def margins(self, step: int) -> Float[Tensor, "M"]:
         """The y F of every multiset at a step."""
-        return self.world.margins(*self.at(step), temperature=self.temperature)
+        return self.world.margins(self.vit(step))
 
     @cached_property
     def pulls(self) -> Float[Tensor, "2 T"]:
         """Parts of the growth of alpha at each step, per unit of its rate: rows of the signal group, all other rows."""
-        steps = range(len(self.path.alpha))
-        pulls = [self.world.feature_pull(*self.at(t), temperature=self.temperature) for t in steps]
+        pulls = [self.world.feature_pull(self.vit(t)) for t in range(len(self.path.alpha))]
         return torch.tensor(pulls, dtype=torch.float64).T
 
 
@@ -82,7 +86,7 @@ def descent(D: int, C: int, q: float, steps: int = 600, rate: float | None = Non
     temperature = 1.0 if rate is None else D**0.5
     rates = {} if rate is None else {"rate_v": rate, "rate_A": rate}
     path = population_descent(D, C, q, steps=steps, nu=nu, temperature=temperature, **rates)
-    return Descent(Population(D, C, q), path, rate or 10.0, temperature)
+    return Descent(Population(D, C, q), path, rate or 10.0, temperature, nu)
 
 
 def four_descents(steps: int = 600) -> list[Descent]:
@@ -149,16 +153,17 @@ def one_rate_flow(D: int, C: int, q: float, points: int = 60, size: float = 0.2)
     low, high, flow = 0.05, 3.0, []
 
     def slope(a):
-        return world.gradients(a, gamma, rho, temperature=T)[0]
+        return world.gradients(ReducedViT(a, gamma, rho, temperature=T))[0]
 
     for _ in range(points):
         alpha = float(brentq(slope, low, high, xtol=1e-7))
         low, high = 0.8 * alpha, 1.2 * alpha
         curvature = (slope(1.001 * alpha) - slope(0.999 * alpha)) / (0.002 * alpha)
-        _, *slopes, margins = world.gradients(alpha, gamma, rho, temperature=T)
+        vit = ReducedViT(alpha, gamma, rho, temperature=T)
+        _, *slopes, margins = world.gradients(vit)
         step = size / max(abs(s) for s in slopes)
         time += (last + step) / 2 if last else 0.0
-        _, inside, outside = world.weights(gamma, rho, temperature=T).tolist()
+        _, inside, outside = world.weights(vit).tolist()
         attention = (C - 1) * inside, (D - C) * outside
         growth = -slopes[0], -slopes[1]
         risk = world.loss(margins), world.error(margins)
@@ -167,7 +172,7 @@ def one_rate_flow(D: int, C: int, q: float, points: int = 60, size: float = 0.2)
     return flow
 
 
-def steps_to(flow: list[FlowPoint], reached: Callable[[FlowPoint], bool]) -> float:
+def steps_to(flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPoint], bool]) -> float:
     """Steps to the first point that is as asked, at the largest stable rate, 2 / curvature."""
     end = next(i for i, point in enumerate(flow) if reached(point))
     return flow[end].time * max(point.curvature for point in flow[: end + 1]) / 2
@@ -176,23 +181,24 @@ def steps_to(flow: list[FlowPoint], reached: Callable[[FlowPoint], bool]) -> flo
 def opening_enumerated(D: int, C: int, q: float, beta: float, alpha: float = 1e-4) -> tuple[float, float]:
     """Growth of the scores at the start, in the units of :func:`population.opening`, from the enumeration."""
     world = Population(D, C, q)
-    _, d_gamma, d_rho, _ = world.gradients(alpha, 0.0, 0.0, beta, nu=0.0)
-    unit = 1.5 * (D * alpha * float(world.weights(0.0, 0.0, beta)[2])) ** 3
+    vit = ReducedViT(alpha, 0.0, 0.0, beta, nu=0.0)
+    _, d_gamma, d_rho, _ = world.gradients(vit)
+    unit = 1.5 * (D * alpha * float(world.weights(vit)[2])) ** 3
     return -d_gamma / unit, -d_rho / unit
 
 
-def mean_sigmoid(world: Population, *point: float, **model: float) -> float:
-    """Mean of the sigmoid of -y F over the population, at (alpha, gamma, rho)."""
-    return float(world.probability @ torch.sigmoid(-world.margins(*point, **model)))
+def mean_sigmoid(world: Population, vit: ReducedViT) -> float:
+    """Mean of the sigmoid of -y F over the population."""
+    return float(world.probability @ torch.sigmoid(-world.margins(vit)))
 
 
 def plateau_end(D: int, C: int, q: float) -> float:
     """The alpha at which the mean sigmoid has fallen to 1/4, half of its start, at gamma = rho = 0."""
     world = Population(D, C, q)
-    return float(brentq(lambda a: mean_sigmoid(world, a, 0.0, 0.0) - 0.25, 1e-3, 2.0))
+    return float(brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0))
 
 
-def loss_at_turn(run: Descent) -> float:
+def loss_at_turn(run: Descent) -> Extended:
     """Loss where alpha is largest; NaN if it still grows at the end."""
     peak = int(run.path.alpha.argmax())
     return float(run.path.loss[peak]) if peak < len(run.path.alpha) - 1 else float("nan")

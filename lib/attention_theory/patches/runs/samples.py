@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_theory.device import generator
 from attention_theory.patches.distribution import PatchDistribution
-from attention_theory.patches.population import Population, every_point, three_values
+from attention_theory.patches.population import Population, ReducedViT, every_point, three_values
 from attention_theory.patches.training import TEST_SEED, SampleTrajectory, semi_idealised, train_vit
 from attention_theory.patches.vit import PositionalViT
 
@@ -48,7 +48,7 @@ def sampling_terms(
     zero = torch.zeros(D, D, dtype=torch.float64), torch.zeros(d, dtype=torch.float64)
     first = PositionalViT(*zero, temperature=1.0).gradients(X, y)[1]
     dA, dv = PositionalViT(three_values(D, 4, 1.0, gamma, rho), alpha * images.w, temperature=1.0).gradients(X, y)
-    exact_v, inside, outside, _ = Population(D, 4, images.q).gradients(alpha, gamma, rho)
+    exact_v, inside, outside, _ = Population(D, 4, images.q).gradients(ReducedViT(*state))
     exact_A = three_values(D, 4, 0.0, inside, outside)
     off = ~torch.eye(D, dtype=torch.bool)
     return float(first[1:].norm()), float(dv[1:].norm()), abs(float(dv[0]) - exact_v), float((dA - exact_A)[off].abs().max())

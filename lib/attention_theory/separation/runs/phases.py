@@ -5,10 +5,11 @@ Sizes go in as decades, n = 10^decades. Everything is exact; nothing is drawn.
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 
+from ...domain import Extended, Range
 from .. import data
 from ..chances import class_values
 from ..exact import success_counts, success_probability
@@ -28,7 +29,7 @@ def readouts(decades: float, delta: float = DELTA) -> int:
     return max(math.ceil(decades * math.log(10) - math.log(delta)), 15)
 
 
-def success(model: str, decades: float, d: int, **changes: float) -> float:
+def success(model: data.Model, decades: float, d: int, **changes: float) -> Extended:
     """P[E_success] at n = 10^decades with ``readouts`` sign vectors; nan where d blocks do not fit into n rows.
 
     Args:
@@ -43,7 +44,7 @@ def success(model: str, decades: float, d: int, **changes: float) -> float:
     return success_probability(model, int(d), readouts(decades), **PARAMETERS[model] | changes, log_n=log_n)
 
 
-def reliable_from(model: str, exponent: float, target: float = 0.99, most: int = 100) -> float | None:
+def reliable_from(model: data.Model, exponent: float, target: float = 0.99, most: int = 100) -> float | None:
     """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it fails at n = 10^most."""
 
     def reached(half: int) -> bool:
@@ -55,7 +56,7 @@ def reliable_from(model: str, exponent: float, target: float = 0.99, most: int =
     return next(half for half in range(coarse[-1] + 6, coarse[-1], -1) if not reached(half - 1)) / 2
 
 
-def least_dimension(model: str, decades: int, delta: float = DELTA) -> int:
+def least_dimension(model: data.Model, decades: Annotated[int, Range(1, 1000)], delta: float = DELTA) -> int:
     """d* from which on a false alarm has probability at most delta/n, by a union bound over ``readouts`` sign vectors.
 
     One more than the largest d that fails, in a window around the place that bisection finds (parity makes small steps).
@@ -100,7 +101,7 @@ class LinearGap(NamedTuple):
     gap: float
 
 
-def linear_gap(model: str, n: int, d: int) -> LinearGap:
+def linear_gap(model: data.Model, n: int, d: int) -> LinearGap:
     """The outputs of the literal network, at ``PARAMETERS``."""
     a0, a1, *scales = PARAMETERS[model].values()
     y, features = torch.ones(d, 1, dtype=torch.float64), []
@@ -112,7 +113,7 @@ def linear_gap(model: str, n: int, d: int) -> LinearGap:
     return LinearGap(*(readout(rows, y, tau) for rows in features), tops[1] / tops[0] - 1)
 
 
-def linear_weights_gap(model: str, n: int, d: int) -> float:
+def linear_weights_gap(model: data.Model, n: int, d: int) -> float:
     """N times the difference of the largest values on D1 and D0, over the one on D0, from the classes of rows: any n.
 
     Only the first column's coefficient differs visibly at large n, so that the difference is taken there.
