@@ -25,9 +25,9 @@ lint: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 test: $(READY)
-	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore-glob='*test_verdicts_bite.py' --ignore=tests/pages --ignore=tests/devices -n $(JOBS) \
+	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/test_verdicts_bite.py --ignore=tests/pages --ignore=tests/devices -n $(JOBS) \
 		--jaxtyping-packages=attention_theory,typecheck.check
-	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py' -o -name 'test_verdicts_bite.py') lib --doctest-modules
+	$(PYTEST) -n $(JOBS) tests/test_verdicts_bite.py $(shell find tests -name 'test_bad_input.py') lib --doctest-modules
 	$(PYTEST) tests/devices
 	$(BIN)/python tools/records_check.py --jobs $(JOBS) --points 1 --seconds 5 --seed 0
 	$(PYTEST) --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
@@ -56,10 +56,11 @@ colab: $(READY)
 records-check: $(READY)
 	$(BIN)/python tools/records_check.py --jobs $(JOBS)
 
-# right calls of all public functions, noted while the tests run; fuzz spoils them, devices sends them elsewhere
+# right calls of all public functions, noted while tests and chapters run; fuzz spoils them, devices sends them elsewhere
 examples: $(READY)
 	PYTHONPATH=tools $(PYTEST) -p examples -n $(JOBS) tests --ignore=tests/pages --ignore=tests/devices \
-		--ignore-glob='*bite*' --ignore-glob='*mutation*' --ignore=tests/test_notebooks.py
+		--ignore=tests/test_verdicts_bite.py --ignore=tests/test_notebooks.py
+	$(BIN)/python tools/examples.py book
 
 fuzz: examples
 	$(BIN)/python tools/fuzz.py --out book/data

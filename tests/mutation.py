@@ -18,7 +18,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
-from attention_theory.evidence import MIME
+from attention_theory.evidence import MIME, load_ledger
 from conftest import BOOK, ROOT
 
 PACKAGE = "attention_theory"
@@ -97,14 +97,14 @@ def mutated_library(folder: Path, module: str, old: str, new: str) -> Iterator[N
         yield
 
 
-def run_verdict(chapter: str, claim: str) -> str:
-    """:func:`verdict_of` with the right library."""
-    with fresh_package():
-        return verdict_of(chapter, claim)
+def chapter_of(claim: str) -> str:
+    """The chapter that the claim's row names."""
+    return load_ledger(BOOK / "ledger" / f"{claim.split('/')[0]}.yml")[claim].chapter
 
 
-def verdict_of(chapter: str, claim: str) -> str:
-    """``holds`` if the cell with this verdict runs through, else what stopped it: the failing claim, or the error."""
+def verdict_of(claim: str) -> str:
+    """``holds`` if the cell with this verdict runs through with the package as imported, else the claim that fails there."""
+    chapter = chapter_of(claim)
     cells = cells_behind(chapter, claim)
     here, namespace = Path.cwd(), {"__name__": "__chapter__"}
     os.chdir((BOOK / chapter).parent)
@@ -121,9 +121,3 @@ def verdict_of(chapter: str, claim: str) -> str:
         os.chdir(here)
         plt.show = show
     return "holds"
-
-
-def caught(folder: Path, chapter: str, claim: str, module: str, old: str, new: str) -> str:
-    """What the verdict on ``claim`` says of the mutant: the failing claim's id, or ``holds`` if it did not notice."""
-    with mutated_library(folder, module, old, new):
-        return verdict_of(chapter, claim)

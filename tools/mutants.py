@@ -122,7 +122,7 @@ def _environment(folder: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
-def judged(mutant: Mutant, claims: list[tuple[str, str]]) -> tuple[str, list[str]]:
+def judged(mutant: Mutant, claims: list[str]) -> tuple[str, list[str]]:
     """``killed``, ``timeout`` or ``survived`` by the unit tests, and what the verdicts say: claims that hold all the same."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(PACKAGE, Path(folder, "attention_theory"), ignore=shutil.ignore_patterns("__pycache__"))
@@ -136,8 +136,8 @@ def judged(mutant: Mutant, claims: list[tuple[str, str]]) -> tuple[str, list[str
         except subprocess.TimeoutExpired:
             fate = "killed"
         unnoticed = []
-        for chapter, claim in claims:
-            code = f"from mutation import run_verdict; import sys; sys.exit(run_verdict({chapter!r}, {claim!r}) == 'holds')"
+        for claim in claims:
+            code = f"from mutation import verdict_of; import sys; sys.exit(verdict_of({claim!r}) == 'holds')"
             try:
                 run = subprocess.run(
                     [sys.executable, "-c", code], env=_environment(folder), capture_output=True, timeout=SECONDS
@@ -148,15 +148,15 @@ def judged(mutant: Mutant, claims: list[tuple[str, str]]) -> tuple[str, list[str
         return fate, unnoticed
 
 
-def claims_by_code() -> dict[str, list[tuple[str, str]]]:
-    """Function -> chapter and id of the ledger rows that name it."""
+def claims_by_code() -> dict[str, list[str]]:
+    """Function -> ids of the ledger rows that name it."""
     from attention_theory.evidence import COMPUTED, load_ledger
 
     found = defaultdict(list)
     for path in sorted((ROOT / "book" / "ledger").glob("*.yml")):
         for row in load_ledger(path).values():
             if row.code and row.outcome in COMPUTED:
-                found[row.code].append((row.chapter, row.id))
+                found[row.code].append(row.id)
     return found
 
 

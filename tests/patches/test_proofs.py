@@ -1,19 +1,10 @@
 """Proofs on jelassi2022 go through, and each fails past its constant or without a hypothesis."""
 
-import time
-
 import pytest
 import sympy
 from attention_theory.evidence.prove import NotProved, same
 from attention_theory.patches import proofs
 from proving import refuse
-
-
-def test_everything_is_proved_in_a_few_seconds():
-    start = time.perf_counter()
-    found = proofs.everything()
-    assert len(found) >= 24 and all(proof.boxes for proof in found.values())
-    assert time.perf_counter() - start < 10
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Both solutions on a new label, against gradient descent and literal pseudo-inverses; and what breaks them."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from attention_theory import sensitivity, tokens
 from attention_theory.device import generator, normal, signs
-from attention_theory.evidence import identity
+from attention_theory.evidence import identity, rate_interval
 from attention_theory.sensitivity import attention_features, new_label, paper
 from attention_theory.sensitivity.random_features import one_token_in_law
 from attention_theory.sensitivity.runs import laws, worst
@@ -361,3 +363,10 @@ def test_a_dropped_block_in_the_joint_law_fails():
     assert torch.allclose(rest @ rest.T / 40_000, literal, atol=0.03)
     whole = contexts.flatten(1) @ contexts.flatten(1).T / (n * d)  # as if the moved token were in it
     assert not torch.allclose(rest @ rest.T / 40_000, whole, atol=0.03)
+
+
+def test_the_exact_probability_of_a_small_norm():
+    draws = normal(200_000, 6, generator=generator(3)).clamp(min=0).square().sum(dim=1)
+    for epsilon in (0.3, 0.6, 0.9):
+        seen = rate_interval(int((draws <= (1 - epsilon) * 3).sum()), 200_000)
+        assert seen.low <= math.exp(-laws.small_norm_exponent(6, epsilon) * epsilon**2 * 6) <= seen.high

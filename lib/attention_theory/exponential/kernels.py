@@ -6,6 +6,7 @@ The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from ..attention import Weights, attention_weights
 from ..device import generator, normal, signs
+from ..domain import Extended
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
 NODES = 64
@@ -156,6 +158,12 @@ def fittable_share(n: int, dimension: int) -> Fraction:
     return Fraction(2 * sum(math.comb(n - 1, k) for k in range(min(dimension, n))), 2**n)
 
 
+def monomials(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
+    """All monomials of this degree and of the one below, at each point: on the sphere a basis of the polynomials up to it."""
+    products = [c for k in (degree - 1, degree) for c in combinations_with_replacement(range(x.shape[1]), k)]
+    return torch.stack([x[:, list(c)].prod(dim=1) for c in products], dim=1)
+
+
 def forbidden_labels(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
     """Labels +-1 that no network of this degree fits even in sign, at any width: for n > rank(degree, d) points.
 
@@ -169,31 +177,25 @@ def forbidden_labels(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]
     if n <= rank(degree, d):
         raise ValueError(f"n = {n} points are at most rank({degree}, {d}) = {rank(degree, d)}: no labels are forbidden")
     few = rank(degree, d) + 1  # points in general position have one such vector, up to its length and sign
-    _, vectors = torch.linalg.eigh(limit_kernel(Weights("truncated", degree), x[:few]))
-    c = vectors[:, 0] * torch.sign(vectors[0, 0])
-    return torch.cat([torch.where(c < 0, -1.0, 1.0), torch.ones(n - few).to(x)]).to(x)
+    c = torch.linalg.svd(monomials(degree, x[:few])).U[:, -1]
+    return torch.cat([torch.where(c * c[0].sign() < 0, -1.0, 1.0), torch.ones(n - few).to(x)]).to(x)
 
 
-def harmonic_features(degree: int, x: Float[Tensor, "n 2"]) -> Float[Tensor, "n k"]:
-    """1, cos, sin, ..., cos(p theta), sin(p theta) on the circle: a basis of the polynomials of degree <= p."""
-    theta = torch.atan2(x[:, 1], x[:, 0])
-    waves = [f(k * theta) for k in range(1, degree + 1) for f in (torch.cos, torch.sin)]
-    return torch.stack([torch.ones_like(theta), *waves], dim=1)
+def reachable(features: Float[Tensor, "n k"], y: Float[Tensor, "n"]) -> bool:
+    """Whether a vector of the features' span has these signs, by a linear programme."""
+    from scipy.optimize import linprog
+
+    A = (-y[:, None] * features).numpy()
+    return linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(A)), bounds=(None, None)).status == 0
 
 
 def reachable_labellings(features: Float[Tensor, "n k"]) -> int:
-    """How many of the 2^n labellings by signs some vector of the features' span has, by one linear programme each."""
-    from scipy.optimize import linprog
-
-    A, count = features.numpy(), 0
-    for code in range(2 ** (len(A) - 1)):  # a labelling and its opposite are reached together
-        y = np.array([1.0] + [1.0 if code >> i & 1 else -1.0 for i in range(len(A) - 1)])
-        done = linprog(np.zeros(A.shape[1]), A_ub=-y[:, None] * A, b_ub=-np.ones(len(A)), bounds=(None, None))
-        count += 2 * (done.status == 0)
-    return count
+    """How many of the 2^n labellings by signs some vector of the features' span has; one and its opposite go together."""
+    labels = (torch.tensor((1, *rest)).to(features) for rest in product((1.0, -1.0), repeat=len(features) - 1))
+    return 2 * sum(reachable(features, y) for y in labels)
 
 
-def smallest(kernel: Float[Tensor, "n n"]) -> float:
+def smallest(kernel: Float[Tensor, "n n"]) -> Extended:
     """The smallest eigenvalue; nan where it cannot be told from 0 (below 1e-11 of the largest)."""
     values = torch.linalg.eigvalsh(kernel)
     return float(values[0]) if values[0] > 1e-11 * values[-1] else math.nan
@@ -310,6 +312,24 @@ def width_kernel(
     return (slopes @ slopes.T) * (x @ x.T) / len(a)
 
 
+def standard_error(weights: Weights, W: Float[Tensor, "d m"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
+    """Of each entry of :func:`width_kernel` at the start, an average over independent pairs of neurons: the delta method.
+
+    With v = u / E u and s = u' / E u an entry is rho E[s s'] / (E v E v'), and a pair adds s s' - E[s s'] (v + v' - 1).
+    """
+    z = x @ W[:, ::2]
+    mean = weights(z).mean(dim=1, keepdim=True)
+    v, s = weights(z) / mean, weights.slope(z) / mean
+
+    def product_mean(p: Tensor, q: Tensor) -> Tensor:
+        return p @ q.T / z.shape[1]
+
+    ss, vv, across = product_mean(s, s), product_mean(v, v), product_mean(s * v, s)
+    square = vv.diagonal()[:, None] + vv.diagonal() + 2 * vv - 3  # E (v + v' - 1)^2
+    variance = product_mean(s**2, s**2) - 2 * ss * (across + across.T - ss) + ss**2 * square
+    return (x @ x.T).abs() * (variance / z.shape[1]).sqrt()
+
+
 def descend(
     weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: int, seed: int, steps: int, speed: float = 1.0
 ) -> Fit:
@@ -326,7 +346,7 @@ def descend(
     Returns:
         the losses; ``floor`` is the part of |y|^2 outside the range of the kernel at the start.
     """
-    W, a = start_network(x.shape[1], m, seed)
+    W, a = (part.to(x) for part in start_network(x.shape[1], m, seed))
     kernel = width_kernel(weights, W, a, x)
     values, vectors = torch.linalg.eigh(kernel)
     seen = values > 1e-10 * values[-1]

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..attention import Weights
+from ..domain import Extended
 from ..separation import data
+from ..separation.data import Real
 from ..separation.exact import separation_probability
 from .competition import log_ratio, share, solve_knob
 from .families import power, sharp
@@ -111,7 +113,7 @@ class DataSet:
         return min(1.0, m * math.exp(-columns * (room / b) ** 2 / 2))
 
 
-def lower_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     """The knob at which (a + b) own = kappa: with y_1 = y_* = y_d = 1 and the other signs cancelling the special row is at tau.
 
     Args:
@@ -129,7 +131,7 @@ def lower_edge(family: Callable[[float], Weights], found: DataSet) -> float:
     return solve_knob(lambda knob: (a + b) * found.shares(family(knob)).own - kappa, start)
 
 
-def upper_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     """The knob at which max((a + b) own, b block) = kappa: a row of D0 is at tau, by its special key or (X = I) its block.
 
     Args and Returns: as in :func:`lower_edge`; ``inf`` where D0 never fires.
@@ -145,31 +147,16 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> float:
     return solve_knob(above, 1e-9 if family(1).family == "sharp" else 1.0)
 
 
-def _log_n(n: float | None, log_n: float | None) -> float:
-    if (n is None) == (log_n is None):
-        raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
-    if n is not None and not 1 < n < math.inf:
-        raise ValueError(f"n = {n} is not allowed: n must be finite and > 1")
-    return math.log(n) if n is not None else log_n  # type: ignore[return-value]
-
-
 def least_sharpness(
-    model: str,
-    n: float | None,
-    a1: float,
-    b: float | None = None,
-    c: float | None = None,
-    d: int | None = None,
-    log_n: float | None = None,
-) -> float:
+    model: str, n: Real, a1: Real, b: Real | None = None, c: Real | None = None, d: int | None = None
+) -> Extended:
     """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
 
     With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the scores.
 
     Args:
         model: one of ``separation.MODELS``.
-        n: rows; or None and
-        log_n: ln n.
+        n: rows, > 1.
         a1, b, c: sizes of D1.
         d: columns; matters for ``self-identity``, where None stands for infinitely many blocks.
 
@@ -179,18 +166,10 @@ def least_sharpness(
     Raises:
         ValueError: an unknown model, parameters that do not fit, n <= 1.
     """
-    return lower_edge(sharp, DataSet(model, _log_n(n, log_n), a1, b, c, d))
+    return lower_edge(sharp, DataSet(model, math.log(n), a1, b, c, d))
 
 
-def least_degree(
-    model: str,
-    n: float | None,
-    a1: float,
-    b: float | None = None,
-    c: float | None = None,
-    d: int | None = None,
-    log_n: float | None = None,
-) -> int:
+def least_degree(model: str, n: Real, a1: Real, b: Real | None = None, c: Real | None = None, d: int | None = None) -> int:
     """The least degree p of u(z) = z^p from which F_u fires on D1, by the same share as :func:`least_sharpness`.
 
     With X = 1 the least integer p >= log((n - 1) share / (1 - share)) / log((a1 + b + c) / (b + c)).
@@ -198,7 +177,7 @@ def least_degree(
     Raises:
         ValueError: as :func:`least_sharpness`; or no degree is enough.
     """
-    found = lower_edge(power, DataSet(model, _log_n(n, log_n), a1, b, c, d))
+    found = lower_edge(power, DataSet(model, math.log(n), a1, b, c, d))
     if found == math.inf:
         raise ValueError(f"no degree is enough: with a1 = {a1}, b = {b} a row stays below tau, or its own key scores no higher")
     return math.ceil(found - 1e-9)
@@ -212,20 +191,8 @@ class Bounds:
     upper: float
 
 
-def separation_bounds(
-    weights: Weights,
-    model: str,
-    d: int,
-    m: int,
-    a0: float,
-    a1: float,
-    b: float | None = None,
-    c: float | None = None,
-    n: float | None = None,
-    log_n: float | None = None,
-) -> Bounds:
+def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: int) -> Bounds:
     """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l > 1, do not fall in z."""
-    D1, D0 = (DataSet(model, _log_n(n, log_n), a, b, c, d) for a in (a1, a0))
     lower = D1.fires_at_least(weights, m) - D0.fires_at_most(weights, m)
     upper = min(D1.fires_at_most(weights, m), 1 - D0.fires_at_least(weights, m))
     return Bounds(max(lower, 0.0), upper)

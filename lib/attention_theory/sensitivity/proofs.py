@@ -53,6 +53,9 @@ def small_balls() -> dict[str, Proof]:
     rho_r^2 is the mean of r squares of standard Gaussians; g^2 has the variance E g^4 - 1 = 2 (``variance``: the moments are
     derivatives of the generating function), so the mean has 2/r. Chebyshev: P(|rho^2 - 1| > 2) <= (2/r)/4 <= 1/4 for r >= 2
     (``chebyshev``); at r = 1 the probability is erf(sqrt(3/2)) = .917 (``one``). ``density``: erf(sqrt(.015)) = .1375.
+
+    Lemma D.1, and D.2: ``density`` bounds P(rho_r^2 eps_1^2 <= .03) >= P(eps_1^2 <= .01) P(rho_r^2 <= 3), so that a draw misses
+    a token with probability below .14/.75 < .19, and some draw misses at most that share of the tokens.
     """
     import sympy
 

@@ -1,7 +1,11 @@
-"""Laws of what is drawn: Lipschitz functions of contexts (bombari2024, (A.1)), features of several contexts."""
+"""Laws of what is drawn: Lipschitz functions of contexts (bombari2024, (A.1)), the norm of features, several contexts."""
+
+import math
 
 import numpy as np
 import torch
+from scipy import stats
+from scipy.special import logsumexp
 
 from attention_theory import tokens
 from attention_theory.device import generator, normal
@@ -19,6 +23,16 @@ def lipschitz_values(count: int = 4000, n: int = 10, d: int = 32, seed: int = 8)
         "largest first coordinate": sample[:, :, 0].amax(dim=1),
     }
     return {name: value.numpy() for name, value in values.items()}
+
+
+def small_norm_exponent(k: int, epsilon: float) -> float:
+    """-log P(|phi|^2 <= (1 - epsilon) k/2) / (epsilon^2 k) for k independent ReLU features relu(g), computed exactly.
+
+    The number of active features is binomial, and given it |phi|^2 is chi-square with as many degrees of freedom.
+    """
+    active = np.arange(1, k + 1)
+    log_p = stats.binom.logpmf(active, k, 0.5) + stats.chi2.logcdf((1 - epsilon) * k / 2, active)
+    return -float(np.logaddexp(logsumexp(log_p), -k * math.log(2))) / (epsilon**2 * k)
 
 
 def gram_in_law(draws: int = 40, k: int = 5000) -> dict[str, tuple[np.ndarray, float]]:

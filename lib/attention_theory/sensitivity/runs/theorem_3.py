@@ -110,7 +110,7 @@ def directions(X: Float[Tensor, "n d"], seed: int = 0, kind: str = "") -> Direct
     return Directions(X, kind, draws, delta, torch.stack(two_directions(X, delta, seed)))
 
 
-def prove_on(X: Float[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str = "") -> ProofRun:
+def prove_on(X: Float[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str = "", product: bool = False) -> ProofRun:
     """Run the proof on token 0.
 
     W is looked at through W^T times a few vectors only, so it is drawn through :class:`DeferredGaussian`.
@@ -120,20 +120,25 @@ def prove_on(X: Float[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str 
         seed: of all draws.
         scale: the C of Delta_k = C W^T delta_k.
         kind: a name for the context.
+        product: W = W_Q^T W_K, with independent entries N(0, 1/d) in both (Remark 5.1).
 
     Raises:
         ValueError: as :func:`directions`.
     """
     n, d = X.shape
     start = directions(X, seed, kind)
-    W = DeferredGaussian(d, d, 1 / math.sqrt(d), weights_generator(seed))
-    XW = W.transpose_times(X)
+    W, W_Q = (DeferredGaussian(d, d, 1 / math.sqrt(d), weights_generator(seed + shift)) for shift in (0, 2**20))
+
+    def transpose_times(vectors: Tensor) -> Tensor:
+        return W.transpose_times(W_Q.times(vectors) if product else vectors)
+
+    XW = transpose_times(X)
     features = attention(XW @ X.T / math.sqrt(d), X)
-    moves = scale * torch.cat([W.transpose_times(half[None]) for half in start.pair])
+    moves = scale * torch.cat([transpose_times(half[None]) for half in start.pair])
     gaps, rows = [], []
     for move in moves:
         after = torch.cat([X[:1] + move, X[1:]])
-        weights = attention_weights(W.transpose_times(after) @ after.T / math.sqrt(d))
+        weights = attention_weights(transpose_times(after) @ after.T / math.sqrt(d))
         e_0 = torch.zeros_like(weights[0]).index_fill(0, torch.tensor([0]).to(X.device), 1)
         gaps.append((weights[1:] - e_0).norm(dim=1) * math.sqrt(d))
         rows.append((weights @ after - features).norm(dim=1) / math.sqrt(d))
@@ -163,7 +168,7 @@ def best_level(K: Float[Tensor, "others d"]) -> float:
 
     The shortest u with K u >= 1, by non-negative least squares (Lawson and Hanson's least distance programming).
     """
-    rows = K.cpu().double().numpy()
+    rows = K.detach().cpu().double().numpy()
     E = np.vstack([rows.T, np.ones(len(rows))])
     f = np.eye(len(E))[-1]
     rest = f - E @ nnls(E, f, maxiter=100 * len(rows))[0]
@@ -176,12 +181,14 @@ def same_token(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
     return tokens.contexts("iid", 1, 1, d, seed)[0].expand(n, d).clone()
 
 
-def proof_runs(sizes: tuple[int, ...] = (2, 4), kinds: tuple[str, ...] = ("iid", "anisotropic", "equal")) -> list[ProofRun]:
+def proof_runs(
+    sizes: tuple[int, ...] = (2, 4), kinds: tuple[str, ...] = ("iid", "anisotropic", "equal"), product: bool = False
+) -> list[ProofRun]:
     """The proof on contexts of n tokens at the smallest d with d / log(d)^4 >= n."""
     found = []
     for n in sizes:
         d = least_dimension(n)
         for kind in kinds:
             X = same_token(n, d, n) if kind == "equal" else tokens.contexts(kind, 1, n, d, n)[0]
-            found.append(prove_on(X, n, kind=kind))
+            found.append(prove_on(X, n, kind=kind, product=product))
     return found
