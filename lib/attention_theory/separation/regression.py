@@ -156,7 +156,7 @@ def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: 
 
 
 def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: int = 0) -> float:
-    """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 1e-12, for these data."""
+    """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 2e-9 (ties), for these data."""
     _check(n, high, m=m, risk=risk)
     inside, outside = 1.0, 0.0  # <f, sigma> never exceeds 1
     while inside - outside > 1e-12:
@@ -167,7 +167,7 @@ def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: in
 
 
 def detection_edge(n: int, m: int, risk: float, high: int = 0) -> float:
-    """The tau below which m sign vectors miss F_exp(D1) > 0 with probability <= ``risk``, to 1e-12, for these data.
+    """The tau below which m sign vectors miss F_exp(D1) > 0 with probability <= ``risk``, to 2e-9 (ties), for these data.
 
     Below :func:`sure_margin` a miss has probability 2^-m; beyond it still <= ``risk`` if 2^-m leaves room.
     """
