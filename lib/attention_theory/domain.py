@@ -76,17 +76,17 @@ class Choice:
         return f"one of {', '.join(self.words)}"
 
 
-@dataclasses.dataclass(frozen=True)
 class Like:
-    """Marks ``Any`` for keywords that a function hands on to this one: they are what it takes."""
+    """Marks ``Any`` for keywords that a function hands on to these: they are what those take."""
 
-    function: Callable
+    def __init__(self, *functions: Callable):
+        self.functions = functions
 
 
 #: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of another precision or device.
 ANY = Range()
 Extended = Annotated[float, ANY]
-#: Marks a tensor that may be empty, and a list or a tuple that may not.
+#: Marks a tensor that may be empty, and a collection that may not.
 EMPTY, FILLED = Range(), Range()
 #: Marks ``Any`` where it is a number of any type with arithmetic: Fraction, Decimal, a ball, a symbol, a tensor.
 NUMBER = Range()
@@ -136,7 +136,8 @@ def _name_of(hint: Any) -> str:
     """An annotation as a reader says it."""
     if isinstance(hint, type) and issubclass(hint, AbstractArray):
         letters = getattr(hint, "dim_str", "")
-        kind = hint.__name__.split("[")[0].lower().replace("float", "floating").replace("int", "integer")
+        kind = hint.__name__.split("[")[0].lower()
+        kind = {"float": "floating", "int": "integer"}.get(kind, kind)
         return f"a {kind} {getattr(hint, 'array_type', np.ndarray).__name__.lower()} of shape ({', '.join(letters.split())})"
     if hint is type(None):
         return "None"
@@ -293,7 +294,8 @@ def _held(value: Any) -> dict[str, Any]:
 
 #: What C code says of numbers and sizes that it cannot compute with; other errors are faults of ours.
 _BEYOND = re.compile(
-    r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|ASSERT FAILED.*LinearAlgebra", re.IGNORECASE
+    r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|different signs|ASSERT FAILED.*LinearAlgebra",
+    re.IGNORECASE,
 )
 
 
@@ -331,8 +333,9 @@ class _Rules:
         for p in parameters:
             handed = next((mark for mark in _marks(hints.get(p.name)) if isinstance(mark, Like)), None)
             if handed is not None:
-                for name, hint in _Rules(inspect.unwrap(handed.function)).hints.items():
-                    self.learn(name, hints.get(name, hint))
+                for function in handed.functions:
+                    for name, hint in _Rules(inspect.unwrap(function)).hints.items():
+                        self.learn(name, hints.get(name, hint))
             # of what may be anything, nothing is known
             elif p.name in hints and not any(item is Any for item in _members(hints[p.name])):
                 if p.kind == p.VAR_KEYWORD:
@@ -440,7 +443,7 @@ class _Rules:
             )
         if limits is not EMPTY and _is_tensor(value) and value.numel() == 0:
             self.refuse(name, _brief(value), "not empty")
-        if limits is FILLED and isinstance(value, list | tuple) and not value:
+        if limits is FILLED and hasattr(value, "__len__") and not len(value):
             self.refuse(name, _brief(value), "not empty")
         ranged = str if isinstance(limits, Choice) else int | float | np.integer
         if limits is not None and isinstance(value, ranged) and value not in limits:

@@ -4,10 +4,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
+from typing import Annotated
 
 import numpy as np
 from scipy import stats
 
+from ..domain import SIZE
 from . import data
 from .exact import RowClass, row_classes
 from .network import ROUNDING, sign_vectors
@@ -35,10 +37,10 @@ def class_values(model: str, weights: str, n: int, d: int, a: float, b: float | 
 
 
 def class_alarms(
-    model: str,
+    model: data.Model,
     weights: str,
     n: int,
-    d: int,
+    d: Annotated[int, SIZE],
     a: float,
     b: float | None = None,
     c: float | None = None,

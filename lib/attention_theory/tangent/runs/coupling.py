@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import ANY
+from attention_theory.domain import ANY, Choice
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
@@ -74,7 +74,14 @@ def couple(
 
 
 def draw_coupling(
-    kind: str, m: int, seed: int, n: int = 8, d: int = 4, sigma: float = 1.0, tests: int = 20, outputs: int = 1
+    kind: Annotated[str, Choice(("paired", "unpaired"))],
+    m: int,
+    seed: int,
+    n: int = 8,
+    d: int = 4,
+    sigma: float = 1.0,
+    tests: int = 20,
+    outputs: int = 1,
 ) -> Coupling:
     """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
 
