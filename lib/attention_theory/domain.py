@@ -103,10 +103,10 @@ LARGE, LARGE_FLOAT32 = 1e150, 1e12
 SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
 
 _NAMES = {
-    COUNT: "n d m k p N D C digits",
+    COUNT: "n d m k p N D C",
     SIZE: "L depth width rows columns reach points "
     "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
-    "batch patch outputs search jobs world",
+    "batch patch outputs search jobs world digits",
     STEPS: "steps shape warmup",
     PROBABILITY: "q share",
     NATURAL: "token special query successes epoch rank shuffle sigma position_scale movement slack rate rate_v rate_A",

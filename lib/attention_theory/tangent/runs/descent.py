@@ -83,6 +83,7 @@ def first_order(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "
 
 def worst_gradient(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> float:
     """Largest |gradient of neuron r| / |F - Y| over all residuals and neurons: a singular value, nothing sampled."""
+    net.check(x)
     maps = torch.einsum("lir,id->rdli", math.sqrt(net.m) * net.slopes(x), x).flatten(2)  # gradient of neuron r = maps[r] @ f
     return float(torch.linalg.matrix_norm(maps, 2).max())
 
