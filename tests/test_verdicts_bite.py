@@ -73,6 +73,15 @@ MUTANTS = [
     ("deng2023/figure-3a", "separation.panels", "list(range(100, 2001, 10))", "list(range(100, 2001, 20))"),
     ("deng2023/own-detection-eighth", "separation.chances", "tau - np.array(", "1.05 * tau - np.array("),
     ("deng2023/definition-d.1", "separation.data", "A[:, -1] = c", "A[:, -1] = b"),
+    ("deng2023/lemma-d.12-1", "separation.chances", 'model == "cross" else d - 3', 'model == "cross" else d - 2'),
+    # looser bounds than the printed ones
+    ("deng2023/lemma-d.7-5a", "separation.paper", "(1 - s.a) + (s.t - 1) / s.n)", "(1 - s.a) + s.t / s.n)"),
+    (
+        "deng2023/lemma-e.1-3b",
+        "separation.paper",
+        '"j3", "not j3", "<=", 1 / s.n ** (1 - s.b**2))]',
+        '"j3", "not j3", "<=", 1 / s.n ** (1 - 2 * s.b**2))]',
+    ),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.3, "b": 0.2, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.25, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.2, "c": 0.75}'),
