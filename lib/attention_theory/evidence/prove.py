@@ -227,12 +227,17 @@ def same(what: str, left: Any, right: Any, shown: str) -> Proof:
             caller's docstring argues for all.
 
     Raises:
-        NotProved: what is left of the difference.
+        NotProved: a point where they differ, or what is left of the difference.
     """
     import sympy
 
     rest = sympy.Matrix([left]) - sympy.Matrix([right])
+    symbols = sorted(rest.free_symbols, key=str)
+    point = {symbol: (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
     for entry in rest:
+        # what is wrong differs at almost every point, and algebra would look for long
+        if abs(sympy.lambdify(symbols, entry, "mpmath")(*point.values())) > 1e-9:
+            raise NotProved(what, point, violated=True)
         entry = sympy.cancel(sympy.together(sympy.expand(entry)))
         if entry != 0 and sympy.simplify(entry) != 0:
             raise NotProved(what, {"left - right": str(entry)[:80]}, violated=True)
