@@ -1,8 +1,25 @@
 import pytest
+import sympy
 import torch
 from attention_theory import evidence, figures
 from attention_theory.attention import attention_weights
+from attention_theory.device import generator
+from attention_theory.evidence.prove import same
+from attention_theory.exponential import kernels, truncated
 from attention_theory.movable import movable
+from attention_theory.patches.distribution import PatchDistribution
+from attention_theory.patches.population import Population, population_descent
+from attention_theory.patches.runs import expectation, lemmas
+from attention_theory.patches.similarity import cosines
+from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
+from attention_theory.sensitivity.deferred import DeferredGaussian
+from attention_theory.sensitivity.new_label import solutions
+from attention_theory.sensitivity.random_features import DeepRandomFeatures
+from attention_theory.sensitivity.runs.worst import turned
+from attention_theory.sensitivity.word import word_sensitivity
+from attention_theory.separation import data, proofs, regression
+from attention_theory.separation.panels import as_printed, panel
+from attention_theory.separation.runs import phases, thresholds
 
 
 def test_attention_weights():
@@ -68,3 +85,49 @@ def test_movable(changed, message):
     movable(**good)
     with pytest.raises(ValueError, match=message):
         movable(**good | changed)
+
+
+ONES = torch.ones(3, 4, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: proofs.special("1", 3), "r = '1' is not allowed: a number"),
+        (lambda: proofs.identity_others(float("nan"), 3, 2), "B = nan is not allowed: finite"),
+        (lambda: data.threshold("self-ones", 1.0, float("nan")), "c = nan is not allowed: finite"),
+        (lambda: data.threshold("self-ones", 1.0), "c = None is not allowed"),
+        (lambda: word_sensitivity("softmax", ONES), "map = 'softmax' is not allowed: FeatureMap"),
+        (lambda: word_sensitivity(RandomAttentionFeatures.sample(4, 0), ONES.float()), "X = float32, but map.W is float64"),
+        (lambda: phases.success("self", 3.0, 10), "model = 'self' is not allowed: one of self-ones, self-identity, cross"),
+        (lambda: phases.linear_gap("", 30, 5), "model = '' is not allowed"),
+        (lambda: phases.least_dimension("cross", 10**30), "decades = 10+ is not allowed: at least 1 and at most"),
+        (lambda: regression.worst_high(10, 2), "dataset = 2 is not allowed: at least 0 and at most 1"),
+        (lambda: thresholds.averages(2**40, "linear", max, [4], [0.1]), "dataset = 1099511627776"),
+        (lambda: DeferredGaussian(5, 4, 1.0, generator(0)).times(ONES[:, :3]), "vectors of 3 entries; this side .* takes 4"),
+        (lambda: DeferredGaussian(5, 4, 1.0, generator(0)).transpose_times(ONES), "vectors of 4 entries"),
+        (lambda: Population(8, 4, 0.5).error(ONES[0]), r"margins = .* of shape \(M\), where M = 15"),
+        (lambda: population_descent(8, 4, 0.5, temperature=1e-300), "the result is not finite"),
+        (lambda: cosines(torch.ones(4, 4)), "the result is not finite"),
+        (lambda: solutions(ONES[:2] + torch.eye(2, 4), ONES[0, :2], 0 * ONES[0], 1.0), "lost to rounding"),
+        (lambda: lemmas.power_sequence(1.0, 2, 1.0, -1.0, 9.0), "M = -1.0 is not allowed: above 0"),
+        (lambda: expectation.steps_to([], bool), r"flow = \[\] is not allowed: not empty"),
+        (lambda: lemmas.power_sequence(1e-300, 2, 1.0, 1.0, 9.0), "steps away or more: take a larger z"),
+        (lambda: same("x", [], 1, "all"), r"left = \[\] is not allowed: Term"),
+        (lambda: same("x", sympy.zeros(2, 1), 1, "all"), r"sizes \(2, 1\) and \(1, 1\)"),
+        (lambda: DeepRandomFeatures.sample(3, 4, 5, 2, 0)(ONES.float()), "X = float32, but self.V.0. is float64"),
+        (lambda: turned(-1.0, 0), "share = -1.0 is not allowed: at least 0 and at most 1"),
+        (lambda: RandomAttentionFeatures.sample(4, 0).to(3), "where = 3 is not allowed"),
+        (lambda: PatchDistribution(4, 2, 3, 0.5, 0.1, "ab"), "groups = 'ab' is not allowed"),
+        (lambda: as_printed(panel("4a"), {}), "and models are needed"),
+    ],
+)
+def test_what_the_fuzz_found(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_descent_in_float32_is_that_in_float64():
+    x, y = torch.nn.functional.normalize(ONES + torch.eye(3, 4), dim=1), torch.tensor([1.0, -1.0, 1.0]).double()
+    single, double = (kernels.descend(truncated(4), x.to(t), y.to(t), 20, 0, 30) for t in (torch.float32, torch.float64))
+    assert single.loss == pytest.approx(double.loss, rel=1e-3)

@@ -1,6 +1,7 @@
-"""Examples of right calls, one or a few for each public function: noted while the tests run.
+"""Examples of right calls, one or a few for each public function: noted while the tests and the chapters run.
 
     PYTHONPATH=tools python -m pytest -p examples tests/tangent     # notes in _build/examples/
+    python tools/examples.py book                                   # notes while the chapters' cells run
     python tools/examples.py                                        # how many there are
 
 ``tools/fuzz.py`` spoils them, ``tests/devices`` sends them to another device. What is noted is the call at the boundary (see
@@ -11,14 +12,17 @@ import contextlib
 import functools
 import importlib
 import inspect
+import io
 import os
 import pickle
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import cloudpickle
+import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build" / "examples"
@@ -109,6 +113,25 @@ def load() -> list[Example]:
     return found
 
 
+def run_chapters() -> None:
+    """Run the cells of all notebooks in this process."""
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    for path in sorted((ROOT / "book").rglob("*.ipynb")):
+        os.chdir(path.parent)
+        namespace: dict[str, Any] = {"__name__": "__chapter__"}
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code" and "pip install" not in cell.source:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(cell.source, str(path), "exec"), namespace)
+        plt.close("all")
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["book"]:
+        pytest_configure(None)
+        run_chapters()
+        pytest_unconfigure(None)
     examples = load()
     print(f"{len(examples)} calls of {len({(e.module, e.name) for e in examples})} functions in {FOLDER}")

@@ -1,8 +1,15 @@
 """Where to compute, and random numbers that are the same wherever that is."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from .domain import ANY
+
+#: What ``.to`` takes: a device, a precision, or a tensor that has both.
+Where = Annotated[torch.device | torch.dtype | Tensor | str, ANY]
 
 
 def best_device() -> torch.device:

@@ -7,17 +7,17 @@ hand what its signature says already. What is checked, at the boundary only (cal
 - numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all floating tensors of a call
   (those that its object holds included) have one precision, float32 or float64, and one device;
 - ranges, from the parameter's name (:data:`NAMES`: a name means one thing in the whole library), or from its annotation where
-  it means something else: ``n: Annotated[int, Range(2)]``, ``Annotated[float, ANY]`` for a number that may be infinite.
+  it means something else: ``n: Annotated[int, Range(2)]``, ``Annotated[float, ANY]`` for a number that may be infinite;
+- what comes back: all its numbers are finite, but for results and their fields that are marked ``ANY`` too.
 
 A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the value and the rule. What
 depends on several arguments (n a multiple of d - 2) remains with the function. What shows only while computing (a number
-overflows, a matrix is singular, memory does not suffice) becomes an InputError that names the arguments. A call costs some
-tens of microseconds.
+overflows, a matrix is singular, memory does not suffice, the result is NaN) becomes an InputError that names the arguments. A
+call costs some tens of microseconds.
 """
 
 import contextlib
 import dataclasses
-import dis
 import functools
 import inspect
 import math
@@ -63,11 +63,27 @@ class Range:
         return " and ".join(filter(None, (low, high))) or "any number"
 
 
-#: Marks a parameter that may be infinite or NaN, and a tensor that may be empty.
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One of these words."""
+
+    words: tuple[str, ...]
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self.words
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(self.words)}"
+
+
+#: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of another precision or device.
 ANY = Range()
-EMPTY = Range()
+Extended = Annotated[float, ANY]
+#: Marks a tensor that may be empty, and a list or a tuple that may not.
+EMPTY, FILLED = Range(), Range()
 #: Marks ``Any`` where it is a number of any type with arithmetic: Fraction, Decimal, a ball, a symbol, a tensor.
 NUMBER = Range()
+Number = Annotated[Any, NUMBER]
 COUNT = Range(1)
 NATURAL = Range(0)
 POSITIVE = Range(0, open="low")
@@ -85,9 +101,10 @@ _NAMES = {
     "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
     "batch patch outputs search jobs world",
     STEPS: "steps shape warmup",
-    PROBABILITY: "q",
+    PROBABILITY: "q share",
     NATURAL: "token special query successes epoch rank shuffle sigma position_scale movement slack rate rate_v rate_A",
     Range(0, 2**63 - 1): "seed trial",
+    Range(0, 1): "dataset",
     POSITIVE: "temperature speed ratio radius closeness",
     INNER: "confidence risk",
 }
@@ -116,12 +133,14 @@ def _name_of(hint: Any) -> str:
         return f"a {kind} {getattr(hint, 'array_type', np.ndarray).__name__.lower()} of shape ({', '.join(letters.split())})"
     if hint is type(None):
         return "None"
-    members = _alternatives(hint)
-    if NUMBER in _marks(hint) or any("_NestedSequence" in str(item) for item in members):
-        return "a number" if NUMBER in _marks(hint) else "numbers"
+    members = _members(hint)
+    if any("_NestedSequence" in str(item) for item in members):
+        return "numbers"
     if len(members) > 1:
         return " or ".join(map(_name_of, members))
-    hint = members[0]
+    if NUMBER in _marks(members[0]):
+        return "a number"
+    hint = _alternatives(members[0])[0]
     return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else re.sub(r"[a-z_]+\.(?=\w)", "", str(hint))
 
 
@@ -136,8 +155,8 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
     elif hasattr(value, "named_parameters"):
         yield from [(f"{path}.{name}", item.data) for name, item in value.named_parameters()][:1]
     elif _is_ours(value):
-        held = ((f"{path}.{name}", getattr(value, name, None)) for name, _ in _letters(type(value)))
-        yield from ((name, item) for name, item in held if _is_tensor(item) and item.is_floating_point())
+        for name, _ in _letters(type(value)):
+            yield from _tensors(getattr(value, name, None), f"{path}.{name}")
 
 
 def _is_device(name: str) -> bool:
@@ -169,6 +188,26 @@ def _largest(value: Any) -> float:
         sizes = [_largest(item) for item in value]
         return math.nan if any(map(math.isnan, sizes)) else max(sizes, default=0.0)
     return 0.0
+
+
+def _bounded(hint: Any) -> bool:
+    """Whether what has this annotation is finite: not if it is marked ``ANY``, is ``Any``, or a collection of those."""
+    return hint is not Any and ANY not in _marks(hint) and all(map(_bounded, typing.get_args(hint)))
+
+
+@functools.cache
+def _finite_fields(made: type) -> list[str]:
+    """The fields of a class of results that are finite."""
+    return [name for name, hint in typing.get_type_hints(made, include_extras=True).items() if _bounded(hint)]
+
+
+def _finite(result: Any) -> bool:
+    """Whether all numbers of a result are finite: a number, a tensor, what lists, dicts and our frozen results hold."""
+    if type(result).__module__.startswith(LIBRARY) and (dataclasses.is_dataclass(result) or hasattr(result, "_fields")):
+        return all(_finite(getattr(result, name, None)) for name in _finite_fields(type(result)))
+    if isinstance(result, list | tuple | dict):
+        return all(map(_finite, result.values() if isinstance(result, dict) else result))
+    return math.isfinite(_largest(result))
 
 
 class _Shape:
@@ -215,20 +254,25 @@ def _is_number(value: Any) -> bool:
     return hasattr(value, "__mul__") and hasattr(value, "__truediv__") and not isinstance(value, np.ndarray)
 
 
-def _alternatives(hint: Any) -> list[Any]:
-    """The members of a union, without marks; anything else is its own only one."""
-    if typing.get_origin(hint) is Annotated:
-        return _alternatives(typing.get_args(hint)[0])
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        return [item for member in typing.get_args(hint) for item in _alternatives(member)]
+def _members(hint: Any) -> list[Any]:
+    """The members of a union, with their marks; anything else is its own only one."""
+    inner = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
+    if typing.get_origin(inner) in (types.UnionType, typing.Union):
+        return [item for member in typing.get_args(inner) for item in _members(member)]
     return [hint]
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """The same without marks."""
+    return [typing.get_args(item)[0] if typing.get_origin(item) is Annotated else item for item in _members(hint)]
 
 
 @functools.cache
 def _letters(made: type) -> list[tuple[str, _Shape]]:
-    """The tensors that the constructor of a class takes, by name, and their shapes."""
+    """The tensors, and tuples of them, that the constructor of a class takes, by name, and their shapes."""
     hints = typing.get_type_hints(inspect.unwrap(made.__init__)) | typing.get_type_hints(made)
     first = {name: _alternatives(hint)[0] for name, hint in hints.items() if name != "return"}
+    first |= {name: typing.get_args(hint)[0] for name, hint in first.items() if typing.get_origin(hint) is tuple}
     return [(name, _Shape(hint)) for name, hint in first.items() if isinstance(hint, type) and issubclass(hint, AbstractArray)]
 
 
@@ -240,34 +284,24 @@ def _held(value: Any) -> dict[str, Any]:
     return sizes
 
 
-#: What torch and NumPy say of numbers and sizes that they cannot compute with; other errors of theirs are faults of ours.
+#: What C code says of numbers and sizes that it cannot compute with; other errors are faults of ours.
 _BEYOND = re.compile(
     r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|ASSERT FAILED.*LinearAlgebra", re.IGNORECASE
 )
 
 
-def _source(error: Exception) -> tuple[str, bool]:
-    """The package in which it was raised, and whether a ``raise`` of Python's made it, not a computation in C."""
+def _beyond(error: Exception) -> bool:
+    """Whether it is the arguments' size, not their form or our code, that cannot be computed with."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None:
-        return "", False
-    stated = trace.tb_frame.f_code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    return trace.tb_frame.f_globals.get("__name__", "").partition(".")[0], stated
-
-
-def _beyond(error: Exception) -> bool:
-    """Whether it is the arguments' size, not their form or our code, that cannot be computed with."""
-    package, stated = _source(error)
+    package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] if trace else ""
     ours = type(error).__module__.startswith(LIBRARY)  # NotProved says what it has to say
     if ours or package not in (LIBRARY, "torch", "numpy", "scipy"):  # the reader's own function fails in its own words
         return False
-    if isinstance(error, ValueError) and not isinstance(error, np.linalg.LinAlgError) and stated:
-        return False
-    arithmetic = isinstance(error, ArithmeticError | MemoryError | np.linalg.LinAlgError)
     # torch's LinAlgError, and its way of saying that memory does not suffice, are RuntimeErrors
-    return arithmetic or type(error).__name__ == "_LinAlgError" or bool(_BEYOND.search(str(error)))
+    kinds = ArithmeticError | MemoryError | np.linalg.LinAlgError
+    return isinstance(error, kinds) or type(error).__name__ == "_LinAlgError" or bool(_BEYOND.search(str(error)))
 
 
 def _marks(hint: Any) -> tuple:
@@ -285,9 +319,11 @@ class _Rules:
         self.several = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
         hints = typing.get_type_hints(function, include_extras=True)
         self.hints, self.ranges, self.kinds = {}, {}, {}
+        self.finite = _bounded(hints.get("return"))
         self.rest = None  # what all keywords without a parameter of their own are
         for p in parameters:
-            if p.name in hints and (Any not in _alternatives(hints[p.name]) or NUMBER in _marks(hints[p.name])):
+            # of what may be anything, nothing is known
+            if p.name in hints and not any(item is Any for item in _members(hints[p.name])):
                 if p.kind == p.VAR_KEYWORD:
                     self.rest = hints[p.name]
                 else:
@@ -303,20 +339,21 @@ class _Rules:
                 _array_like,
                 *(self._kind(item) for item in members if item.__module__.startswith(LIBRARY)),
             ]
-        elif NUMBER in _marks(hint):
-            self.kinds[name] = [_is_number]
         else:
-            self.kinds[name] = [self._kind(item) for item in members]
+            self.kinds[name] = [self._kind(item) for item in _members(hint)]
 
     @staticmethod
-    def _range(name: str, hint: Any) -> Range | None:
-        marks = [mark for mark in _marks(hint) if isinstance(mark, Range)]
+    def _range(name: str, hint: Any) -> Range | Choice | None:
+        marks = [mark for item in (hint, *_members(hint)) for mark in _marks(item) if isinstance(mark, Range | Choice)]
         kinds = _alternatives(hint)
         return marks[0] if marks else NAMES.get(name) if int in kinds or float in kinds else None
 
     @staticmethod
     def _kind(hint: Any) -> Any:
         """A shape, a tuple of classes, or a test by beartype, for what is neither."""
+        if NUMBER in _marks(hint):
+            return _is_number
+        hint = _alternatives(hint)[0]
         if isinstance(hint, type) and issubclass(hint, AbstractArray):
             return _Shape(hint)
         if hint in (int, float):
@@ -333,11 +370,14 @@ class _Rules:
     def computed(self, arguments: tuple, keywords: dict[str, Any]) -> Any:
         """What the function makes of its arguments; InputError where that cannot be computed."""
         try:
-            return self.function(*arguments, **keywords)
+            result = self.function(*arguments, **keywords)
         except (ArithmeticError, MemoryError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, InputError) or not _beyond(error):
                 raise
             self.refuse(*self.given(arguments, keywords), f"computing failed: {str(error).splitlines()[0]}", error)
+        if self.finite and not _finite(result):
+            self.refuse(*self.given(arguments, keywords), "computing failed: the result is not finite")
+        return result
 
     def given(self, arguments: tuple, keywords: dict[str, Any]) -> tuple[str, str]:
         """Names and values of the arguments, briefly."""
@@ -356,7 +396,7 @@ class _Rules:
             if name in self.hints:
                 sizes = self.check(name, value, sizes)
         # an object in the making holds nothing yet
-        known = {*self.hints} | ({"self"} if self.method else set())
+        known = {name for name in self.hints if self.ranges[name] is not ANY} | ({"self"} if self.method else set())
         found = [item for name, value in values if name in known for item in _tensors(value, name)]
         for name, tensor in found[:1]:
             if str(tensor.dtype) not in ("torch.float32", "torch.float64"):
@@ -376,6 +416,8 @@ class _Rules:
             letters = [letter for item in _alternatives(self.hints[name]) for letter in getattr(item, "dim_str", "").split()]
             known = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if sizes.get(letter, ()) != ())
             self.refuse(name, _brief(value), _name_of(self.hints[name]) + (f", where {known}" if known else ""))
+        if isinstance(value, str) and "torch.device" in str(self.hints[name]) and not _is_device(value):
+            self.refuse(name, _brief(value), "a device, such as cpu or cuda:0")
         if limits is ANY:
             return found
         largest, short = _largest(value), _is_tensor(value) and str(value.dtype) == "torch.float32"
@@ -387,10 +429,11 @@ class _Rules:
             )
         if limits is not EMPTY and _is_tensor(value) and value.numel() == 0:
             self.refuse(name, _brief(value), "not empty")
-        if limits is not None and isinstance(value, int | float | np.integer) and value not in limits:
+        if limits is FILLED and isinstance(value, list | tuple) and not value:
+            self.refuse(name, _brief(value), "not empty")
+        ranged = str if isinstance(limits, Choice) else int | float | np.integer
+        if limits is not None and isinstance(value, ranged) and value not in limits:
             self.refuse(name, _brief(value), str(limits))
-        if isinstance(value, str) and "torch.device" in str(self.hints[name]) and not _is_device(value):
-            self.refuse(name, _brief(value), "a device, such as cpu or cuda:0")
         return found
 
     def fitting(self, name: str, value: Any, sizes: dict[str, Any]) -> dict[str, Any] | None:

@@ -3,16 +3,18 @@
 import dataclasses
 import importlib
 import inspect
+import math
 import pickle
 import pkgutil
 import typing
-from typing import Annotated, Any
+from fractions import Fraction
+from typing import Annotated, Any, NamedTuple
 
 import attention_theory
 import numpy as np
 import pytest
 import torch
-from attention_theory.domain import ANY, EMPTY, NAMES, InputError, Range, checked, unchecked
+from attention_theory.domain import ANY, EMPTY, FILLED, NAMES, Choice, Extended, InputError, Number, Range, checked, unchecked
 from attention_theory.evidence import mean_interval
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -33,6 +35,9 @@ def product(
     many: Annotated[Float[Tensor, "N"] | None, EMPTY] = None,
     bound: Annotated[float, ANY] = 1.0,
     other: Any | None = None,
+    number: Number | None = None,
+    items: Annotated[list[int] | None, FILLED] = None,
+    word: Annotated[str, Choice(("this", "that"))] = "this",
 ) -> float:
     """All kinds of parameters."""
     return sigma
@@ -54,6 +59,10 @@ def product(
         {"batch": torch.ones(5, 4, 2, dtype=torch.float64)},
         {"many": ONES[:0, 0]},
         {"bound": float("inf")},
+        {"number": None},
+        {"number": Fraction(1, 3)},
+        {"items": [1]},
+        {"word": "that"},
     ],
 )
 def test_what_fits_passes(given):
@@ -82,6 +91,10 @@ def test_what_fits_passes(given):
         ({"kind": 3}, "kind = 3 is not allowed: str"),
         ({"index": torch.arange(2)}, "index = .* where n = 3"),
         ({"batch": torch.ones(3, dtype=torch.float64)}, r"\(\*batch, 2\)"),
+        ({"number": "3"}, "number = '3' is not allowed: a number or None"),
+        ({"number": float("inf")}, "number = inf is not allowed: finite"),
+        ({"items": []}, r"items = \[\] is not allowed: not empty"),
+        ({"word": "other"}, "word = 'other' is not allowed: one of this, that"),
     ],
 )
 def test_what_does_not_is_named(given, message):
@@ -101,6 +114,61 @@ def test_inside_a_call_and_in_an_unchecked_block_nothing_is_checked():
         assert product(ONES, sigma=-1.0) == -1
     with pytest.raises(InputError):
         product(ONES, sigma=-1.0)
+
+
+class Pair(NamedTuple):
+    """A result with a field that may be infinite."""
+
+    first: float
+    second: Extended
+
+
+Pair.__module__ = "attention_theory.pair"
+
+
+@pytest.mark.parametrize(
+    ("hint", "result", "finite"),
+    [
+        (float, math.nan, False),
+        (Tensor, ONES / 0, False),
+        (dict[str, list[float]], {"a": [1.0, math.inf]}, False),
+        (Pair, Pair(math.inf, 1.0), False),
+        (Pair, Pair(1.0, math.inf), True),
+        (Extended, math.nan, True),
+        (list[Any], [math.nan], True),
+        (Fraction, Fraction(1, 3), True),
+    ],
+)
+def test_what_comes_back_is_finite_unless_it_is_marked(hint, result, finite):
+    def give(n: int):
+        """The result."""
+        return result
+
+    give.__annotations__["return"] = hint
+    if finite:
+        assert checked(give)(3) is result
+    else:
+        with pytest.raises(InputError, match="n = 3 is not allowed: computing failed: the result is not finite"):
+            checked(give)(3)
+
+
+def test_errors_of_c_name_the_arguments_and_those_of_python_keep_their_words():
+    def give(x: float):
+        """Compute in C."""
+        return math.lgamma(x)
+
+    def say(x: float):
+        """Raise."""
+        raise ValueError("x is odd")
+
+    give.__globals__["__name__"], name = "attention_theory.give", __name__
+    try:
+        with pytest.raises(InputError, match="x = -1.0 is not allowed: computing failed: math domain error"):
+            checked(give)(-1.0)
+        with pytest.raises(ValueError, match="^x is odd$"):
+            checked(say)(1.0)
+    finally:
+        give.__globals__["__name__"] = name
 
 
 def test_an_error_ends_the_call():

@@ -44,7 +44,12 @@ def test_a_bound_needs_its_hypothesis(part):
         ("detection", "weight", {"x": (0.99, None)}),
         ("detection", "quarter", {"b": (0, 0.71)}),
         ("detection", "quarter", {"a": (0.99, None)}),
+        ("detection", "quarter-high", {"b": (0.49, 1)}),
+        ("detection", "quarter-high", {"x": (0.9, None)}),
         ("detection", "quarter-below", {"less": 0.02}),
+        ("detection", "quarter-identity", {"b": (0, 0.41)}),
+        ("detection", "quarter-identity", {"x": (0.9, None)}),
+        ("detection", "ones-others", {"x": (0.1, None)}),
         ("quiet", "e", {"n": (900, 900)}),
         ("quiet", "row", {"e": (0, 0.026)}),
         ("quiet", "row", {"z": (0, 1.5)}),
@@ -61,6 +66,8 @@ def test_a_bound_needs_its_hypothesis(part):
         ("quiet_cross", "network", {"p": (0, 0.07)}),
         ("quiet_cross", "network", {"L": (1.5, None)}),
         ("quiet_cross", "m", {"L": (4, 100)}),
+        ("share_cross", "fires", {"x": (0.99, None)}),
+        ("share_cross", "m", {"C": (5.3, 5.3)}),
         ("regression", "linear-0", {"r": (1, 1.41)}),
         ("regression", "linear-1", {"less": Fraction(1, 20)}),
         ("regression", "linear-1", {"s": (0.8, 1.4)}),
@@ -84,18 +91,19 @@ def test_a_proof_can_fail(monkeypatch, family, part, changes):
     assert refuse(monkeypatch, proofs, family, part, **changes).box
 
 
-def test_a_cross_row_needs_a_score_above_the_others(monkeypatch):
-    prove = proofs.nonnegative
-    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | {"r": (0.5, None)}))
+@pytest.mark.parametrize(
+    "family, prover, name, wider",
+    [
+        ("quiet_cross", "nonnegative", "r", (0.5, None)),
+        ("cap", "nonnegative", "r", (0.5, None)),
+        ("quiet", "positive", "s", (0.3, 1)),
+    ],
+)
+def test_a_row_needs_a_score_above_the_others_and_c(monkeypatch, family, prover, name, wider):
+    prove = getattr(proofs, prover)
+    monkeypatch.setattr(proofs, prover, lambda what, f, **o: prove(what, f, **o | ({name: wider} if name in o else {})))
     with pytest.raises(NotProved):
-        proofs.quiet_cross()
-
-
-def test_the_linear_rows_need_c(monkeypatch):
-    prove = proofs.positive
-    monkeypatch.setattr(proofs, "positive", lambda what, f, **o: prove(what, f, **o | ({"s": (0.3, 1)} if "s" in o else {})))
-    with pytest.raises(NotProved):
-        proofs.quiet()
+        getattr(proofs, family)()
 
 
 @pytest.mark.parametrize("family", ["higher", "cap"])
@@ -104,13 +112,6 @@ def test_no_room_is_left(monkeypatch, family):
     monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **o: prove(what, lambda **x: f(**x) - Fraction(1, 1000), **o))
     with pytest.raises(NotProved):
         getattr(proofs, family)()
-
-
-def test_the_cap_needs_a_score_above_the_others(monkeypatch):
-    prove = proofs.nonnegative
-    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | {"r": (0.5, None)}))
-    with pytest.raises(NotProved):
-        proofs.cap()
 
 
 # The closed forms are those of the network ---------------------------------------------------------------------------

@@ -140,6 +140,11 @@ def test_threshold_range_is_sharp(high):
     assert low <= regression.certified_edge(n, m, risk)
 
 
+def test_a_miss_as_likely_as_allowed_is_allowed():
+    # delta = 1/2, n = 4: m = 3, and 2^-3 is delta/n
+    assert regression.detection_edge(4, 3, 1 / 8) >= regression.sure_margin(4) - 1e-9
+
+
 def test_fresh_signs_multiply():
     n, m, tau, high = 50, 5, 0.3, 9
     quiet = [(1 - regression.alarm_probability(n, k, kind, tau, high)) ** m for kind, k in regression.NETWORKS]

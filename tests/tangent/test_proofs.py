@@ -20,6 +20,7 @@ from proving import refuse
         ("kernel", "B", {"B": (0.34, 1000)}),
         ("descent", "d.1", {"B": (0.7, 1000)}),
         ("descent", "d.2", {"B": (0.2, 1000)}),
+        ("descent", "e.2-width-below", {"B": (0.4, 1000)}),
         ("descent", "e.6", {"B": (-0.3, 1000)}),
         ("descent", "e.7", {"B": (-0.1, 1000)}),
     ],

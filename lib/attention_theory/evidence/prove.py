@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 Number = int | float | str | Fraction | Decimal
 Range = tuple[Number, Number | None]
@@ -45,6 +45,15 @@ class Proof:
         one = {"boxes": "box", "identities": "identity"}
         count = f"{self.boxes} {self.by if self.boxes != 1 else one.get(self.by, self.by[:-1])}"
         return f"{self.what} on {self.range}: {count}"
+
+
+@runtime_checkable
+class Term(Protocol):
+    """A number, a SymPy expression, or a matrix of them."""
+
+    def __sub__(self, other: Any, /) -> Any: ...
+
+    def __truediv__(self, other: Any, /) -> Any: ...
 
 
 class NotProved(ArithmeticError):
@@ -219,7 +228,7 @@ def _points(box: dict[str, Any]) -> Iterable[dict[str, Fraction]]:
         yield dict(zip(box, point))
 
 
-def same(what: str, left: Any, right: Any, shown: str) -> Proof:
+def same(what: str, left: Term, right: Term, shown: str) -> Proof:
     """Prove that two SymPy expressions (or matrices of them) are equal for all values of their symbols, by algebra.
 
     Args:
@@ -231,7 +240,10 @@ def same(what: str, left: Any, right: Any, shown: str) -> Proof:
     """
     import sympy
 
-    rest = sympy.Matrix([left]) - sympy.Matrix([right])
+    left, right = sympy.Matrix([left]), sympy.Matrix([right])
+    if left.shape != right.shape or not len(left):
+        raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
+    rest = left - right
     symbols = sorted(rest.free_symbols, key=str)
     point = {symbol: (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
     for entry in rest:

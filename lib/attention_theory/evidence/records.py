@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: One-dimensional arrays of up to so many numbers stay readable.
 READABLE = 256
@@ -85,7 +86,7 @@ class Record:
             raise ValueError(f"record {self.name!r} has no row with {values}; its points look like {self.points[:1]}")
         return found
 
-    def column(self, key: str, **values: Any) -> np.ndarray:
+    def column(self, key: str, **values: Any) -> NDArray[Any]:
         """One column of the rows that have these values."""
         return np.asarray([row[key] for row in self.where(**values)])
 

@@ -11,9 +11,10 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from ..attention import Weights
+from ..domain import Extended
 
 
-def log_u(weights: Weights, score: float) -> float:
+def log_u(weights: Weights, score: float) -> Extended:
     """The logarithm of u(score), for a score >= 0; minus infinity where u = 0.
 
     Raises:
@@ -99,7 +100,7 @@ def least_truncation(high: float, low: float, rivals: float, wanted: float = 0.5
     return 2 * int(enough[0]) + 2
 
 
-def solve_knob(excess: Callable[[float], float], low: float = 1e-9, high: float = 1e9) -> float:
+def solve_knob(excess: Callable[[float], float], low: float = 1e-9, high: float = 1e9) -> Extended:
     """The knob at which an increasing function crosses 0, ``inf`` if it stays below, ``low`` if it starts above."""
     if excess(low) >= 0:
         return low

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ..attention import Weights, attention_weights
 from ..device import generator, normal, signs
+from ..domain import Extended
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
 NODES = 64
@@ -194,7 +195,7 @@ def reachable_labellings(features: Float[Tensor, "n k"]) -> int:
     return 2 * sum(reachable(features, y) for y in labels)
 
 
-def smallest(kernel: Float[Tensor, "n n"]) -> float:
+def smallest(kernel: Float[Tensor, "n n"]) -> Extended:
     """The smallest eigenvalue; nan where it cannot be told from 0 (below 1e-11 of the largest)."""
     values = torch.linalg.eigvalsh(kernel)
     return float(values[0]) if values[0] > 1e-11 * values[-1] else math.nan
@@ -345,7 +346,7 @@ def descend(
     Returns:
         the losses; ``floor`` is the part of |y|^2 outside the range of the kernel at the start.
     """
-    W, a = start_network(x.shape[1], m, seed)
+    W, a = (part.to(x) for part in start_network(x.shape[1], m, seed))
     kernel = width_kernel(weights, W, a, x)
     values, vectors = torch.linalg.eigh(kernel)
     seen = values > 1e-10 * values[-1]

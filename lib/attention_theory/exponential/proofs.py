@@ -175,11 +175,11 @@ def relu_parity(most: int = 8) -> Proof:
     return joined("relu(z)^p + (-1)^p relu(-z)^p = z^p", f"all z, p = 1, ..., {most}", *parts)
 
 
-def push_inside(D: int = 9, C: int = 3, q: Fraction = Fraction(1, 4), ratios: tuple[Number, Number] = ("1.1", 20)) -> Proof:
-    """The first step raises scores inside a group above those between groups, for every ratio of u(diagonal) to u(start)."""
+def push_inside(D: int = 9, C: int = 3, q: Fraction = Fraction(1, 4), ratios: tuple[Number, Number] = ("1.01", 100)) -> Proof:
+    """The first step raises scores inside a group above those between groups if r = u(diagonal)/u(start) > 1, else below."""
     return positive(
-        "push inside > push between groups",
+        "(push inside - push between groups)/(r - 1) > 0",
         lambda ratio: push_difference(ratio, D, C, q) / (ratio - 1),
         ratio=ratios,
-        shown=f"u(diagonal)/u(start) in [{ratios[0]}, {ratios[1]}], D = {D}, C = {C}, q = {q}",
+        shown=f"r in [{ratios[0]}, {ratios[1]}], D = {D}, C = {C}, q = {q}",
     )

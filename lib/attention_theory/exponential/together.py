@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import Weights
+from ..domain import Extended
 from .families import sharp
 from .kernels import start_network, unit_points, width_kernel
 from .space import group_error, population_descent
@@ -51,7 +52,7 @@ def four_curves(betas: Sequence[float], X: Float[Tensor, "c n d"], steps: int) -
 class Abilities:
     """What one kind of weights does in the four worlds: the numbers, and the answers drawn from them."""
 
-    sensitivity: float
+    sensitivity: Extended
     probability: float
     rank: int
     error: float

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..attention import Weights
+from ..domain import Extended
 from ..separation import data
 from ..separation.data import Real
 from ..separation.exact import separation_probability
@@ -112,7 +113,7 @@ class DataSet:
         return min(1.0, m * math.exp(-columns * (room / b) ** 2 / 2))
 
 
-def lower_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     """The knob at which (a + b) own = kappa: with y_1 = y_* = y_d = 1 and the other signs cancelling the special row is at tau.
 
     Args:
@@ -130,7 +131,7 @@ def lower_edge(family: Callable[[float], Weights], found: DataSet) -> float:
     return solve_knob(lambda knob: (a + b) * found.shares(family(knob)).own - kappa, start)
 
 
-def upper_edge(family: Callable[[float], Weights], found: DataSet) -> float:
+def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     """The knob at which max((a + b) own, b block) = kappa: a row of D0 is at tau, by its special key or (X = I) its block.
 
     Args and Returns: as in :func:`lower_edge`; ``inf`` where D0 never fires.
@@ -146,7 +147,9 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> float:
     return solve_knob(above, 1e-9 if family(1).family == "sharp" else 1.0)
 
 
-def least_sharpness(model: str, n: Real, a1: Real, b: Real | None = None, c: Real | None = None, d: int | None = None) -> float:
+def least_sharpness(
+    model: str, n: Real, a1: Real, b: Real | None = None, c: Real | None = None, d: int | None = None
+) -> Extended:
     """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
 
     With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the scores.

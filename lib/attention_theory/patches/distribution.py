@@ -1,12 +1,17 @@
 """Images made of patches that carry one feature in hidden groups (jelassi2022, Definition 2.1 and Assumption 1)."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal
+
+#: Integer labels of the patches: equal in a group.
+Labels = Tensor | Sequence[int]
+Vector = Tensor | Sequence[float]
 
 
 class PatchDistribution:
@@ -28,7 +33,16 @@ class PatchDistribution:
         ValueError: sizes that do not fit, q outside [0, 1], a negative sigma, labels or a feature of the wrong form.
     """
 
-    def __init__(self, D: int, C: int, d: int, q: float, sigma: float, groups=None, w=None):
+    def __init__(
+        self,
+        D: int,
+        C: int,
+        d: int,
+        q: float,
+        sigma: float,
+        groups: Labels | None = None,
+        w: Tensor | Sequence[float] | None = None,
+    ):
         if C < 1 or D < 1 or D % C:
             raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
         if not 0 <= q <= 1:
@@ -95,7 +109,7 @@ class PatchDistribution:
         return torch.where(sums.abs() > threshold * self.C, sums, 0).sum(1).round().sign()
 
 
-def check_groups(groups, D: int | None = None, C: int | None = None) -> Int[Tensor, "D"]:
+def check_groups(groups: Labels, D: int | None = None, C: int | None = None) -> Int[Tensor, "D"]:
     """Group labels as an integer tensor; every label must be used equally often (C times, where C is given)."""
     groups = torch.as_tensor(groups)
     if groups.ndim != 1 or groups.is_floating_point() or groups.is_complex():

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from attention_theory.domain import STEPS
+from attention_theory.domain import STEPS, Extended
 from attention_theory.patches.population import check_population, group_kinds
 
 
@@ -47,7 +47,7 @@ def linear_error(D: int, C: int, q: float) -> float:
 LINEAR_LIMIT = float(norm.ppf(7 / 8) ** -2)
 
 
-def critical_q(D: int, C: int, error: float = 1 / 8) -> float:
+def critical_q(D: int, C: int, error: float = 1 / 8) -> Extended:
     """The q at which :func:`linear_error` passes ``error``; NaN where no q <= 1 reaches it."""
     if linear_error(D, C, 1.0) <= error:
         return math.nan

@@ -95,6 +95,9 @@ class Population:
         q: probability that a patch outside the signal group carries the feature.
     """
 
+    counts: Float[Tensor, "M kinds"]
+    probability: Float[Tensor, "M"]
+
     def __init__(self, D: int, C: int, q: float):
         check_population(D, C, q)
         self.D, self.C, self.q, self.L = D, C, q, D // C

@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights, as_weights, attention, attention_weights
-from attention_theory.device import least_squares, normal
+from attention_theory.device import Where, least_squares, normal
 from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 
@@ -46,7 +45,7 @@ class RandomAttentionFeatures:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
-    def to(self, *where: Any) -> "RandomAttentionFeatures":
+    def to(self, *where: Where) -> "RandomAttentionFeatures":
         """The same map on another device or in another precision."""
         return type(self)(self.W.to(*where), self.weights)
 
@@ -213,16 +212,20 @@ class OneTokenAttention:
         before, own = keys @ query, step @ self.x + deltas @ query + (step * deltas).sum(dim=1)
         added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
         a, _ = self.weights.normalised(before)
-        if self.weights.family == "sharp":
-            added = self.weights.knob * added
-            near = added.clamp(-1, 1)
-            rise = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
-            usable = added.abs().amax(dim=1, keepdim=True) < 1
+        sharp = self.weights.family == "sharp"
+        if sharp:
+            grown = self.weights.knob * added
+            usable = grown.abs().amax(dim=1, keepdim=True) < 1
         else:
             grown = self._rise(before, added)
-            old = self.weights(before).sum()
-            usable = grown.abs().sum(dim=1, keepdim=True) < old / 2
-            new = torch.where(usable, old + grown.sum(dim=1, keepdim=True), 1)
+            usable = grown.abs().sum(dim=1, keepdim=True) < self.weights(before).sum() / 2
+        if not bool(usable.any()):
+            return far
+        if sharp:
+            near = grown.clamp(-1, 1)
+            rise = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
+        else:
+            new = torch.where(usable, self.weights(before).sum() + grown.sum(dim=1, keepdim=True), 1)
             rise = (grown - a * grown.sum(dim=1, keepdim=True)) / new
         return torch.where(usable, rise @ keys + (a[-1] + rise[:, -1:]) * deltas, far)
 

@@ -24,7 +24,7 @@ class DeferredGaussian:
 
     def times(self, vectors: Float[Tensor, "batch columns"]) -> Float[Tensor, "batch rows"]:
         """A v for each row v."""
-        self._move_to(vectors)
+        self._take(vectors, self.columns)
         new = self._new_directions(vectors, self.right)
         self.right_image = torch.cat([self.right_image, self._images(new, self.left, self.left_image)])
         self.right = torch.cat([self.right, new])
@@ -32,14 +32,16 @@ class DeferredGaussian:
 
     def transpose_times(self, vectors: Float[Tensor, "batch rows"]) -> Float[Tensor, "batch columns"]:
         """A^T v for each row v."""
-        self._move_to(vectors)
+        self._take(vectors, self.rows)
         new = self._new_directions(vectors, self.left)
         self.left_image = torch.cat([self.left_image, self._images(new, self.right, self.right_image)])
         self.left = torch.cat([self.left, new])
         return (vectors @ self.left.T) @ self.left_image
 
-    def _move_to(self, vectors: Tensor) -> None:
+    def _take(self, vectors: Tensor, size: int) -> None:
         """What is known goes where the question comes from."""
+        if vectors.shape[1] != size:
+            raise ValueError(f"vectors of {vectors.shape[1]} entries; this side of the matrix takes {size}")
         for name in ("right", "right_image", "left", "left_image"):
             setattr(self, name, getattr(self, name).to(vectors))
 

@@ -142,13 +142,14 @@ class Solutions:
         return self.label - self.before
 
     def measure(self, one: OneToken, deltas: Float[Tensor, "batch d"]) -> dict[str, Float[Tensor, "batch"]]:
-        """For each move: ``shift`` = f(X^i(delta), theta*) - f(X, theta*), the two alignments and the two errors."""
+        """For each move: the change of the answer by ``theta*`` and by ``theta_r``, the two alignments and the two errors."""
         if deltas.shape[1] != len(one.x):
             raise ValueError(f"moves have {len(one.x)} coordinates here, got {tuple(deltas.shape)}")
         moved = one.readout(deltas, torch.stack([self.theta, self.fine, self.again]))
         before, fine, again = moved.unbind(1)
         return {
             "shift": before - self.before,
+            "shift-again": before - self.before + (again - 1) * self.residual,
             "alignment-fine": fine,
             "alignment-again": again,
             "error-fine": (before + fine * self.residual + self.label).square(),

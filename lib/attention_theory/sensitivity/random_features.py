@@ -4,13 +4,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import normal
+from attention_theory.device import Where, normal
 from attention_theory.sensitivity.context import (
     check_context,
     check_deltas,
@@ -70,7 +69,7 @@ class RandomFeatures:
         activation_named(activation)
         return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
-    def to(self, *where: Any) -> "RandomFeatures":
+    def to(self, *where: Where) -> "RandomFeatures":
         """The same map on another device or in another precision."""
         return type(self)(self.V.to(*where), self.n, self.activation)
 
@@ -260,7 +259,7 @@ class DeepRandomFeatures:
         widths = [n * d] + [k] * (depth - 1)
         return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
 
-    def to(self, *where: Any) -> "DeepRandomFeatures":
+    def to(self, *where: Where) -> "DeepRandomFeatures":
         """The same map on another device or in another precision."""
         return type(self)(tuple(V.to(*where) for V in self.V), self.n, self.activation)
 

@@ -8,13 +8,16 @@ Three models, by the names used everywhere in this part:
 """
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..domain import Choice, Number
+
 MODELS = ("self-ones", "self-identity", "cross")
+Model = Annotated[str, Choice(MODELS)]
 Real = int | float
 
 
@@ -152,7 +155,7 @@ def inputs(
     return A, A, torch.ones_like(eye) if model == "self-ones" else eye
 
 
-def threshold(model: str, scale: Any, c: Any = None, level: Any = None) -> Any:
+def threshold(model: Model, scale: Number, c: Number | None = None, level: Number | None = None) -> Any:
     """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
 
     The one place that knows tau, for floats, Decimals and balls.
@@ -163,8 +166,9 @@ def threshold(model: str, scale: Any, c: Any = None, level: Any = None) -> Any:
         c: as in :func:`self_attention_data`; none for ``cross``.
         level: in place of the paper's 0.1 (cross-attention: of its 0.9).
     """
-    check_model(model)
     number = type(scale)
     if model == "cross":
         return number("0.9") if level is None else level
+    if c is None:
+        raise ValueError(f"c = None is not allowed: tau of the {model} data depends on it")
     return (c + (number("0.1") if level is None else level)) * scale

@@ -114,6 +114,8 @@ def as_printed(grid: Panel, printed: dict[str, Any], unprinted: Sequence[str] = 
             words, ``log n`` or ``log(n/delta)``, is allowed any rounding.
         unprinted: settings that the paper does not give, or gives wrongly, which the grid fills.
     """
+    if not {grid.parameter, "models"} <= set(printed):
+        raise ValueError(f"printed settings {', '.join(printed)}: {grid.parameter} and models are needed")
     same = {"swept values": list(grid.values) == printed[grid.parameter], "trials": grid.trials == printed["models"]}
     for key in set(printed) - {grid.parameter, "models", *unprinted}:
         if key == "m" and isinstance(printed[key], str):

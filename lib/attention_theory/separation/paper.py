@@ -158,17 +158,8 @@ def lemma_d_3(s: Layer) -> dict[str, Part]:
 
 
 def lemma_d_6(s: Layer) -> dict[str, Part]:
-    """Scores u_exp and weights f_exp on D0, of which it says D1 (deng2023, Lemma D.6)."""
-    return {
-        "1a": Part("u", "j3", "j3", "==", s.n ** ((1 + s.a) ** 2)),
-        "1b": Part("u", "j3", "not j3", "==", s.n ** (1 + s.a)),
-        "2a": Part("u", "not j3", "j3", "==", s.n ** (1 + s.a)),
-        "2b": Part("u", "not j3", "not j3", "==", s.n),
-        "3a": Part("f", "j3", "j3", "<=", 1 / s.n ** (1 - 2 * s.a)),
-        "3b": Part("f", "j3", "not j3", "<=", 1 / s.n),
-        "4a": Part("f", "not j3", "j3", "<=", 1 / s.n ** (1 - s.a)),
-        "4b": Part("f", "not j3", "any", "<=", 1 / s.n),  # repeats the condition j0 != j3
-    }
+    """Scores u_exp and weights f_exp on D0, of which it says D1: those of Lemma D.2 but for Part 3a (deng2023, Lemma D.6)."""
+    return lemma_d_2(s) | {"3a": Part("f", "j3", "j3", "<=", 1 / s.n ** (1 - 2 * s.a))}
 
 
 def lemma_d_7(s: Layer) -> dict[str, Part]:
@@ -298,17 +289,8 @@ def lemma_f_3(s: Layer) -> dict[str, Part]:
 
 
 def lemma_f_6(s: Layer) -> dict[str, Part]:
-    """Scores u_exp and weights f_exp on D0, of which it says D1 (deng2023, Lemma F.6)."""
-    return {
-        "1a": Part("u", "j2", "j3", "==", s.n ** (1 + s.a)),
-        "1b": Part("u", "j2", "not j3", "==", s.n),
-        "2a": Part("u", "not j2", "j3", "==", s.n),
-        "2b": Part("u", "not j2", "not j3", "==", s.n),
-        "3a": Part("f", "j2", "j3", "<=", 1 / s.n ** (1 - s.a)),
-        "3b": Part("f", "j2", "not j3", "<=", 1 / s.n),
-        "4a": Part("f", "j2", "any", "==", 1 / s.n),  # "For j0 = j2"
-        "4b": Part("f", "not j2", "any", "==", 1 / s.n),
-    }
+    """Scores u_exp and weights f_exp on D0, of which it says D1: those of Lemma F.2 but for Part 3a (deng2023, Lemma F.6)."""
+    return lemma_f_2(s) | {"3a": Part("f", "j2", "j3", "<=", 1 / s.n ** (1 - s.a))}
 
 
 def lemma_f_7(s: Layer) -> dict[str, Part]:

@@ -9,13 +9,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import attention_weights
+from ..domain import ANY
 from ..evidence import Check, compare, identity, proved
 from . import data
 from .network import attention_features
@@ -65,7 +66,7 @@ class Layer:
     c: float | None
     query: int
     key: int
-    u: Float[Tensor, "n n"]
+    u: Annotated[Float[Tensor, "n n"], ANY]  # exponentials may overflow
     f: Float[Tensor, "n n"]
     features: Float[Tensor, "n d"]
 
@@ -179,7 +180,8 @@ def counterexample(what: str, lemma: Lemma, part: str, layers: Sequence[Layer]) 
         for relation, low, high in pairs:
             if _broken(relation, low, high) > 1:
                 value = low if relation == ">=" or (relation == "==" and low * high < 1) else high
-                return compare(f"{what}, {L}: entry / printed value", value, relation, 1, method="counterexample", slack=1e-9)
+                digits, said = 3 if abs(value - 1) > 0.01 else 5, f"{what}, {L}: entry / printed value"
+                return compare(said, value, relation, 1, method="counterexample", slack=1e-9, digits=digits)
     return None
 
 
@@ -210,6 +212,7 @@ def judge(
     layers: Sequence[Layer],
     printed_on: Sequence[Layer] | None = None,
     meant: Lemma | None = None,
+    floor: float = 0.5,
     floors: Mapping[str, float] | None = None,
     proofs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -222,7 +225,8 @@ def judge(
         layers: what the lemma is meant to speak of.
         printed_on: what it says it speaks of, if that is something else.
         meant: the corrected lemma, if it differs: a function that gives the parts that do.
-        floors: for the bounds that are far from being reached, how far.
+        floor: how far every bound must be reached, as a part of it; a looser formula then fails.
+        floors: the same for single parts.
         proofs: by ``name-part``; ``u`` for the scores and ``last`` for the last column.
     """
     changed = meant or (lambda _: {})
@@ -233,7 +237,7 @@ def judge(
         kind = "u" if first.matrix == "u" else first.columns
         as_is = printed_on is None and part not in changed(layers[0])
         broken = counterexample("as printed", lemma, part, printed_on or layers)
-        checks = holds("as printed" if as_is else "as meant", corrected, part, layers, (floors or {}).get(part, 0.5))
+        checks = holds("as printed" if as_is else "as meant", corrected, part, layers, (floors or {}).get(part, floor))
         checks += [
             proved("for all sizes", proof)
             for key, proof in (proofs or {}).items()

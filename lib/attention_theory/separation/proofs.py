@@ -6,15 +6,19 @@ lost at large n, and no tail is left over. Columns: k = d - 2 (cross-attention: 
 sqrt(log n) (cross-attention: 1). A function gives one :class:`Proof` for each part, by the name of the part: ``d.2-3a``.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ..evidence.prove import Proof, joined, least, nonnegative, positive, same
+from ..domain import Number
+from ..evidence.prove import Proof, every, joined, least, nonnegative, positive, same
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 #: Sizes: k block columns, t identity blocks, n = k t.
 SIZES: dict[str, Any] = {"k": (1, None), "t": (1, None)}
+#: What two columns of a quiet row exceed their average by, at most, for n >= 1000 (1 + a1)^2 (:func:`quiet`).
+EXCESS = Fraction(22, 10000)
 
 
 class Bound(NamedTuple):
@@ -41,22 +45,22 @@ class Bound(NamedTuple):
 # where r = n^a (softmax) and 1 + a (linear).
 
 
-def special(r: Any, n: Any) -> Any:
+def special(r: Number, n: Number) -> Any:
     """Weight of the special key."""
     return r / (r + n - 1)
 
 
-def ordinary(r: Any, n: Any) -> Any:
+def ordinary(r: Number, n: Number) -> Any:
     """Weight of any other key."""
     return 1 / (r + n - 1)
 
 
-def star(r: Any, k: Any, t: Any) -> Any:
+def star(r: Number, k: Number, t: Number) -> Any:
     """Weight of the special key's block column, as a sum over its t keys."""
     return special(r, k * t) + (t - 1) * ordinary(r, k * t)
 
 
-def block(r: Any, k: Any, t: Any) -> Any:
+def block(r: Number, k: Number, t: Number) -> Any:
     """Weight of another block column."""
     return t * ordinary(r, k * t)
 
@@ -145,33 +149,25 @@ def two_level_bounds() -> dict[str, Bound]:
     for part, bound in {"3-2a": block_half, "3-2a-one": third, "2-3a": half, "3-1": half}.items():
         bounds["f." + part] = bound._replace(shown=bound.shown.replace("0.7", "1"))
     soft, linear = "n^({0} - 1)", "(1 + {0})/n"
-    for a, ratio, weights, features in (
-        ("a1", soft, "d.2", "d.3"),
-        ("a0", soft, "d.6", "d.7"),
-        ("a1", linear, "d.10", "d.11"),
-        ("a0", linear, "d.14", "d.15"),
+    for a, ratio, lemmas in (
+        ("a1", soft, "d.2 d.3 f.2 f.3"),
+        ("a0", soft, "d.6 d.7 f.6 f.7"),
+        ("a1", linear, "d.10 d.11 f.10 f.11"),
+        ("a0", linear, "d.14 d.15 f.14 f.15"),
     ):
+        weights, features, cross, cross_features = lemmas.split()
         key, other, every, column, rest = family(ratio.format(a), a)
-        bounds |= {f"{weights}-3b": other, f"{weights}-4a": key, f"{weights}-4b": other, f"{features}-4": key}
+        bounds |= {f"{weights}-3b": other, f"{weights}-4a": key, f"{weights}-4b": other}
+        bounds |= {f"{features}-4": key, f"{features}-5": every}
         if ratio == soft:
-            bounds |= {f"{features}-2b": rest, f"{features}-5": every, f"{features}-5a": column, f"{features}-5b": rest}
+            bounds |= {f"{features}-2b": rest, f"{features}-5a": column, f"{features}-5b": rest}
+            bounds |= {f"{cross}-3b": other, f"{cross_features}-2b": rest}
         else:
-            bounds |= {f"{weights}-3a": key, f"{features}-1": key, f"{features}-2": every, f"{features}-5": every}
-    for a, ratio, weights, features in (
-        ("a1", soft, "f.2", "f.3"),
-        ("a0", soft, "f.6", "f.7"),
-        ("a1", linear, "f.10", "f.11"),
-        ("a0", linear, "f.14", "f.15"),
-    ):
-        key, other, every, _, rest = family(ratio.format(a), a)
-        if ratio == soft:
-            bounds |= {f"{weights}-3b": other, f"{features}-2b": rest}
-        else:
-            bounds |= {f"{weights}-3": key, f"{weights}-4": other}
-        if weights != "f.2":
-            bounds |= {f"{features}-1": key, f"{features}-2": every}
-        if weights == "f.6":
-            bounds["f.6-3a"] = key
+            bounds |= {f"{weights}-3a": key, f"{features}-1": key, f"{features}-2": every}
+            bounds |= {f"{cross}-3": key, f"{cross}-4": other}
+        if cross != "f.2":
+            bounds |= {f"{cross_features}-1": key, f"{cross_features}-2": every}
+    bounds["f.6-3a"] = bounds["d.6-4a"]
     # D.3 Part 5 as corrected: j3's column has the bound of D.7 Part 5
     bounds["d.3-5"] = bounds.pop("d.3-5a")
     del bounds["d.3-5b"], bounds["f.7-2b"]
@@ -188,20 +184,20 @@ def _prove(bounds: dict[str, Bound]) -> dict[str, Proof]:
 
 
 def exponents() -> Proof:
-    """A (1 + a) >= 1 for a >= .7: then P = n^(a (1 + a)) >= n. Serves Lemmas D.2 to D.4 on D1."""
-    return nonnegative("a (1 + a) >= 1", lambda a: a * (1 + a) - 1, a=(0.7, None))
+    """A (1 + a) >= 1 for a >= .619: then P = n^(a (1 + a)) >= n. Serves Lemmas D.2 to D.4 on D1."""
+    return nonnegative("a (1 + a) >= 1", lambda a: a * (1 + a) - 1, a=(0.619, None))
 
 
 # X = I ---------------------------------------------------------------------------------------------------------------
 
 
-def identity_weights(q: Any, B: Any, k: Any, t: Any) -> tuple[Any, Any, Any]:
+def identity_weights(q: Number, B: Number, k: Number, t: Number) -> tuple[Any, Any, Any]:
     """Row j3 with X = I: weights of j3, of the rest of its block, of all others; the scores are q B : B : 1."""
     total = q * B + (t - 1) * B + (k - 1) * t
     return q * B / total, B / total, 1 / total
 
 
-def identity_others(B: Any, k: Any, t: Any) -> tuple[Any, Any]:
+def identity_others(B: Number, k: Number, t: Number) -> tuple[Any, Any]:
     """Another row: weights of the t keys of its own block (j3 is one of them, or is not), and of the others."""
     total = t * B + (k - 1) * t
     return B / total, 1 / total
@@ -383,15 +379,18 @@ def detection() -> dict[str, Proof]:
     """F_exp(D1) > 0 with a share of the sign vectors, at every size.
 
     ``ones``, ``identity``: with y = +1 on the first, on j3's and on the last column row j3 exceeds c by at least 0.1 (in fact
-    by a/2), whatever the other signs: a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1; own-detection-eighth, -identity).
-    ``cross``: with y_1 = y_* = 1 and the sum of the other signs not negative (1/4 times at least 1/2) the value is at least 1
-    (Lemma F.4 Part 1). ``m``: then (7/8)^m <= delta/n for m >= 7.5 log(n/delta) >= log(n/delta)/log(8/7) (Theorems D.5, E.4,
-    F.5).
+    by a/2), whatever the other signs: a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1; own-detection-eighth, -identity). That
+    takes P >= n only, a1 (1 + a1) >= 1 (:func:`exponents`); ``ones-others``: the other rows have p = n^a1 in the place of P,
+    and p >= n for a1 >= 1 (Lemma D.4 Part 2 as printed is false at every size). ``cross``: with y_1 = y_* = 1 and the sum of
+    the other signs not negative (1/4 times at least 1/2) the value is at least 1 (Lemma F.4 Part 1). ``m``: then (7/8)^m <=
+    delta/n for m >= 7.5 log(n/delta) >= log(n/delta)/log(8/7) (Theorems D.5, E.4, F.5).
 
-    ``weight``, ``quarter``: for a1 >= 1 P >= n^2, so the weight of j3 is at least 4/5, equal at n = 2, a1 = 1; then y_1 = y_d
-    = 1 is enough if b < .7 (at b = .7, a1 = 1, n = 2, d = 3 it can be tau itself). ``quarter-below``: for .7 <= a1 < 1 the
+    ``weight``: for a1 >= 1 P >= n^2, so the weight w of j3 is at least 4/5, equal at n = 2, a1 = 1. ``quarter``: then y_1 = y_d
+    = 1 is enough if b <= .7 (at b = .7, a1 = 1, n = 2, d = 3 it can be tau itself); ``quarter-high``: y_1 = y_* = 1 is enough
+    if b >= .5, as the row is then at least a1 w + b w - b (1 - w) - c with c = 1 - b. ``quarter-below``: for .7 <= a1 < 1 the
     weight is least at n = s/(s - 1), s = a1 (1 + a1), where (n - 1) n^(-s) = (s - 1)^(s - 1)/s^s, and b <= .33 + 1.2 (a1 -
-    .7) is enough. (own-detection-quarter.)
+    .7) or b >= .74 - .78 (a1 - .7) is enough (the two rows fall and grow with b). ``quarter-identity``: for X = I the weight is
+    at least 1/2, and b <= .4 is enough (Theorem E.4 has b < .2).
     """
     sizes: dict[str, Any] = SIZES | {"x": (1, None)}
     b: dict[str, Any] = {"b": (0, None)}
@@ -401,25 +400,31 @@ def detection() -> dict[str, Proof]:
         r = k * t * x
         return a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t)) - TENTH
 
+    def high(a: Any, w: Any, b: Any) -> Any:
+        return a * w + b * (2 * w - 1) - 2 * (1 - b)
+
     def below(a: Any) -> Any:
-        s = a * (1 + a)
-        most = ((s - 1) * (s - 1).log() - s * s.log()).exp()  # of (n - 1) n^(-s)
-        return a / (1 + most) - (33 + 120 * (a - _tenths(7))) / 100 - _tenths(1)
+        s, above = a * (1 + a), (a - _tenths(7)) / 100
+        w = 1 / (1 + ((s - 1) * (s - 1).log() - s * s.log()).exp())  # at the largest (n - 1) n^(-s)
+        low = a * w - (_tenths(33) / 10 + 120 * above)
+        return least(low - _tenths(1), high(a, w, _tenths(74) / 10 - 78 * above) - _tenths(1))
 
     def identity(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
         special, near, far = identity_weights(k * t * x, B, k, t)
         return a * special + b * (special + (t - 1) * near - (k - 1) * t * far) - TENTH
 
+    def identity_two(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
+        return a * identity_weights(k * t * x, B, k, t)[0] - b - TENTH
+
+    unit: dict[str, Any] = {"a": (1, None), "B": (1, None)} | sizes
     return {
-        "ones": nonnegative("c(j3) y - c >= 0.1", ones, a=(0.7, None), **b, **sizes, shown=eighth.format("a1 >= 0.7")),
-        "identity": nonnegative(
-            "c(j3) y - c >= 0.1",
-            identity,
-            a=(1, None),
-            B=(1, None),
-            **b,
-            **sizes,
-            shown=eighth.format("a1 >= 1, b^2 + c^2 = 1"),
+        "ones": nonnegative("c(j3) y - c >= 0.1", ones, a=(0.619, None), **b, **sizes, shown=eighth.format("a1 >= 0.619")),
+        "ones-others": nonnegative(
+            "c(j) y - c >= 0.1", ones, a=(1, None), **b, **sizes, shown=eighth.format("a1 >= 1, j != j3")
+        ),
+        "identity": nonnegative("c(j3) y - c >= 0.1", identity, **b, **unit, shown=eighth.format("a1 >= 1, b^2 + c^2 = 1")),
+        "quarter-identity": nonnegative(
+            "a1 w - b >= 0.1", identity_two, b=(0, 0.4), **unit, shown="n = k t >= 2, a1 >= 1, b <= 0.4: a share of 1/4"
         ),
         "cross": nonnegative(
             "c(j2) y >= 1",
@@ -444,11 +449,20 @@ def detection() -> dict[str, Proof]:
             b=(0, 0.7),
             shown="n >= 2, a1 >= 1, b <= 0.7: a share of 1/4 of the signs",
         ),
+        "quarter-high": nonnegative(
+            "a1 w + b (2 w - 1) - c >= c + 0.1",
+            lambda n, x, a, b: high(a, special(n * n * x, n), b) - TENTH,
+            n=(2, None),
+            x=(1, None),
+            a=(1, None),
+            b=(0.5, 1),
+            shown="n >= 2, a1 >= 1, b >= 0.5, b + c = 1: a share of 1/4 of the signs",
+        ),
         "quarter-below": positive(
-            "a1 w - b > 0.1",
+            "a1 w - b > 0.1, a1 w + b (2 w - 1) - c > c + 0.1",
             below,
             a=(0.7, 1),
-            shown="n >= 2, a1 in [0.7, 1], b <= 0.33 + 1.2 (a1 - 0.7): a share of 1/4",
+            shown="n >= 2, a1 in [0.7, 1], b <= 0.33 + 1.2 (a1 - 0.7), b >= 0.74 - 0.78 (a1 - 0.7): a share of 1/4",
         ),
     }
 
@@ -462,11 +476,11 @@ def quiet() -> dict[str, Proof]:
     X = 1, k = d - 2 >= 400 b^2 Lambda, Lambda = log(n/delta), n >= 1000 (1 + a1)^2. In units of sqrt(log n) a row is at most
     c + e + (b/k) |sum of k signs|, as a column has at most t/n = 1/k (:func:`two_level`), with e = (a + b) w, w the weight of
     j3. On D0 a + b <= 1 and w <= n^(-0.89) (softmax: a0 + a0^2 < 0.11) or 1.1/n; on D1 (linear) (1 + a1) (1 + a1)/n <=
-    1/1000: always e <= .0022 (``e``). So firing takes a mean of signs above (.1 - e)/b, of probability at most 2 exp(-200
-    Lambda (.1 - e)^2) <= delta/n (``row``, in z = 1/Lambda): Lemmas D.8, D.12, D.16. Two kinds of rows and m <= 7.5 Lambda +
-    1 sign vectors need the factor 2 (7.5 Lambda + 1), beside which Lambda wins (``network``, on a box of Lambda; log(15
-    Lambda + 2)/Lambda falls from there on): Theorems D.9, D.13, D.17, and D.5's companion events in 6.2. ``other-rows``: on
-    D1 (softmax, a1 < 1), e <= (a1 + b) n^(a1 - 1) <= 1/35 is enough for one side (Lemma D.4 Part 2 corrected).
+    1/1000: always e <= .0022 (``e``, :data:`EXCESS`). So firing takes a mean of signs above (.1 - e)/b, of probability at
+    most 2 exp(-200 Lambda (.1 - e)^2) <= delta/n (``row``, in z = 1/Lambda): Lemmas D.8, D.12, D.16. Two kinds of rows and
+    m <= 7.5 Lambda + 1 sign vectors need the factor 2 (7.5 Lambda + 1), beside which Lambda wins (``network``, on a box of
+    Lambda; log(15 Lambda + 2)/Lambda falls from there on): Theorems D.9, D.13, D.17, and D.5's companion events in 6.2.
+    ``other-rows``: on D1 (softmax, a1 < 1), e <= (a1 + b) n^(a1 - 1) <= 1/35 is enough for one side (Lemma D.4 Part 2).
 
     X = I (``identity``, Lemma E.3 Part 2 corrected): b < .2, a1 <= 3, n >= 10^4, k >= 400 b^2 Lambda, k >= 4 n^(b^2). With
     r = (B - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005: exponent
@@ -481,14 +495,14 @@ def quiet() -> dict[str, Proof]:
         "row": positive(
             "200 (0.1 - e)^2 > 1 + log(2)/Lambda",
             lambda e, z: 200 * (_tenths(1) - e) ** 2 - 1 - z * _tenths(20).log(),
-            e=(0, 0.0022),
+            e=(0, EXCESS),
             z=(0, 0.145),
             shown="d - 2 >= 400 b^2 log(n/delta), n >= 1000 (1 + a1)^2, delta <= 1",
         ),
         "network": positive(
             "200 (0.1 - e)^2 > 1 + log(15 Lambda + 2)/Lambda",
             lambda e, L: 200 * (_tenths(1) - e) ** 2 - 1 - (15 * L + 2).log() / L,
-            e=(0, 0.0022),
+            e=(0, EXCESS),
             L=(6.9, 100),
             shown="d - 2 >= 400 b^2 log(n/delta), n >= 1000 (1 + a1)^2, m <= 7.5 log(n/delta) + 1",
         ),
@@ -531,7 +545,7 @@ def _ten_to_4(s: Any) -> Any:
 
 
 def _largest_e(n: Any) -> Any:
-    bound = 22 * _tenths(1) / 1000
+    bound = _tenths(10) * EXCESS.numerator / EXCESS.denominator
     return least(bound - (-89 * n.log() / 100).exp(), bound - 11 / (10 * n))
 
 
@@ -573,6 +587,35 @@ def quiet_cross() -> dict[str, Proof]:
             shown="d >= 6 log(n/delta), n >= max(200, 20 r), r = n^a0 or 1 + a",
         ),
         "m": positive("log(7.5 Lambda + 1) < 0.75 Lambda", lambda L: 3 * L / 4 - (15 * L / 2 + 1).log(), L=(5.29, 100)),
+    }
+
+
+def share_cross() -> dict[str, Proof]:
+    """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign vectors, at all n and d.
+
+    ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above -.2 k - .9, as r = n^a1 >=
+    n. ``share``: so K is for at least 11/16 of their 2^(k - 1) vectors: counted for k < 48 (equal at k = 5), and beyond by
+    Hoeffding, exp(-(.2 k + .9)^2/(2 (k - 1))) <= 5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
+    """
+
+    def excess(k: Any, t: Any, x: Any, e: Any) -> Any:
+        r, n, K = k * t * x, k * t, e - k / 5 - Fraction(9, 10)
+        return special(r, n) + star(r, k, t) + K * block(r, k, t) - Fraction(9, 10) - e * block(r, k, t)
+
+    def counted(k: int) -> bool:
+        enough = sum(math.comb(k - 1, plus) for plus in range(k) if 10 * (2 * plus - k + 1) > -2 * k - 9)
+        return 16 * enough >= 11 * 2 ** (k - 1)
+
+    ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
+    return {
+        "fires": nonnegative("c(j2) y > 0.9 if K > -0.2 k - 0.9", excess, **ranges, shown="n = k t >= 2, a1 >= 1"),
+        "share": joined(
+            "11/16 of such K",
+            "k >= 1",
+            every("11/16 of such K", counted, range(1, 48), "k < 48"),
+            nonnegative("Hoeffding", lambda k: (k / 5 + Fraction(9, 10)) ** 2 - 2 * (k - 1) * Fraction("1.1632"), k=(48, None)),
+        ),
+        "m": positive("C log(64/53) > 1", lambda C: C * (_tenths(640) / 53).log() - 1, C=(5.31, 5.31)),
     }
 
 
@@ -818,6 +861,7 @@ def everything() -> dict[str, Proof]:
         detection,
         quiet,
         quiet_cross,
+        share_cross,
         regression,
         cap,
         linear_separates,

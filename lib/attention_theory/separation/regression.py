@@ -6,7 +6,6 @@ the worst ones (:func:`worst_high`), and their probabilities are sums of binomia
 """
 
 import math
-from typing import Annotated
 
 import numpy as np
 import torch
@@ -16,7 +15,6 @@ from torch import Tensor
 
 from ..attention import attention_weights
 from ..device import generator, normal
-from ..domain import Range
 
 #: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.
 LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
@@ -68,7 +66,7 @@ def regression_weights(n: int, dataset: int, weights: str, high: int = 0) -> Flo
     return attention_weights(regression_scores(n, dataset, high)[None], weights)[0]
 
 
-def worst_high(n: int, dataset: Annotated[int, Range(0, 1)] = 0, weights: str = "softmax") -> int:
+def worst_high(n: int, dataset: int = 0, weights: str = "softmax") -> int:
     """The number of high entries at which the norm |f| is largest; no data of Definition 3.8 have a larger one.
 
     |u| / <u, 1> is quasiconvex in the scores' images u, so over a box it is largest at a corner: at data of two levels.
@@ -158,7 +156,7 @@ def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: 
 
 
 def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: int = 0) -> float:
-    """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 1e-12, for these data."""
+    """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 2e-9 (ties), for these data."""
     _check(n, high, m=m, risk=risk)
     inside, outside = 1.0, 0.0  # <f, sigma> never exceeds 1
     while inside - outside > 1e-12:
@@ -169,16 +167,16 @@ def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: in
 
 
 def detection_edge(n: int, m: int, risk: float, high: int = 0) -> float:
-    """The tau below which m sign vectors miss F_exp(D1) > 0 with probability <= ``risk``, to 1e-12, for these data.
+    """The tau below which m sign vectors miss F_exp(D1) > 0 with probability <= ``risk``, to 2e-9 (ties), for these data.
 
     Below :func:`sure_margin` a miss has probability 2^-m; beyond it still <= ``risk`` if 2^-m leaves room.
     """
     _check(n, high, m=m, risk=risk)
-    inside, outside = 0.0, 1.0
+    inside, outside, allowed = 0.0, 1.0, risk * (1 + 1e-12)  # 2^-m may be the risk itself
     while outside - inside > 1e-12:
         tau = (inside + outside) / 2
         miss = math.exp(m * math.log1p(-alarm_probability(n, 1, "softmax", tau, high)))
-        inside, outside = (tau, outside) if miss <= risk else (inside, tau)
+        inside, outside = (tau, outside) if miss <= allowed else (inside, tau)
     return inside
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import NATURAL
+from attention_theory.domain import NATURAL, Extended
 from attention_theory.tangent.kernel import limit_kernel, smallest_eigenvalue, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
@@ -71,7 +71,7 @@ class FitGuarantee:
 
     lam: float
     radius: float
-    movement: float
+    movement: Extended
 
     @property
     def holds(self) -> bool:

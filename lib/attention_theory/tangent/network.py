@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import attention, attention_weights
-from attention_theory.device import generator, normal, signs
+from attention_theory.device import Where, generator, normal, signs
 from attention_theory.domain import POSITIVE
 
 Scale = Annotated[float, POSITIVE]
@@ -85,7 +85,7 @@ class SoftmaxNetwork:
 
         return all(map(paired, self.W.split(4096, dim=1), self.a.split(4096, dim=1)))  # stops early, takes no memory
 
-    def to(self, target: torch.device | torch.dtype | Tensor | str) -> "SoftmaxNetwork":
+    def to(self, target: Where) -> "SoftmaxNetwork":
         """The same network on another device or in another type, or both as a tensor has them."""
         return replace(self, W=self.W.to(target), a=self.a.to(target))
 

@@ -171,15 +171,17 @@ def descent() -> dict[str, Proof]:
     diagonal entry at a paired start is m sum S^2 <= e^(2B), so lambda <= e^(2B) and eta |Delta w_r| <= 0.1 lambda e^(3B) nd/(m
     n^2 d^2 e^(16B)) <= 0.1 e^(-11B). ``c.2``: the steps add up to D, as sqrt(1 - q/2) <= 1 - q/4 (Fact A.5), q = m eta lambda.
     ``e.1``: the square of a sum (f the residual, v0 to v2 the three parts of F(tau + 1) - F(tau)). ``e.2-rate``: at eta = 0.1
-    lambda/(m n^2 d^2 e^(16B)) the two sides of the rate are equal. ``e.6``: |v2| <= m 0.505 z^2 in each entry (Fact A.8), |z|
-    <= eta e^(3B) sqrt(nd) |f|, and |f|_1 <= sqrt(nd) |f| <= nd, so C_2 <= 1.01 m eta^2 n^2 d^2 e^(6B) |f|^2. ``e.7``: |F' - F|
-    in one entry is at most m eta |Delta w| <= m eta e^(3B) sqrt(nd) |f| by :func:`covariance`, so C_3 <= eta^2 m^2 n^2 d^2
-    e^(6B) |f|^2. ``g.1``: a sum of squares; the factor 4 is the corrected one. ``f.2-features``: the printed map is zero, as
-    the covariances with S add up to 0.
+    lambda/(m n^2 d^2 e^(16B)) the two sides of the rate are equal. ``e.2-width``: at m = n^2 d^2 e^(18B) L^2/lambda^2, L =
+    log(nd/delta) > log 10 > 1, and |F(0) - Y| = sqrt(nd), D/R is 8 e^(-5B)/L^2, below 1; a larger m makes D smaller. ``e.6``:
+    |v2| <= m 0.505 z^2 in each entry (Fact A.8), |z| <= eta e^(3B) sqrt(nd) |f|, and |f|_1 <= sqrt(nd) |f| <= nd, so C_2 <=
+    1.01 m eta^2 n^2 d^2 e^(6B) |f|^2. ``e.7``: |F' - F| in one entry is at most m eta |Delta w| <= m eta e^(3B) sqrt(nd) |f| by
+    :func:`covariance`, so C_3 <= eta^2 m^2 n^2 d^2 e^(6B) |f|^2. ``g.1``: a sum of squares; the factor 4 is the corrected one.
+    ``f.2-features``: the printed map is zero, as the covariances with S add up to 0.
     """
     import sympy
 
-    lam, n, d, B, m, f, v0, v1, v2, eta = sympy.symbols("lambda n d B m f v0 v1 v2 eta", positive=True)
+    lam, n, d, B, m, f, v0, v1, v2, eta, L = sympy.symbols("lambda n d B m f v0 v1 v2 eta L", positive=True)
+    width = n**2 * d**2 * sympy.exp(18 * B) * L**2 / lam**2
     printed = lam / (10 * m * n**2 * d**2 * sympy.exp(16 * B))
     z = sympy.symbols("z1:5")
     gaps = sum((z[i] - z[j]) ** 2 for i in range(4) for j in range(i))
@@ -215,6 +217,13 @@ def descent() -> dict[str, Proof]:
             1 - m * printed * lam / 2,
             "all n, d, m, B, lambda",
         ),
+        "e.2-width": same(
+            "D/R = 8 e^(-5B)/L^2",
+            4 / (width * lam) * sympy.exp(3 * B) * n * d / (lam / (2 * n * d * sympy.exp(10 * B))),
+            8 * sympy.exp(-5 * B) / L**2,
+            "all n, d, B, lambda, L",
+        ),
+        "e.2-width-below": above("8 e^(-5B) < 1", lambda B: 5 * B - _hundredths(800).log()),
         "e.6": above("1.01 e^(6B) < 2 e^(9B)", lambda B: 3 * B - (_hundredths(101) / 2).log()),
         "e.7": above("e^(6B) < e^(16B)", lambda B: 10 * B),
         "g.1": same(

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal, signs
-from attention_theory.domain import COUNT, POSITIVE
+from attention_theory.domain import ANY, COUNT, POSITIVE
 from attention_theory.tangent.kernel import ACTIVATIONS, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
@@ -270,7 +270,7 @@ class Fits:
     """
 
     steps: Int[Tensor, " b"]
-    condition: Float[Tensor, " b"]
+    condition: Annotated[Float[Tensor, " b"], ANY]
     peak: Float[Tensor, " b"]
 
 

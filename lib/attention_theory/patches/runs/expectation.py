@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
+from attention_theory.domain import FILLED, Extended
 from attention_theory.patches.errors import label_noise_floor
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, every_point, population_descent
 from attention_theory.patches.vit import PositionalViT
@@ -171,7 +172,7 @@ def one_rate_flow(D: int, C: int, q: float, points: int = 60, size: float = 0.2)
     return flow
 
 
-def steps_to(flow: list[FlowPoint], reached: Callable[[FlowPoint], bool]) -> float:
+def steps_to(flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPoint], bool]) -> float:
     """Steps to the first point that is as asked, at the largest stable rate, 2 / curvature."""
     end = next(i for i, point in enumerate(flow) if reached(point))
     return flow[end].time * max(point.curvature for point in flow[: end + 1]) / 2
@@ -197,7 +198,7 @@ def plateau_end(D: int, C: int, q: float) -> float:
     return float(brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0))
 
 
-def loss_at_turn(run: Descent) -> float:
+def loss_at_turn(run: Descent) -> Extended:
     """Loss where alpha is largest; NaN if it still grows at the end."""
     peak = int(run.path.alpha.argmax())
     return float(run.path.loss[peak]) if peak < len(run.path.alpha) - 1 else float("nan")

@@ -16,12 +16,12 @@ from attention_theory.patches.vit import PositionalViT
 Positive = Annotated[float, POSITIVE]
 
 
-def power_sequence(z: Positive, k: Annotated[int, SIZE], m: Positive, M: float, target: float, seed: int = 0) -> np.ndarray:
+def power_sequence(z: Positive, k: Annotated[int, SIZE], m: Positive, M: Positive, target: float, seed: int = 0) -> np.ndarray:
     """z_0 = z, then increments drawn between m z^k and M z^k, up to the first value that reaches the target."""
     source, path = generator(seed), [z]
     while path[-1] < target:
-        if len(path) > 10**6:
-            raise ValueError(f"from z = {z:g} the target {target:g} is a million steps away or more: take a larger z")
+        if len(path) > 10**5:
+            raise ValueError(f"from z = {z:g} the target {target:g} is a hundred thousand steps away or more: take a larger z")
         rate = m + (M - m) * float(torch.rand(1, generator=source))
         path.append(path[-1] + rate * path[-1] ** k)
     return np.array(path)

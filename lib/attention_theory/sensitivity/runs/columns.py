@@ -1,7 +1,10 @@
 """Results by columns, with what chapters ask of them."""
 
+from typing import Annotated
+
 import numpy as np
 
+from attention_theory.domain import ANY
 from attention_theory.evidence.records import read_record
 
 
@@ -9,7 +12,7 @@ class Columns(dict):
     """Named columns of equal length: one row for each run."""
 
     @classmethod
-    def read(cls, *names: str) -> "Columns":
+    def read(cls, *names: str) -> Annotated["Columns", ANY]:
         """The points of records and their results; a result of several rows repeats its point.
 
         Raises:
@@ -27,14 +30,14 @@ class Columns(dict):
     def __missing__(self, name: str):
         raise ValueError(f"no column is called {name!r}; there are {', '.join(self)}")
 
-    def where(self, **fixed) -> "Columns":
+    def where(self, **fixed) -> Annotated["Columns", ANY]:
         """The runs that have these values (a tuple allows several)."""
         keep = np.ones(len(next(iter(self.values()))), dtype=bool)
         for key, value in fixed.items():
             keep &= np.isin(self[key], value)
         return Columns({name: column[keep] for name, column in self.items()})
 
-    def of(self, name: str, **fixed) -> np.ndarray:
+    def of(self, name: str, **fixed) -> Annotated[np.ndarray, ANY]:
         """One column of these runs."""
         return self.where(**fixed)[name]
 

@@ -9,12 +9,15 @@ errors are evaluated from the parameters theta_f and theta_r on the literal feat
 search. Runs of one point with different N share their draw: the first N contexts train, the last one is X.
 """
 
+from typing import Annotated
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from attention_theory import tokens
 from attention_theory.device import generator, signs
+from attention_theory.domain import ANY
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
@@ -40,7 +43,7 @@ SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} 
 
 def figures_4_to_7(
     map: str, kind: str, n: int, sizes: list[int], trial: int, d: int = D, pool: int | None = None
-) -> dict[str, list | np.ndarray]:
+) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
     losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
     return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, pool, **SEARCH[map])
@@ -48,7 +51,7 @@ def figures_4_to_7(
 
 def run(
     map: str, kind: str, n: int, d: int, losses: dict[int, list], trial: int, pool: int | None = None, **search: int
-) -> dict[str, list | np.ndarray]:
+) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One draw of contexts, labels and map, and the worst moves for each number of training samples.
 
     Args:
@@ -163,7 +166,7 @@ RECORDINGS = [
 ]
 
 
-def load() -> Columns:
+def load() -> Annotated[Columns, ANY]:
     """The recorded runs on the three kinds of tokens."""
     return Columns.read("bombari2024-figures-4-7", "bombari2024-figures-4-7-large")
 

@@ -168,7 +168,7 @@ def best_level(K: Float[Tensor, "others d"]) -> float:
 
     The shortest u with K u >= 1, by non-negative least squares (Lawson and Hanson's least distance programming).
     """
-    rows = K.cpu().double().numpy()
+    rows = K.detach().cpu().double().numpy()
     E = np.vstack([rows.T, np.ones(len(rows))])
     f = np.eye(len(E))[-1]
     rest = f - E @ nnls(E, f, maxiter=100 * len(rows))[0]

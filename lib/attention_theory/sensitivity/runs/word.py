@@ -9,11 +9,13 @@ record and compare.
 
 import itertools
 import math
+from typing import Annotated
 
 import numpy as np
 import torch
 
 from attention_theory import tokens
+from attention_theory.domain import ANY
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
@@ -91,7 +93,7 @@ RECORDINGS = [
 ]
 
 
-def load(figure: str) -> Columns:
+def load(figure: str) -> Annotated[Columns, ANY]:
     """The columns of a recorded figure, ``figure-2-left``, ``figure-2-right`` or ``figure-3``."""
     return Columns.read(f"bombari2024-{figure}")
 

@@ -49,7 +49,7 @@ def worst_moves(kind: str, n: int, d: int, N: int, trial: int, k: int | None = N
         "fine": lambda m: m["alignment-fine"] - 1,
         "again": lambda m: m["alignment-again"] - 1,
         "shift": lambda m: m["shift"],
-        "shift_again": lambda m: m["shift"] + (m["alignment-again"] - 1) * model.residual,
+        "shift_again": lambda m: m["shift-again"],
     }
     found, moves = {}, []
     for name, goal in goals.items():

@@ -5,10 +5,11 @@ Sizes go in as decades, n = 10^decades. Everything is exact; nothing is drawn.
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 
+from ...domain import Extended, Range
 from .. import data
 from ..chances import class_values
 from ..exact import success_counts, success_probability
@@ -28,7 +29,7 @@ def readouts(decades: float, delta: float = DELTA) -> int:
     return max(math.ceil(decades * math.log(10) - math.log(delta)), 15)
 
 
-def success(model: str, decades: float, d: int, **changes: float) -> float:
+def success(model: data.Model, decades: float, d: int, **changes: float) -> Extended:
     """P[E_success] at n = 10^decades with ``readouts`` sign vectors; nan where d blocks do not fit into n rows.
 
     Args:
@@ -43,7 +44,33 @@ def success(model: str, decades: float, d: int, **changes: float) -> float:
     return success_probability(model, int(d), readouts(decades), **PARAMETERS[model] | changes, log_n=log_n)
 
 
-def reliable_from(model: str, exponent: float, target: float = 0.99, most: int = 100) -> float | None:
+#: Thresholds above the paper's: epsilon (cross-attention: tau) near both ends of its range and in the middle.
+LEVELS = {"self-ones": (0.3, 0.5, 0.8), "self-identity": (0.3, 0.5, 0.8), "cross": (1.2, 1.5, 1.9)}
+
+
+def needs_no_growth(model: str, n: int, level: float) -> bool:
+    """Whether n and tau = (c + level) sqrt(log n), or tau = level, satisfy own-higher-threshold at ``PARAMETERS``."""
+    a0, a1, *scales = PARAMETERS[model].values()
+    if model == "cross":
+        room = level - 1
+        return 3 * n ** (1 - a1) < 2 - level and n ** (a0 - 1) <= room and 1 + a1 <= n * room
+    b, c = scales
+    own, room = n ** (b * b), level - b
+    if model == "self-ones":
+        power, weight, linear = (lambda a: a * (a + b + c)), 1.0, (a1 + b + c) / (b + c)
+    else:
+        power, weight, linear = (lambda a: a * a), own, max((a1**2 + b**2 + c**2) / c**2, own)
+    noisy = a0 * n ** (power(a0) - 1) * weight > room or a1 * linear / n > room
+    detected = a1 * n ** (1 - power(a1)) < a1 - b - level and a1 + b <= 2 * c + level
+    return room > 0 and detected and not noisy
+
+
+def no_growth_from(model: str, level: float) -> int:
+    """The least n from which on, up to 1000, :func:`needs_no_growth` is true."""
+    return 1 + max(n for n in range(2, 1001) if not needs_no_growth(model, n, level))
+
+
+def reliable_from(model: data.Model, exponent: float, target: float = 0.99, most: int = 100) -> float | None:
     """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it fails at n = 10^most."""
 
     def reached(half: int) -> bool:
@@ -55,7 +82,7 @@ def reliable_from(model: str, exponent: float, target: float = 0.99, most: int =
     return next(half for half in range(coarse[-1] + 6, coarse[-1], -1) if not reached(half - 1)) / 2
 
 
-def least_dimension(model: str, decades: int, delta: float = DELTA) -> int:
+def least_dimension(model: data.Model, decades: Annotated[int, Range(1, 1000)], delta: float = DELTA) -> int:
     """d* from which on a false alarm has probability at most delta/n, by a union bound over ``readouts`` sign vectors.
 
     One more than the largest d that fails, in a window around the place that bisection finds (parity makes small steps).
@@ -100,7 +127,7 @@ class LinearGap(NamedTuple):
     gap: float
 
 
-def linear_gap(model: str, n: int, d: int) -> LinearGap:
+def linear_gap(model: data.Model, n: int, d: int) -> LinearGap:
     """The outputs of the literal network, at ``PARAMETERS``."""
     a0, a1, *scales = PARAMETERS[model].values()
     y, features = torch.ones(d, 1, dtype=torch.float64), []
@@ -112,7 +139,7 @@ def linear_gap(model: str, n: int, d: int) -> LinearGap:
     return LinearGap(*(readout(rows, y, tau) for rows in features), tops[1] / tops[0] - 1)
 
 
-def linear_weights_gap(model: str, n: int, d: int) -> float:
+def linear_weights_gap(model: data.Model, n: int, d: int) -> float:
     """N times the difference of the largest values on D1 and D0, over the one on D0, from the classes of rows: any n.
 
     Only the first column's coefficient differs visibly at large n, so that the difference is taken there.

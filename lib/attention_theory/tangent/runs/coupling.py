@@ -1,18 +1,20 @@
 """Network and kernel regression side by side (cao2024, Theorem F.2): how far apart they are, and what the bounds say."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
+from attention_theory.domain import ANY
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
 
 
-def coupling_bound(labels: float, lam: float, eps_test: Tensor, eps_H: float, diagonal: Tensor) -> Tensor:
+def coupling_bound(labels: float, lam: float, eps_test: Tensor, eps_H: float, diagonal: Tensor) -> Annotated[Tensor, ANY]:
     """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test input and output; needs eps_H < lambda.
 
     Bound on |F_ntk - F_nn| (chapter "The trained network is a kernel regression"), which a kernel that moves at once attains.
@@ -36,7 +38,7 @@ class Coupling:
     """
 
     gap: Float[Tensor, " rows"]
-    bound: Float[Tensor, " rows"]
+    bound: Annotated[Float[Tensor, " rows"], ANY]
     eps_H: float
     eps_test: Float[Tensor, " rows"]
     diagonal: Float[Tensor, " rows"]

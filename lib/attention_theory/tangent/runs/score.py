@@ -129,8 +129,15 @@ def pivots(points: Float[Tensor, "n d"], digits: int = 120) -> list[Decimal]:
 
 def steepest(mixture: GaussianMixture, t: float, points: Float[Tensor, "n d"]) -> float:
     """Largest norm of the derivative of the posterior mean over the points."""
-    slope = torch.func.jacrev(lambda x: mixture.posterior_mean(t, x[None])[0])
-    return max(float(torch.linalg.matrix_norm(slope(x), 2)) for x in points)
+    slopes = torch.func.jacrev(lambda x: mixture.posterior_mean(t, x).sum(0))(points)  # (d, n, d)
+    return float(torch.linalg.matrix_norm(slopes.movedim(1, 0), 2).max())
+
+
+def centred_pair(covariances: list[list[float]], apart: float) -> GaussianMixture:
+    """Two equally likely clusters of the plane: diagonal covariances, means -apart and apart on the first axis."""
+    half = torch.full((2,), 0.5, dtype=torch.float64)
+    means = torch.tensor([[-apart, 0.0], [apart, 0.0]], dtype=torch.float64)
+    return GaussianMixture(half, means, torch.diag_embed(torch.tensor(covariances, dtype=torch.float64)))
 
 
 def reverse_sample(score: Callable[[float, Tensor], Tensor], stop: float, seed: int, count: int = 1000) -> Tensor:
