@@ -86,6 +86,18 @@ MUTANTS = [
     ),
     ("deng2023/theorem-f.9", "separation.exact", "-math.expm1(m * math.log1p(-p))", "-math.expm1(math.log1p(-p))"),
     ("deng2023/lemma-f.2-1a", "separation.data", "A1[query, 0] = a", "A1[query, 0] = a * a"),
+    (
+        "deng2023/lemma-f.10-3",
+        "separation.paper",
+        '"f", "j2", "j3", "<=", (1 + s.a) / s.n',
+        '"f", "j2", "j3", "<=", (1 + 2 * s.a) / s.n',
+    ),
+    (
+        "deng2023/own-cross-dimension",
+        "separation.exact",
+        "-math.expm1(m * math.log1p(-p))",
+        "-math.expm1(2 * m * math.log1p(-p))",
+    ),
     # the binomial tail, off by one
     (
         "deng2023/own-exact-probability",
