@@ -93,6 +93,15 @@ MUTANTS = [
     ("deng2023/figure-3a", "separation.panels", "list(range(100, 2001, 10))", "list(range(100, 2001, 20))"),
     ("deng2023/own-detection-eighth", "separation.chances", "tau - np.array(", "1.05 * tau - np.array("),
     ("deng2023/definition-d.1", "separation.data", "A[:, -1] = c", "A[:, -1] = b"),
+    ("deng2023/lemma-d.12-1", "separation.chances", 'model == "cross" else d - 3', 'model == "cross" else d - 2'),
+    # looser bounds than the printed ones
+    ("deng2023/lemma-d.7-5a", "separation.paper", "(1 - s.a) + (s.t - 1) / s.n)", "(1 - s.a) + s.t / s.n)"),
+    (
+        "deng2023/lemma-e.1-3b",
+        "separation.paper",
+        '"j3", "not j3", "<=", 1 / s.n ** (1 - s.b**2))]',
+        '"j3", "not j3", "<=", 1 / s.n ** (1 - 2 * s.b**2))]',
+    ),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.3, "b": 0.2, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.25, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.2, "c": 0.75}'),
@@ -106,6 +115,18 @@ MUTANTS = [
     ),
     ("deng2023/theorem-f.9", "separation.exact", "-math.expm1(m * math.log1p(-p))", "-math.expm1(math.log1p(-p))"),
     ("deng2023/lemma-f.2-1a", "separation.data", "A1[query, 0] = a", "A1[query, 0] = a * a"),
+    (
+        "deng2023/lemma-f.10-3",
+        "separation.paper",
+        '"f", "j2", "j3", "<=", (1 + s.a) / s.n',
+        '"f", "j2", "j3", "<=", (1 + 2 * s.a) / s.n',
+    ),
+    (
+        "deng2023/own-cross-dimension",
+        "separation.exact",
+        "-math.expm1(m * math.log1p(-p))",
+        "-math.expm1(2 * m * math.log1p(-p))",
+    ),
     # the binomial tail, off by one
     (
         "deng2023/own-exact-probability",
@@ -146,6 +167,14 @@ MUTANTS = [
     ("cao2024/own-width", "tangent.paper", "18 * B + 2 * math.log(log)", "16 * B + 2 * math.log(log)"),
     ("cao2024/own-coupling", "tangent.runs.coupling", " / max(lam - eps_H, 0.0)", " / lam"),
     ("cao2024/theorem-f.2-features", "tangent.network", "math.sqrt(self.m) * S * (self", "self.m * S * (self"),
+    ("cao2024/theorem-4.2", "tangent.paper", "math.log10(math.log(n * d / epsilon))", "math.log10(math.log(n / epsilon))"),
+    ("cao2024/lemma-d.2", "tangent.runs.descent", "math.exp(16 * B)", "math.exp(12 * B)"),
+    ("cao2024/lemma-e.2-width", "tangent.paper", "(math.log(lam / (2 * n * d))", "(math.log(lam / (n * d))"),
+    ("cao2024/own-kernel-bound", "tangent.bounds", "net.a.abs().max()) ** 2", "net.a.abs().max())"),
+    ("cao2024/remark-5.2", "tangent.kernel", "alpha=m)", "alpha=2 * m)"),
+    ("cao2024/table-1-width", "tangent.paper", "math.log(n) ** 2", "math.log(n)"),
+    ("cao2024/equation-3-solution", "tangent.diffusion", "alpha * clean + h.sqrt()", "alpha * clean + h"),
+    ("cao2024/assumption-6.4", "tangent.diffusion", "self.means + alpha[..., None] * (", "self.means + ("),
     # Part IV
     # of the review: the floor in bits
     ("jelassi2022/own-floor", "patches.errors", "loss -= chance * math.log1p(-share)", "loss -= chance * math.log2(1 - share)"),

@@ -40,3 +40,13 @@ def test_level_moves_the_threshold():
     usual = separation.enumerated_counts("self-ones", 24, 5, 0.01, 1.2, 0.2, 0.8)
     assert separation.enumerated_counts("self-ones", 24, 5, 0.01, 1.2, 0.2, 0.8, level=0.1) == usual
     assert separation.enumerated_counts("self-ones", 24, 5, 0.01, 1.2, 0.2, 0.8, level=0.5).ok == 32
+
+
+def test_no_growth_begins_where_all_conditions_hold():
+    # cross-attention at a0 = 0.01, a1 = 3, tau = 1.5: 3 n^-2 < 0.5, n^-0.99 <= 0.5 and 4 <= 0.5 n, the last from n = 8 on
+    assert phases.no_growth_from("cross", 1.5) == 8
+    assert not phases.needs_no_growth("cross", 7, 1.5)
+    # epsilon between b = 0.2 and a1 - b = 1
+    for model in ("self-ones", "self-identity"):
+        assert phases.needs_no_growth(model, 10**6, 0.5)
+        assert not any(phases.needs_no_growth(model, 10**6, level) for level in (0.2, 1.0))

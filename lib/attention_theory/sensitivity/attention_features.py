@@ -212,16 +212,20 @@ class OneTokenAttention:
         before, own = keys @ query, step @ self.x + deltas @ query + (step * deltas).sum(dim=1)
         added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
         a, _ = self.weights.normalised(before)
-        if self.weights.family == "sharp":
-            added = self.weights.knob * added
-            near = added.clamp(-1, 1)
-            rise = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
-            usable = added.abs().amax(dim=1, keepdim=True) < 1
+        sharp = self.weights.family == "sharp"
+        if sharp:
+            grown = self.weights.knob * added
+            usable = grown.abs().amax(dim=1, keepdim=True) < 1
         else:
             grown = self._rise(before, added)
-            old = self.weights(before).sum()
-            usable = grown.abs().sum(dim=1, keepdim=True) < old / 2
-            new = torch.where(usable, old + grown.sum(dim=1, keepdim=True), 1)
+            usable = grown.abs().sum(dim=1, keepdim=True) < self.weights(before).sum() / 2
+        if not bool(usable.any()):
+            return far
+        if sharp:
+            near = grown.clamp(-1, 1)
+            rise = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
+        else:
+            new = torch.where(usable, self.weights(before).sum() + grown.sum(dim=1, keepdim=True), 1)
             rise = (grown - a * grown.sum(dim=1, keepdim=True)) / new
         return torch.where(usable, rise @ keys + (a[-1] + rise[:, -1:]) * deltas, far)
 

@@ -44,6 +44,32 @@ def success(model: data.Model, decades: float, d: int, **changes: float) -> Exte
     return success_probability(model, int(d), readouts(decades), **PARAMETERS[model] | changes, log_n=log_n)
 
 
+#: Thresholds above the paper's: epsilon (cross-attention: tau) near both ends of its range and in the middle.
+LEVELS = {"self-ones": (0.3, 0.5, 0.8), "self-identity": (0.3, 0.5, 0.8), "cross": (1.2, 1.5, 1.9)}
+
+
+def needs_no_growth(model: str, n: int, level: float) -> bool:
+    """Whether n and tau = (c + level) sqrt(log n), or tau = level, satisfy own-higher-threshold at ``PARAMETERS``."""
+    a0, a1, *scales = PARAMETERS[model].values()
+    if model == "cross":
+        room = level - 1
+        return 3 * n ** (1 - a1) < 2 - level and n ** (a0 - 1) <= room and 1 + a1 <= n * room
+    b, c = scales
+    own, room = n ** (b * b), level - b
+    if model == "self-ones":
+        power, weight, linear = (lambda a: a * (a + b + c)), 1.0, (a1 + b + c) / (b + c)
+    else:
+        power, weight, linear = (lambda a: a * a), own, max((a1**2 + b**2 + c**2) / c**2, own)
+    noisy = a0 * n ** (power(a0) - 1) * weight > room or a1 * linear / n > room
+    detected = a1 * n ** (1 - power(a1)) < a1 - b - level and a1 + b <= 2 * c + level
+    return room > 0 and detected and not noisy
+
+
+def no_growth_from(model: str, level: float) -> int:
+    """The least n from which on, up to 1000, :func:`needs_no_growth` is true."""
+    return 1 + max(n for n in range(2, 1001) if not needs_no_growth(model, n, level))
+
+
 def reliable_from(model: data.Model, exponent: float, target: float = 0.99, most: int = 100) -> float | None:
     """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it fails at n = 10^most."""
 
