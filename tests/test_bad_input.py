@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import sympy
 import torch
@@ -11,7 +12,7 @@ from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, population_descent
 from attention_theory.patches.runs import expectation, lemmas, sample_sizes
 from attention_theory.patches.runs.samples import coupled
-from attention_theory.patches.similarity import cosines
+from attention_theory.patches.similarity import chance_level, cosines
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.deferred import DeferredGaussian
 from attention_theory.sensitivity.new_label import solutions
@@ -24,7 +25,7 @@ from attention_theory.separation.runs import phases, thresholds
 from attention_theory.tangent.kernel import rank
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.runs.coupling import draw_coupling
-from attention_theory.tangent.runs.descent import aim
+from attention_theory.tangent.runs.descent import aim, moved_pair
 from attention_theory.tangent.runs.limit import draw_kernels
 
 
@@ -132,6 +133,10 @@ ONES = torch.ones(3, 4, dtype=torch.float64)
         (lambda: draw_coupling("", 4, 0), "kind = '' is not allowed: one of paired, unpaired"),
         (lambda: draw_kernels(ONES, 4, 1.0, 1, []), r"seeds = \[\] is not allowed: not empty"),
         (lambda: evidence.power_law([1, 2, 3], [1, 2, 3, 4]), "fitted to pairs, got 3 and 4"),
+        (lambda: moved_pair(0.5, 2**40), "k = 1099511627776 is not allowed"),
+        (lambda: truncated(4)(np.float32(0.5)), "scores = .* is not allowed: a number"),
+        (lambda: chance_level(torch.eye(4), "all"), "statistic = 'all' is not allowed: one of locality, local_share"),
+        (lambda: expectation.population_law(4, 2, 0.5, []), r"order = \[\] is not allowed: not empty"),
         (lambda: turned(-1.0, 0), "share = -1.0 is not allowed: at least 0 and at most 1"),
         (lambda: RandomAttentionFeatures.sample(4, 0).to(3), "where = 3 is not allowed"),
         (lambda: PatchDistribution(4, 2, 3, 0.5, 0.1, "ab"), "groups = 'ab' is not allowed"),

@@ -3,7 +3,7 @@
 Positions stand on a square grid in reading order. A similarity is a Gram matrix of encodings, P P^T.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,9 @@ from scipy import stats
 from torch import Tensor
 
 from attention_theory.device import generator
+from attention_theory.domain import Choice
+
+Statistic = Annotated[str, Choice(("locality", "local_share"))]
 
 
 def places(D: int) -> Int[Tensor, "D 2"]:
@@ -86,7 +89,7 @@ def by_displacement(similarity: Float[Tensor, "D D"], reach: int = 4) -> Float[T
     return torch.stack([torch.stack(row) for row in cells])
 
 
-def chance_level(similarity: Float[Tensor, "D D"], statistic: str = "locality", draws: int = 999, seed: int = 0) -> float:
+def chance_level(similarity: Float[Tensor, "D D"], statistic: Statistic = "locality", draws: int = 999, seed: int = 0) -> float:
     """Largest absolute value of ``locality`` or ``local_share`` under random relabellings of the positions.
 
     Encodings that ignore the grid exceed it with probability 1 / (draws + 1).

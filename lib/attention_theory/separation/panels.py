@@ -151,6 +151,8 @@ class Curve:
 
     def at(self, value: Real) -> float:
         """The exact probability at a value of the swept parameter."""
+        if value not in self.grid.values:
+            raise ValueError(f"value = {value} is not on the grid: {', '.join(map(str, self.grid.values))}")
         return self.exact[self.grid.values.index(value)]
 
     def best(self) -> Real:

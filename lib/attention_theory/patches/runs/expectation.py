@@ -115,7 +115,7 @@ def matrix_descent(
     return torch.stack(As), torch.stack(vs)
 
 
-def population_law(D: int, C: int, q: float, order: Sequence[int] | None = None) -> Counter:
+def population_law(D: int, C: int, q: float, order: Annotated[Sequence[int] | None, FILLED] = None) -> Counter:
     """Probability of each data point, its label last, after the patches are put in this order."""
     X, y, chance = every_point(D, C, q)
     table: Counter = Counter()

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.domain import ANY
+from attention_theory.domain import ANY, Range
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, loss_terms, train
@@ -95,6 +95,7 @@ def longest_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, 
 
 def worst_push(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "d m"]:
     """Unit move of every neuron that lowers lambda_min fastest, near the paired point."""
+    net.check(x)
     W = (net.W + 1e-3 * torch.sin(torch.arange(net.W.numel(), dtype=net.W.dtype)).view_as(net.W)).requires_grad_()
     P = replace(net, W=W).slopes(x).flatten(0, 1)
     least = torch.linalg.eigvalsh((P @ P.T) * (x @ x.T).repeat(net.outputs, net.outputs))[0]
@@ -181,7 +182,7 @@ def limit_curve(x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: l
     return torch.tensor(losses, dtype=torch.float64) / float(y.square().sum()), float(values[-1] / values[0])
 
 
-def moved_pair(s: float, k: int) -> tuple[SoftmaxNetwork, SoftmaxNetwork]:
+def moved_pair(s: float, k: Annotated[int, Range(1, 10**6)]) -> tuple[SoftmaxNetwork, SoftmaxNetwork]:
     """One pair of neurons in one dimension, k times: with weights s and 1 - s at x = 1, and at its paired start."""
     half, a = 0.5 * math.log(s / (1 - s)), torch.tensor([[1.0, -1.0] * k], dtype=torch.float64)
     return SoftmaxNetwork(half * a, a), SoftmaxNetwork(0 * a, a)

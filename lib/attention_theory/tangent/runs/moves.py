@@ -20,6 +20,7 @@ def directions(
     net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], seed: int
 ) -> dict[str, Float[Tensor, "d m"]]:
     """Directions by name: the gradient; random; sharper or flatter weights of the first input; along the values a_1."""
+    net.check(x)
     random = normal(*net.W.shape, generator=generator(1000 + seed)).to(net.W)  # not the weights' seed
     sharpen = x[0][:, None] * torch.sign(x[0] @ net.W)
     along = x[0][:, None] * net.a[0].sign()
