@@ -179,7 +179,7 @@ def corollary_g_2(alpha, Gamma, G, D: int, polylog: float, p: int = 3):
 def lemma_g_2(alpha, Xi, G, D: int, C: int, q: float, p: int = 3):
     """Bound on the change of rho in one step, over eta, with d = D."""
     strays = q * D * math.log(D)
-    return alpha * (alpha * G) ** (p - 1) * Xi * C**2 / D * D + alpha * (D * alpha * strays * Xi) ** (p - 1) * Xi * strays
+    return alpha * (alpha * G) ** (p - 1) * Xi * C**2 / D + alpha * (D * alpha * strays * Xi) ** (p - 1) * Xi * strays
 
 
 def lemma_d_1(D: float, C: int) -> float:

@@ -88,12 +88,12 @@ def digits_of(score: int, D: Annotated[int, SIZE]) -> Float[Tensor, "D"]:
 
 
 def decoder_error(D: int, C: int, q: float) -> float:
-    """P[f* g < 0] of the generalised linear model g = f*(digits of sum_j 3^(j-1) <w*, X_j>), by enumeration."""
+    """P[f* g <= 0] of the generalised linear model g = f*(digits of sum_j 3^(j-1) <w*, X_j>), by enumeration."""
     f = PatchDistribution(D, C, 1, q, 0.0)
     X, _, chance = every_point(D, C, q)
     scores = (X[..., 0] @ 3.0 ** torch.arange(D, dtype=torch.float64)).long().tolist()
     g = f.label(torch.stack([digits_of(score, D) for score in scores])[..., None])
-    return float(chance[g * f.label(X) < 0].sum())
+    return float(chance[g * f.label(X) <= 0].sum())
 
 
 def threshold_errors(a: Float[Tensor, "m D"], D: int, C: int, q: float) -> Float[Tensor, "m"]:
