@@ -171,6 +171,8 @@ MUTANTS = [
     ("cao2024/lemma-d.2", "tangent.runs.descent", "math.exp(16 * B)", "math.exp(12 * B)"),
     ("cao2024/lemma-e.2-width", "tangent.paper", "(math.log(lam / (2 * n * d))", "(math.log(lam / (n * d))"),
     ("cao2024/own-kernel-bound", "tangent.bounds", "net.a.abs().max()) ** 2", "net.a.abs().max())"),
+    ("cao2024/theorem-f.2", "tangent.paper", "* log**2 * eps_H", "* log * eps_H"),
+    ("cao2024/own-limit-rate", "tangent.kernel", "outputs * (outputs - 1) * product", "(outputs - 1) * product"),
     ("cao2024/remark-5.2", "tangent.kernel", "alpha=m)", "alpha=2 * m)"),
     ("cao2024/table-1-width", "tangent.paper", "math.log(n) ** 2", "math.log(n)"),
     ("cao2024/equation-3-solution", "tangent.diffusion", "alpha * clean + h.sqrt()", "alpha * clean + h"),
