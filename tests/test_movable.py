@@ -90,3 +90,8 @@ def test_a_logarithmic_axis_keeps_digits_of_each_value():
 
 def test_a_flat_picture_has_room():
     assert movable([1, 2], {"a": [3, 3]}, ("p", [1, 2]), alt="a").axes[1].low == 2.5
+
+
+def test_powers_in_labels_are_raised():
+    picture = movable([1, 2], {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1]}, ("n", ["10^3", "10^-12"]), points=["z^8"], alt="None.")
+    assert picture.values == ["10³", "10⁻¹²"] and list(picture.curves) == ["z⁸", "x^p"] and picture.points == ("z⁸",)

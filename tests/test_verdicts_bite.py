@@ -43,6 +43,26 @@ MUTANTS = [
     ("bombari2024/own-deferred", "sensitivity.deferred", "return (new @ other_image.T) @ other + noise", "return noise"),
     ("bombari2024/equation-4.3", "sensitivity.random_features", '{"relu": 2.0, "identity"', '{"relu": 1.0, "identity"'),
     ("bombari2024/lemma-4.1-of-12", "sensitivity.new_label", "rest / rest.square().sum(),", "rest / rest.norm(),"),
+    # shapes and variances of the definitions
+    (
+        "bombari2024/equation-3.2",
+        "sensitivity.paper",
+        "X @ W_Q.T @ W_K @ X.T",
+        "X @ W_K.T @ W_Q @ X.T",
+    ),
+    ("bombari2024/equation-3.2", "sensitivity.paper", "math.sqrt(len(W_Q)), dim=1)", "math.sqrt(X.shape[1]), dim=1)"),
+    ("bombari2024/equation-4.2", "sensitivity.random_features", "math.sqrt(beta / w) for", "math.sqrt(beta / k) for"),
+    ("bombari2024/own-raf-small-norm", "sensitivity.attention_features", "rows = self.M +", "rows = 1.1 * self.M +"),
+    # printed exponents
+    ("bombari2024/lemma-c.1", "sensitivity.paper", "(M * C_1 + 1) ** l *", "(M * C_1 + 1) ** (l + 1) *"),
+    ("bombari2024/lemma-c.2", "sensitivity.paper", "(M * C_1) ** l\n", "(M * C_1) ** (l + 1)\n"),
+    ("bombari2024/own-rf-explicit", "sensitivity.runs.laws", "(1 - epsilon) * k / 2, active", "(1 - epsilon) * k, active"),
+    (
+        "bombari2024/remark-5.1-1",
+        "sensitivity.runs.theorem_3",
+        "W_Q.times(vectors) if product",
+        "W_Q.times(vectors) / 30 if product",
+    ),
     # settings as printed
     ("bombari2024/figure-2-left", "sensitivity.paper", "(192, 384, 768)}\nFIGURE_2_R", "(192, 384, 512)}\nFIGURE_2_R"),
     ("bombari2024/figure-2-right", "sensitivity.paper", '"depth": (2, 4, 8)', '"depth": (2, 4, 6)'),
@@ -73,6 +93,15 @@ MUTANTS = [
     ("deng2023/figure-3a", "separation.panels", "list(range(100, 2001, 10))", "list(range(100, 2001, 20))"),
     ("deng2023/own-detection-eighth", "separation.chances", "tau - np.array(", "1.05 * tau - np.array("),
     ("deng2023/definition-d.1", "separation.data", "A[:, -1] = c", "A[:, -1] = b"),
+    ("deng2023/lemma-d.12-1", "separation.chances", 'model == "cross" else d - 3', 'model == "cross" else d - 2'),
+    # looser bounds than the printed ones
+    ("deng2023/lemma-d.7-5a", "separation.paper", "(1 - s.a) + (s.t - 1) / s.n)", "(1 - s.a) + s.t / s.n)"),
+    (
+        "deng2023/lemma-e.1-3b",
+        "separation.paper",
+        '"j3", "not j3", "<=", 1 / s.n ** (1 - s.b**2))]',
+        '"j3", "not j3", "<=", 1 / s.n ** (1 - 2 * s.b**2))]',
+    ),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.3, "b": 0.2, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.25, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.2, "c": 0.75}'),
@@ -86,6 +115,18 @@ MUTANTS = [
     ),
     ("deng2023/theorem-f.9", "separation.exact", "-math.expm1(m * math.log1p(-p))", "-math.expm1(math.log1p(-p))"),
     ("deng2023/lemma-f.2-1a", "separation.data", "A1[query, 0] = a", "A1[query, 0] = a * a"),
+    (
+        "deng2023/lemma-f.10-3",
+        "separation.paper",
+        '"f", "j2", "j3", "<=", (1 + s.a) / s.n',
+        '"f", "j2", "j3", "<=", (1 + 2 * s.a) / s.n',
+    ),
+    (
+        "deng2023/own-cross-dimension",
+        "separation.exact",
+        "-math.expm1(m * math.log1p(-p))",
+        "-math.expm1(2 * m * math.log1p(-p))",
+    ),
     # the binomial tail, off by one
     (
         "deng2023/own-exact-probability",
@@ -130,6 +171,8 @@ MUTANTS = [
     ("cao2024/lemma-d.2", "tangent.runs.descent", "math.exp(16 * B)", "math.exp(12 * B)"),
     ("cao2024/lemma-e.2-width", "tangent.paper", "(math.log(lam / (2 * n * d))", "(math.log(lam / (n * d))"),
     ("cao2024/own-kernel-bound", "tangent.bounds", "net.a.abs().max()) ** 2", "net.a.abs().max())"),
+    ("cao2024/theorem-f.2", "tangent.paper", "* log**2 * eps_H", "* log * eps_H"),
+    ("cao2024/own-limit-rate", "tangent.kernel", "outputs * (outputs - 1) * product", "(outputs - 1) * product"),
     ("cao2024/remark-5.2", "tangent.kernel", "alpha=m)", "alpha=2 * m)"),
     ("cao2024/table-1-width", "tangent.paper", "math.log(n) ** 2", "math.log(n)"),
     ("cao2024/equation-3-solution", "tangent.diffusion", "alpha * clean + h.sqrt()", "alpha * clean + h"),

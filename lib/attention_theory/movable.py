@@ -8,6 +8,7 @@ the picture stands at its first position. The text form holds the same rounded n
 import html
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -84,7 +85,7 @@ class Axis:
         return {i * step: f"{i * step:.6g}" for i in range(first, last + 1)}
 
 
-def _raised(k: int) -> str:
+def _raised(k: int | str) -> str:
     return str(k).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
@@ -255,7 +256,7 @@ def movable(
             leaves a gap.
         parameter: name and its p values (numbers or words), for example ``("n", [10, 100, 1000])``.
         alt: one sentence for readers who do not see the picture: what it shows and what happens when it is moved.
-        xlabel: horizontal label. All words are plain text; Unicode does for most symbols (τ, √n, 10⁻³).
+        xlabel: horizontal label. All words are plain text; Unicode does for most symbols (τ, √n), and 10^-3 becomes 10⁻³.
         ylabel: vertical label.
         log: the logarithmic axes: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
         ylim: vertical limits; all values by default. The axes stay when the picture moves.
@@ -294,8 +295,8 @@ def movable(
     if not curves:
         raise ValueError("no curve was given")
     shape = (len(values), across.size)
-    full = {}
-    for key, rows in curves.items():
+    full, points = {}, [_word(curve) for curve in points]
+    for key, rows in ((_word(curve), rows) for curve, rows in curves.items()):
         table = np.asarray(rows, dtype=float)
         if table.shape not in (shape, shape[1:]):
             raise ValueError(f"{key} has shape {table.shape}; {name} and x need {shape}, or {shape[1:]} for a curve that stays")
@@ -326,14 +327,16 @@ def movable(
             _axis(min(kept), max(kept), "x" in log, LEFT, WIDTH - RIGHT),
             _axis(*(ylim or (min(seen), max(seen))), "y" in log, HEIGHT - BOTTOM, TOP),
         ),
-        (xlabel, ylabel),
+        (_word(xlabel), _word(ylabel)),
         tuple(points),
         alt,
     )
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else f"{float(value):g}"
+    """A label; powers such as 10^12 get raised figures."""
+    text = value if isinstance(value, str) else f"{float(value):g}"
+    return re.sub(r"\^(-?\d+)", lambda power: _raised(power[1]), text)
 
 
 def _index(name: str, values: list[str], start: Any) -> int:

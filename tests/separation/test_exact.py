@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 import torch
 from attention_theory import separation
-from attention_theory.separation import data, exact, network
+from attention_theory.separation import data, exact, network, panels
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -240,3 +240,8 @@ def test_classes_are_the_rows_of_the_literal_features(model, weights, t):
     exact_sizes = [None if x is None else Decimal(repr(x)) for x in (a, *scales)]
     classes = exact.row_classes(model, weights, d, Decimal(n).ln(), Decimal(n), *exact_sizes)
     assert [[float(x) for x in row] for row in classes] == [pytest.approx(row, abs=1e-12) for row in literal]
+
+
+def test_turns_of_a_curve():
+    for exact_values, turns in (([0.1, 0.2, 0.2, 0.3], 0), ([0.1, 0.3, 0.3, 0.2], 1), ([0.3, 0.1, 0.2, 0.1], 2), ([0.3], 0)):
+        assert panels.Curve(panels.panel("5a"), exact_values, []).turns() == turns

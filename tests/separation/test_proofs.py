@@ -38,7 +38,6 @@ def test_a_bound_needs_its_hypothesis(part):
     [
         ("detection", "ones", {"a": (0.1, None)}),
         ("detection", "identity", {"a": (0.1, None)}),
-        ("detection", "cross", {"x": (0.5, None)}),
         ("detection", "m", {"C": (7.48, 7.48)}),
         ("detection", "weight", {"less": Fraction(1, 1000)}),
         ("detection", "weight", {"x": (0.99, None)}),

@@ -4,6 +4,7 @@ The images are not needed: section 7 and appendix F.6 of deng2023 print the swee
 captions of Figures 4d/4f and 5d/5f have a1 and c exchanged. What the text leaves open is an argument here.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -160,10 +161,15 @@ class Curve:
         """The values with success more likely than not."""
         return [value for value, p in zip(self.grid.values, self.exact) if p > 0.5]
 
+    def turns(self) -> int:
+        """How often the exact probability changes from rising to falling or back."""
+        steps = [later > earlier for earlier, later in itertools.pairwise(self.exact) if abs(later - earlier) > 1e-9]
+        return sum(now != before for before, now in itertools.pairwise(steps))
+
     def intervals(self) -> Check:
         """A check that at most one of the 99.9% intervals does not contain the exact value."""
         misses = sum(not rate.interval[0] <= p <= rate.interval[1] for p, rate in zip(self.exact, self.rates))
-        return compare("99.9% intervals beside the exact curve", misses, "<=", 1)
+        return compare("99.9% intervals beside the exact curve", misses, "<=", 1, method="interval")
 
 
 def figure(number: str, letters: str, seeds: Iterable[int]) -> dict[str, Curve]:

@@ -381,9 +381,8 @@ def detection() -> dict[str, Proof]:
     ``ones``, ``identity``: with y = +1 on the first, on j3's and on the last column row j3 exceeds c by at least 0.1 (in fact
     by a/2), whatever the other signs: a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1; own-detection-eighth, -identity). That
     takes P >= n only, a1 (1 + a1) >= 1 (:func:`exponents`); ``ones-others``: the other rows have p = n^a1 in the place of P,
-    and p >= n for a1 >= 1 (Lemma D.4 Part 2 as printed is false at every size). ``cross``: with y_1 = y_* = 1 and the sum of
-    the other signs not negative (1/4 times at least 1/2) the value is at least 1 (Lemma F.4 Part 1). ``m``: then (7/8)^m <=
-    delta/n for m >= 7.5 log(n/delta) >= log(n/delta)/log(8/7) (Theorems D.5, E.4, F.5).
+    and p >= n for a1 >= 1 (Lemma D.4 Part 2 as printed is false at every size). ``m``: then (7/8)^m <= delta/n for m >= 7.5
+    log(n/delta) >= log(n/delta)/log(8/7) (Theorems D.5, E.4). Cross-attention: :func:`share_cross`.
 
     ``weight``: for a1 >= 1 P >= n^2, so the weight w of j3 is at least 4/5, equal at n = 2, a1 = 1. ``quarter``: then y_1 = y_d
     = 1 is enough if b <= .7 (at b = .7, a1 = 1, n = 2, d = 3 it can be tau itself); ``quarter-high``: y_1 = y_* = 1 is enough
@@ -425,12 +424,6 @@ def detection() -> dict[str, Proof]:
         "identity": nonnegative("c(j3) y - c >= 0.1", identity, **b, **unit, shown=eighth.format("a1 >= 1, b^2 + c^2 = 1")),
         "quarter-identity": nonnegative(
             "a1 w - b >= 0.1", identity_two, b=(0, 0.4), **unit, shown="n = k t >= 2, a1 >= 1, b <= 0.4: a share of 1/4"
-        ),
-        "cross": nonnegative(
-            "c(j2) y >= 1",
-            lambda k, t, x: special(k * t * x, k * t) + star(k * t * x, k, t) - 1,
-            **sizes,
-            shown="n = k t >= 2, a1 >= 1: a share of 1/8 of the signs",
         ),
         "m": positive("C log(8/7) > 1", lambda C: C * (_tenths(80) / 7).log() - 1, C=(7.5, 7.5)),
         "weight": nonnegative(
