@@ -5,11 +5,12 @@ from attention_theory import evidence, figures
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator
 from attention_theory.evidence.prove import same
-from attention_theory.exponential import kernels, truncated
+from attention_theory.exponential import kernels, sharp, space, truncated, windows
 from attention_theory.movable import movable
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, population_descent
-from attention_theory.patches.runs import expectation, lemmas
+from attention_theory.patches.runs import expectation, lemmas, sample_sizes
+from attention_theory.patches.runs.samples import coupled
 from attention_theory.patches.similarity import cosines
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.deferred import DeferredGaussian
@@ -20,6 +21,11 @@ from attention_theory.sensitivity.word import word_sensitivity
 from attention_theory.separation import data, proofs, regression
 from attention_theory.separation.panels import as_printed, panel
 from attention_theory.separation.runs import phases, thresholds
+from attention_theory.tangent.kernel import rank
+from attention_theory.tangent.network import SoftmaxNetwork
+from attention_theory.tangent.runs.coupling import draw_coupling
+from attention_theory.tangent.runs.descent import aim
+from attention_theory.tangent.runs.limit import draw_kernels
 
 
 def test_attention_weights():
@@ -116,6 +122,16 @@ ONES = torch.ones(3, 4, dtype=torch.float64)
         (lambda: same("x", [], 1, "all"), r"left = \[\] is not allowed: Term"),
         (lambda: same("x", sympy.zeros(2, 1), 1, "all"), r"sizes \(2, 1\) and \(1, 1\)"),
         (lambda: DeepRandomFeatures.sample(3, 4, 5, 2, 0)(ONES.float()), "X = float32, but self.V.0. is float64"),
+        (lambda: space.population_descent(sharp(1), 4, 2, 0.5, steps="3"), "steps = '3' is not allowed: int"),
+        (lambda: coupled(5, 0, horizon=-1), "horizon = -1 is not allowed: at least 0"),
+        (lambda: aim(SoftmaxNetwork.paired(4, 2, 0, outputs=2), ONES, ONES[0]), "f has 4 entries for 3 inputs and 2 outputs"),
+        (lambda: rank(torch.eye(3)), "kernel = a float32 tensor .* is not allowed: a float64 tensor"),
+        (lambda: sample_sizes.run(50, 0, steps=2**40), "steps = 1099511627776 is not allowed"),
+        (lambda: sample_sizes.run(50, 0, q=[0.5]), r"q = \[0.5\] is not allowed: float"),
+        (lambda: windows.paper_data("self", 9.0), "model = 'self' is not allowed"),
+        (lambda: draw_coupling("", 4, 0), "kind = '' is not allowed: one of paired, unpaired"),
+        (lambda: draw_kernels(ONES, 4, 1.0, 1, []), r"seeds = \[\] is not allowed: not empty"),
+        (lambda: evidence.power_law([1, 2, 3], [1, 2, 3, 4]), "fitted to pairs, got 3 and 4"),
         (lambda: turned(-1.0, 0), "share = -1.0 is not allowed: at least 0 and at most 1"),
         (lambda: RandomAttentionFeatures.sample(4, 0).to(3), "where = 3 is not allowed"),
         (lambda: PatchDistribution(4, 2, 3, 0.5, 0.1, "ab"), "groups = 'ab' is not allowed"),

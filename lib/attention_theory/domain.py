@@ -76,10 +76,17 @@ class Choice:
         return f"one of {', '.join(self.words)}"
 
 
+class Like:
+    """Marks ``Any`` for keywords that a function hands on to these: they are what those take."""
+
+    def __init__(self, *functions: Callable):
+        self.functions = functions
+
+
 #: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of another precision or device.
 ANY = Range()
 Extended = Annotated[float, ANY]
-#: Marks a tensor that may be empty, and a list or a tuple that may not.
+#: Marks a tensor that may be empty, and a collection that may not.
 EMPTY, FILLED = Range(), Range()
 #: Marks ``Any`` where it is a number of any type with arithmetic: Fraction, Decimal, a ball, a symbol, a tensor.
 NUMBER = Range()
@@ -96,10 +103,10 @@ LARGE, LARGE_FLOAT32 = 1e150, 1e12
 SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
 
 _NAMES = {
-    COUNT: "n d m k p N D C digits",
+    COUNT: "n d m k p N D C",
     SIZE: "L depth width rows columns reach points "
     "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
-    "batch patch outputs search jobs world",
+    "batch patch outputs search jobs world digits",
     STEPS: "steps shape warmup",
     PROBABILITY: "q share",
     NATURAL: "token special query successes epoch rank shuffle sigma position_scale movement slack rate rate_v rate_A",
@@ -129,7 +136,8 @@ def _name_of(hint: Any) -> str:
     """An annotation as a reader says it."""
     if isinstance(hint, type) and issubclass(hint, AbstractArray):
         letters = getattr(hint, "dim_str", "")
-        kind = hint.__name__.split("[")[0].lower().replace("float", "floating").replace("int", "integer")
+        kind = hint.__name__.split("[")[0].lower()
+        kind = {"float": "floating", "int": "integer"}.get(kind, kind)
         return f"a {kind} {getattr(hint, 'array_type', np.ndarray).__name__.lower()} of shape ({', '.join(letters.split())})"
     if hint is type(None):
         return "None"
@@ -286,7 +294,8 @@ def _held(value: Any) -> dict[str, Any]:
 
 #: What C code says of numbers and sizes that it cannot compute with; other errors are faults of ours.
 _BEYOND = re.compile(
-    r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|ASSERT FAILED.*LinearAlgebra", re.IGNORECASE
+    r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|different signs|ASSERT FAILED.*LinearAlgebra",
+    re.IGNORECASE,
 )
 
 
@@ -322,8 +331,13 @@ class _Rules:
         self.finite = _bounded(hints.get("return"))
         self.rest = None  # what all keywords without a parameter of their own are
         for p in parameters:
+            handed = next((mark for mark in _marks(hints.get(p.name)) if isinstance(mark, Like)), None)
+            if handed is not None:
+                for function in handed.functions:
+                    for name, hint in _Rules(inspect.unwrap(function)).hints.items():
+                        self.learn(name, hints.get(name, hint))
             # of what may be anything, nothing is known
-            if p.name in hints and not any(item is Any for item in _members(hints[p.name])):
+            elif p.name in hints and not any(item is Any for item in _members(hints[p.name])):
                 if p.kind == p.VAR_KEYWORD:
                     self.rest = hints[p.name]
                 else:
@@ -429,7 +443,7 @@ class _Rules:
             )
         if limits is not EMPTY and _is_tensor(value) and value.numel() == 0:
             self.refuse(name, _brief(value), "not empty")
-        if limits is FILLED and isinstance(value, list | tuple) and not value:
+        if limits is FILLED and hasattr(value, "__len__") and not len(value):
             self.refuse(name, _brief(value), "not empty")
         ranged = str if isinstance(limits, Choice) else int | float | np.integer
         if limits is not None and isinstance(value, ranged) and value not in limits:

@@ -91,8 +91,12 @@ def power_law(x: ArrayLike, y: ArrayLike, confidence: float = CONFIDENCE) -> tup
     """
     _check_confidence(confidence)
     xs, ys = (_sample(values, 3) for values in (x, y))
+    if xs.size != ys.size:
+        raise ValueError(f"a power law is fitted to pairs, got {xs.size} and {ys.size} numbers")
     if min(xs.min(), ys.min()) <= 0:
         raise ValueError("a power law is fitted to positive numbers only")
+    if xs.min() == xs.max():
+        raise ValueError(f"a power law needs different x, got {xs.min():g} only")
     fit: Any = stats.linregress(np.log(xs), np.log(ys))
     half = stats.t.ppf((1 + confidence) / 2, xs.size - 2) * fit.stderr
     return float(fit.slope), Interval(float(fit.slope - half), float(fit.slope + half), confidence)

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..attention import Weights, attention_weights
 from ..device import generator, normal, signs
-from ..domain import Extended
+from ..domain import Extended, Range
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
 NODES = 64
@@ -63,7 +63,9 @@ def _even_moment(power: int, variance):
     return math.prod(range(1, power, 2)) * variance ** (power // 2)
 
 
-def hermite_coefficients(weights: Weights, count: int, sigma: float = 1.0, slope: bool = True) -> Float[Tensor, "count"]:
+def hermite_coefficients(
+    weights: Weights, count: Annotated[int, Range(1, 1000)], sigma: float = 1.0, slope: bool = True
+) -> Float[Tensor, "count"]:
     """c_0, ..., c_(count-1) of u'(sigma g) (or of u) in orthonormal Hermite polynomials, by Gauss-Hermite quadrature.
 
     The independent computation beside :func:`kernel_coefficients`; for smooth u.

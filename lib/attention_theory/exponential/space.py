@@ -5,12 +5,14 @@ from collections import defaultdict
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, product
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import Weights
+from ..domain import Like
 from ..patches import population
 from ..patches.population import Population, ReducedViT, Trajectory, check_population
 
@@ -59,7 +61,9 @@ class WeightedPopulation(Population):
         return self._over_sum(vit)[1]
 
 
-def population_descent(weights: Weights, D: int, C: int, q: float, **options) -> Trajectory:
+def population_descent(
+    weights: Weights, D: int, C: int, q: float, **options: Annotated[Any, Like(population.population_descent)]
+) -> Trajectory:
     """Gradient descent on the population risk, exactly, with weights u(score) / row sum.
 
     The idealised case of jelassi2022, Parametrization 3.1: scores of three values, beta fixed on the diagonal.

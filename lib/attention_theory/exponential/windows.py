@@ -204,12 +204,12 @@ def paper_sizes(log_n: float, delta: float = 0.01) -> dict[str, int]:
     return dict(d=math.ceil(10 * size), m=math.ceil(9 * size))
 
 
-def paper_probability(weights: str | Weights, model: str, log_n: float) -> float:
+def paper_probability(weights: str | Weights, model: data.Model, log_n: float) -> float:
     """The exact probability of separation with the sizes of :data:`MODELS` and :func:`paper_sizes`."""
     return separation_probability(weights, model, **paper_sizes(log_n), **MODELS[model], log_n=log_n)
 
 
-def paper_data(model: str, log_n: float) -> tuple[DataSet, DataSet]:
+def paper_data(model: data.Model, log_n: float) -> tuple[DataSet, DataSet]:
     """D1 and D0 with the sizes of :data:`MODELS` and :func:`paper_sizes`."""
     sizes, d = MODELS[model], paper_sizes(log_n)["d"]
     D1, D0 = (DataSet(model, log_n, sizes[a], sizes["b"], sizes["c"], d) for a in ("a1", "a0"))
@@ -225,7 +225,7 @@ class Edge:
     crossing: float
 
 
-def edge(family: Callable[[float], Weights], model: str, log_n: float, upper: bool = False) -> Edge:
+def edge(family: Callable[[float], Weights], model: data.Model, log_n: float, upper: bool = False) -> Edge:
     """Where the exact probability crosses half of its limit 1 - (3/4)^m, at the paper's sizes, and where the theorem says.
 
     At the formula's knob the theorem's median bound applies. Below its ``bound`` the noise of m sign vectors is too small: the

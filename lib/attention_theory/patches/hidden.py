@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from attention_theory.domain import PROBABILITY, SIZE
+from attention_theory.domain import PROBABILITY, SIZE, Range
 from attention_theory.patches.population import check_population
 
 
@@ -17,7 +17,7 @@ def log_choose(n, k):
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
-def planted_distance(m: int, C: int, q: float) -> float:
+def planted_distance(m: Annotated[int, Range(1, 10**10)], C: int, q: float) -> float:
     """Total variation between m strays and m patches with a random set of C ones planted, by the number k of ones.
 
     The likelihood ratio is binom(k, C) over its mean. q in (0, 1], 1 <= C <= m.

@@ -45,9 +45,9 @@ class RandomAttentionFeatures:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
-    def to(self, *where: Where) -> "RandomAttentionFeatures":
+    def to(self, where: Where) -> "RandomAttentionFeatures":
         """The same map on another device or in another precision."""
-        return type(self)(self.W.to(*where), self.weights)
+        return type(self)(self.W.to(where), self.weights)
 
     def scores(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n n"]:
         """S(X) = X W X^T / sqrt d: row j holds the scores of token j on all tokens."""

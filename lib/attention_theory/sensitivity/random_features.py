@@ -69,9 +69,9 @@ class RandomFeatures:
         activation_named(activation)
         return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
-    def to(self, *where: Where) -> "RandomFeatures":
+    def to(self, where: Where) -> "RandomFeatures":
         """The same map on another device or in another precision."""
-        return type(self)(self.V.to(*where), self.n, self.activation)
+        return type(self)(self.V.to(where), self.n, self.activation)
 
     @property
     def d(self) -> int:
@@ -259,9 +259,9 @@ class DeepRandomFeatures:
         widths = [n * d] + [k] * (depth - 1)
         return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
 
-    def to(self, *where: Where) -> "DeepRandomFeatures":
+    def to(self, where: Where) -> "DeepRandomFeatures":
         """The same map on another device or in another precision."""
-        return type(self)(tuple(V.to(*where) for V in self.V), self.n, self.activation)
+        return type(self)(tuple(V.to(where) for V in self.V), self.n, self.activation)
 
     @property
     def first(self) -> RandomFeatures:

@@ -4,10 +4,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
+from typing import Annotated
 
 import numpy as np
 from scipy import stats
 
+from ..domain import SIZE
 from . import data
 from .exact import RowClass, row_classes
 from .network import ROUNDING, sign_vectors
@@ -35,10 +37,10 @@ def class_values(model: str, weights: str, n: int, d: int, a: float, b: float | 
 
 
 def class_alarms(
-    model: str,
+    model: data.Model,
     weights: str,
     n: int,
-    d: int,
+    d: Annotated[int, SIZE],
     a: float,
     b: float | None = None,
     c: float | None = None,
@@ -69,7 +71,9 @@ def layer_alarm(layer: Layer, row: int) -> float:
     return row_alarm(single, values[most], int(counts[most]), data.threshold(layer.model, 1.0, layer.c))
 
 
-def detection(model: str, n: int, d: int, a: float, b: float | None = None, c: float | None = None) -> tuple[float, float]:
+def detection(
+    model: data.Model, n: int, d: Annotated[int, SIZE], a: float, b: float | None = None, c: float | None = None
+) -> tuple[float, float]:
     """In the special row of softmax attention on D1: the weight of j3, and the share of sign vectors that fire."""
     first = class_values(model, "softmax", n, d, a, b, c)[0]
     return first.first / (1 if model == "cross" else a), class_alarms(model, "softmax", n, d, a, b, c)[0]
@@ -78,7 +82,7 @@ def detection(model: str, n: int, d: int, a: float, b: float | None = None, c: f
 def enumerated_alarm(layer: Layer, row: int) -> int:
     """How many of the 2^d sign vectors make a row of a layer fire, one by one."""
     tau = data.threshold(layer.model, math.sqrt(math.log(layer.n)), layer.c)
-    return int((sign_vectors(layer.d) @ layer.features[row] > tau + ROUNDING).sum())
+    return int((sign_vectors(layer.d).to(layer.features) @ layer.features[row] > tau + ROUNDING).sum())
 
 
 def fitting(n: int, need: float, single: int = 2) -> int:

@@ -112,7 +112,15 @@ class Layer:
 
 
 def layer(
-    model: str, weights: str, n: int, d: int, a: float, b: float | None = None, c: float | None = None, query=0, key=0
+    model: str,
+    weights: str,
+    n: int,
+    d: int,
+    a: float,
+    b: float | None = None,
+    c: float | None = None,
+    query: int = 0,
+    key: int = 0,
 ) -> Layer:
     """The layer of the library on the data of the paper.
 

@@ -8,7 +8,7 @@ neurons, a_l1 a_l2 for l1 < l2 and S_i S_j for i <= j carry all of it.
 import warnings
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from attention_theory.tangent.network import Scale, SoftmaxNetwork
@@ -222,7 +222,7 @@ def rank_bound(net: SoftmaxNetwork, n: int) -> int:
     return min(n * net.outputs, sum(min(n, net.W.shape[0] * int(p)) for p in pairs))
 
 
-def rank(kernel: Float[Tensor, "k k"], tolerance: float = 1e-11) -> int:
+def rank(kernel: Float64[Tensor, "k k"], tolerance: float = 1e-11) -> int:
     """Number of eigenvalues above ``tolerance`` times the largest."""
     values = torch.linalg.eigvalsh(kernel)
     return int((values > tolerance * values[-1]).sum())

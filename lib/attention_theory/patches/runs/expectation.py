@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import FILLED, Extended
+from attention_theory.domain import FILLED, POSITIVE, Choice, Extended
 from attention_theory.patches.errors import label_noise_floor
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, every_point, population_descent
 from attention_theory.patches.vit import PositionalViT
@@ -45,7 +45,7 @@ class Descent:
         """D (Lambda + (C - 1) Gamma)."""
         return self.world.D * self.own
 
-    def moved(self, score: str) -> Float[Tensor, "S"]:
+    def moved(self, score: Annotated[str, Choice(("gamma", "rho"))]) -> Float[Tensor, "S"]:
         """Change of ``gamma`` or ``rho`` in each step, per unit of its rate."""
         return getattr(self.path, score).diff() / self.rate_A
 
@@ -142,7 +142,7 @@ class FlowPoint(NamedTuple):
 
 
 @cache
-def one_rate_flow(D: int, C: int, q: float, points: int = 60, size: float = 0.2) -> list[FlowPoint]:
+def one_rate_flow(D: int, C: int, q: float, points: int = 60, size: Annotated[float, POSITIVE] = 0.2) -> list[FlowPoint]:
     """One learning rate and d = D, as a flow of the scores in which alpha is at its best value for them.
 
     An estimate, good where the scores are slow (as they are at a stable rate). Each point moves the faster score by

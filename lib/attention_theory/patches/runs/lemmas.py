@@ -7,7 +7,7 @@ import torch
 from scipy.stats import binom
 
 from attention_theory.device import generator
-from attention_theory.domain import NATURAL, POSITIVE, SIZE
+from attention_theory.domain import NATURAL, POSITIVE, SIZE, Range
 from attention_theory.patches.errors import stray_law
 from attention_theory.patches.population import every_point, three_values
 from attention_theory.patches.runs.expectation import Descent
@@ -33,7 +33,9 @@ def power_product(z: Positive, k: int, target: float, A: float, kappa: int) -> t
     return float(np.log1p(A * path[:-1] ** (k - 1 + kappa)).sum()), float(A / kappa * path[-1] ** kappa)
 
 
-def stray_moment(D: Annotated[int, SIZE], C: int, q: float, b: Annotated[int, NATURAL]) -> float:
+def stray_moment(
+    D: Annotated[int, Range(1, 10**5)], C: Annotated[int, Range(1, 10**5)], q: float, b: Annotated[int, NATURAL]
+) -> float:
     """E[(C + N)^b], N the sum of D - C strays."""
     values, chance = stray_law(D - C, q)
     return float(chance @ (C + values) ** b)

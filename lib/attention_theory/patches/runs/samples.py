@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator
+from attention_theory.domain import NATURAL
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT, every_point, three_values
 from attention_theory.patches.training import TEST_SEED, SampleTrajectory, semi_idealised, train_vit
@@ -103,7 +105,7 @@ class Coupled:
     misfit: float  # share of fresh points with f* F <= 0 at step 20
 
 
-def coupled(N: int, seed: int, horizon: int = 20, steps: int = 75) -> Coupled:
+def coupled(N: int, seed: int, horizon: Annotated[int, NATURAL] = 20, steps: int = 75) -> Coupled:
     """Train on N samples and let the scores of the semi-idealised process run beside it."""
     images, off = COUPLED, ~torch.eye(12, dtype=torch.bool)
     run = train_vit(images, N, steps, seed=seed, **COUPLED_DESCENT)

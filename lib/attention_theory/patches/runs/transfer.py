@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from attention_theory.patches.distribution import PatchDistribution
@@ -39,7 +39,7 @@ def one_step(A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Float[Tensor
     return PositionalViT(A, -dv / dv.norm(), nu=0.0, temperature=1.0)
 
 
-def fine_tuned(task: PatchDistribution, A: Float[Tensor, "D D"], N: int, seed: int, steps: int = 150) -> PositionalViT:
+def fine_tuned(task: PatchDistribution, A: Float64[Tensor, "D D"], N: int, seed: int, steps: int = 150) -> PositionalViT:
     """Descent on v alone from N samples of the task."""
     return train_vit(task, N, steps, seed=seed, rate_A=0.0, rate_v=3e-3, A=A, every=steps, tests=1).model
 

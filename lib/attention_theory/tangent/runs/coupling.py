@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import ANY
+from attention_theory.domain import ANY, Choice
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
@@ -74,7 +74,14 @@ def couple(
 
 
 def draw_coupling(
-    kind: str, m: int, seed: int, n: int = 8, d: int = 4, sigma: float = 1.0, tests: int = 20, outputs: int = 1
+    kind: Annotated[str, Choice(("paired", "unpaired"))],
+    m: int,
+    seed: int,
+    n: int = 8,
+    d: int = 4,
+    sigma: float = 1.0,
+    tests: int = 20,
+    outputs: int = 1,
 ) -> Coupling:
     """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
 
@@ -122,7 +129,12 @@ def one_point(m: int, steps: int, speed: float, seed: int = 0) -> Coupling:
 
 
 def linearised(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], test: Tensor, steps: int, rate: float
+    net: SoftmaxNetwork,
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n outputs"],
+    test: Float[Tensor, "t d"],
+    steps: int,
+    rate: float,
 ) -> list[tuple[Tensor, Tensor]]:
     """Predictions at x and test of the Taylor expansion around W(0), one parameter a weight, at each step of descent."""
     outputs = lambda W, points: (replace(net, W=W).m * torch.softmax(points @ W, 1) @ net.a.T).T.flatten()

@@ -59,6 +59,8 @@ def fits_in_time(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, 
 
 def aim(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"]) -> Float[Tensor, "n outputs"]:
     """Labels for which F - Y is f, given in the kernel's order."""
+    if len(f) != len(x) * net.outputs:
+        raise ValueError(f"f has {len(f)} entries for {len(x)} inputs and {net.outputs} outputs")
     return net(x) - f.view(net.outputs, len(x)).T
 
 
@@ -81,6 +83,7 @@ def first_order(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "
 
 def worst_gradient(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> float:
     """Largest |gradient of neuron r| / |F - Y| over all residuals and neurons: a singular value, nothing sampled."""
+    net.check(x)
     maps = torch.einsum("lir,id->rdli", math.sqrt(net.m) * net.slopes(x), x).flatten(2)  # gradient of neuron r = maps[r] @ f
     return float(torch.linalg.matrix_norm(maps, 2).max())
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import flint
 import numpy as np
@@ -11,6 +12,7 @@ from jaxtyping import Float
 from scipy import special
 from torch import Tensor
 
+from attention_theory.domain import FILLED
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
@@ -23,7 +25,9 @@ class KernelDraws:
     smallest: np.ndarray
 
 
-def draw_kernels(x: Float[Tensor, "n d"], m: int, sigma: float, outputs: int, seeds: Iterable[int]) -> KernelDraws:
+def draw_kernels(
+    x: Float[Tensor, "n d"], m: int, sigma: float, outputs: int, seeds: Annotated[Iterable[int], FILLED]
+) -> KernelDraws:
     """H* of paired networks of width m, one for each seed, against the limit."""
     limit = torch.block_diag(*[limit_kernel(x, sigma=sigma)] * outputs)
     least = torch.linalg.eigvalsh(limit)[0]

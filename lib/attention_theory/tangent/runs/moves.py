@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from attention_theory.device import generator, normal
@@ -95,7 +95,7 @@ def relative_changes(
     return found
 
 
-def doubling(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: float) -> float:
+def doubling(net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: float) -> float:
     """Log2 of the kernel's change after a gradient step of length 2R over that of length R: its order in R."""
     H, G = tangent_kernel(net, x), net.gradient(x, y)
     one, two = ((tangent_kernel(net.moved(G, r), x) - H).norm() for r in (R, 2 * R))

@@ -43,7 +43,7 @@ class ScoreProblem:
     horizon: float
     radius: float
 
-    def inputs(self, t: float | Tensor, x: Float[Tensor, "k d"]) -> Float[Tensor, "k d_1"]:
+    def inputs(self, t: float | Float[Tensor, ""] | Float[Tensor, "k"], x: Float[Tensor, "k d"]) -> Float[Tensor, "k d_1"]:
         """(t / horizon, x / radius) / sqrt 2, of norm at most 1 for |x| <= radius."""
         t = torch.as_tensor(t, dtype=x.dtype, device=x.device).expand(len(x))[:, None]
         return torch.cat((t / self.horizon, x / self.radius), 1) / math.sqrt(2)
