@@ -24,7 +24,7 @@ images = torch.zeros(2, 4, 3, dtype=f64)
         (lambda: patches.PatchDistribution(8, 4, 1, 0.5, 0.1), "d = 1 leaves no direction"),
         (lambda: patches.PatchDistribution(8, 4, 3, 0.5, 0.1, groups=[0, 0, 1, 1]), "4 labels for D = 8"),
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, groups=[0, 0, 0, 1]), r"sizes \[3, 1\]"),
-        (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, groups=[0.0, 0.0, 1.0, 1.0]), "integer labels"),
+        (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, groups=[0.0, 0.0, 1.0, 1.0]), r"Sequence\[int\]"),
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, w=torch.ones(3)), "norm 1"),
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, w=torch.ones(2)), r"shape \(3,\)"),
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1).sample(0, 0), "N = 0"),

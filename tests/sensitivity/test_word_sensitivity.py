@@ -276,9 +276,12 @@ def test_columns_of_a_record(book, monkeypatch):
 # What the chapters measure --------------------------------------------------------------------------------------------
 
 
-def test_a_proof_run_measures_literal_attention():
+@pytest.mark.parametrize("product", [False, True])
+def test_a_proof_run_measures_literal_attention(product):
     X = context(4, 60, 1)
-    run = theorem_3.prove_on(X, seed=2)
+    run = theorem_3.prove_on(X, seed=2, product=product)
+    lengths = run.moves.norm(dim=1) / (0.45 * run.pair.norm(dim=1))  # one Gaussian factor, or two, keep lengths
+    assert ((lengths > 0.6) & (lengths < 1.5)).all()
     assert run.aligned == paper.lemma_d_1(X, run.delta) >= 0.5
     assert run.norm <= 1 and run.landed.shape == run.rows.shape == run.scores.shape == (2, 4)
     assert run.change == pytest.approx(float(run.rows.norm(dim=1).max()) / 2)

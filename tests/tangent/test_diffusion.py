@@ -6,6 +6,7 @@ import pytest
 import torch
 from attention_theory import tangent
 from attention_theory.device import generator, normal
+from attention_theory.tangent.runs import score
 
 MIXTURE = tangent.GaussianMixture(
     torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64),
@@ -118,3 +119,11 @@ def test_sliced_wasserstein_of_a_shift():
     assert tangent.sliced_wasserstein(x, x) == 0
     # the mean of |<direction, shift>| over the circle is |shift| 2 / pi
     assert tangent.sliced_wasserstein(x, x + shift, projections=2000) == pytest.approx(5 * 2 / math.pi, rel=0.05)
+
+
+def test_steepest_is_the_largest_slope_by_differences():
+    pair = score.centred_pair([[0.01, 0.04], [0.04, 0.01]], 0.3)
+    mean = lambda x: pair.posterior_mean(0.2, x)
+    step = 1e-5 * torch.eye(2, dtype=torch.float64)
+    slopes = torch.stack([(mean(POINTS + s) - mean(POINTS - s)) / 2e-5 for s in step], -1)
+    assert score.steepest(pair, 0.2, POINTS) == pytest.approx(float(torch.linalg.matrix_norm(slopes, 2).max()), rel=1e-6)

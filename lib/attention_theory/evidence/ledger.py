@@ -24,7 +24,7 @@ class Entry:
         chapter: ``<part>/<slug>``, where its verdict stands.
         label: its statement box, figure or table on that page.
         code: the function that carries it, as a path below ``attention_theory``: ``separation.exact.success_probability``.
-        method: the strongest method of its checks.
+        method: of the check that the statement rests on; a side check may have a stronger one.
         outcome: what its verdict must give.
         note: what a reader should know besides; the reason, where there is no verdict.
     """

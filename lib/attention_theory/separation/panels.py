@@ -171,7 +171,7 @@ class Curve:
     def intervals(self) -> Check:
         """A check that at most one of the 99.9% intervals does not contain the exact value."""
         misses = sum(not rate.interval[0] <= p <= rate.interval[1] for p, rate in zip(self.exact, self.rates))
-        return compare("99.9% intervals beside the exact curve", misses, "<=", 1)
+        return compare("99.9% intervals beside the exact curve", misses, "<=", 1, method="interval")
 
 
 def figure(number: str, letters: str, seeds: Iterable[int]) -> dict[str, Curve]:
