@@ -56,13 +56,13 @@ colab: $(READY)
 records-check: $(READY)
 	$(BIN)/python tools/records_check.py --jobs $(JOBS)
 
-# right calls of all public functions, noted while tests and chapters run; fuzz spoils them, devices sends them elsewhere
+# right calls of all public functions, noted while the tests run (for fuzz the chapters too); fuzz spoils them, devices sends them elsewhere
 examples: $(READY)
 	PYTHONPATH=tools $(PYTEST) -p examples -n $(JOBS) tests --ignore=tests/pages --ignore=tests/devices \
 		--ignore=tests/test_verdicts_bite.py --ignore=tests/test_notebooks.py
-	$(BIN)/python tools/examples.py book
 
 fuzz: examples
+	$(BIN)/python tools/examples.py book
 	$(BIN)/python tools/fuzz.py --out book/data
 
 devices: examples

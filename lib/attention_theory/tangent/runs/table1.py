@@ -58,7 +58,7 @@ def run(
     closeness: float | None = None,
     speed: float = 1.0,
     limit: int = STEPS,
-) -> dict[str, list]:
+) -> Annotated[dict[str, list], ANY]:
     """One activation at one size and width, by seed: steps (-1 not fitted), first condition number, largest relative loss."""
     torch.set_num_threads(1)
     found = fit(kind, draw_problems(n, d, m, seeds, closeness), speed, tolerance, limit, every=1)
