@@ -17,11 +17,13 @@ smallest eigenvalue of the infinite-width kernel of the drawn points; close pair
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_theory.domain import ANY
 from attention_theory.evidence.records import Record
 from attention_theory.sweep import Recording
 from attention_theory.tangent.kernel import ACTIVATIONS, limit_kernel
