@@ -80,9 +80,9 @@ def detection(
 
 
 def enumerated_alarm(layer: Layer, row: int) -> int:
-    """How many of the 2^d sign vectors make a row of a layer fire, one by one."""
-    if not 0 <= row < layer.n:
-        raise ValueError(f"row = {row} is not allowed: rows are 0 to {layer.n - 1}")
+    """How many of the 2^d sign vectors make a row of a layer fire, one by one; row -1 is the last."""
+    if not -layer.n <= row < layer.n:
+        raise ValueError(f"row = {row} is not allowed: rows are {-layer.n} to {layer.n - 1}")
     tau = data.threshold(layer.model, math.sqrt(math.log(layer.n)), layer.c)
     return int((sign_vectors(layer.d).to(layer.features) @ layer.features[row] > tau + ROUNDING).sum())
 

@@ -144,6 +144,6 @@ def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta:
     return brentq(lambda log10_m: needed(log10_m) - log10_m, 0, 200)  # pyright: ignore[reportReturnType]
 
 
-def safe_width(B: float, sigma: float, share: float) -> float:
-    """Log10 of the m at which m Pr[|N(0, sigma^2)| > B] reaches ``share``."""
-    return float(math.log(share / 2) - stats.norm.logsf(B / sigma)) / math.log(10)
+def safe_width(B: float, sigma: float, expected: float) -> float:
+    """Log10 of the m at which m Pr[|N(0, sigma^2)| > B], the expected number beyond B, reaches ``expected``."""
+    return float(math.log(expected / 2) - stats.norm.logsf(B / sigma)) / math.log(10)
