@@ -176,7 +176,9 @@ class Table1:
         base = {"closeness": None, "speed": 1.0, "limit": STEPS}
         self.runs = [base | row for row in record.rows]
 
-    def rows(self, kind: str, n: int, d: int, closeness: float | None = None, speed: float | None = None) -> list[dict]:
+    def rows(
+        self, kind: str, n: int, d: int, closeness: float | None = None, speed: float | None = None
+    ) -> Annotated[list[dict], ANY]:
         """The rows of an activation, by width. With ``speed`` those of the sweep over the step size."""
         limit = STEPS if speed is None else 1_000
         wanted = dict(kind=kind, n=n, d=d, closeness=closeness, speed=speed or 1.0, limit=limit)
