@@ -55,7 +55,7 @@ class Range:
 
     def __contains__(self, value: Any) -> bool:
         above = value > self.low if self.open in ("low", "both") else value >= self.low
-        return above and (value < self.high if self.open in ("high", "both") else value <= self.high)
+        return bool(above and (value < self.high if self.open in ("high", "both") else value <= self.high))
 
     def __str__(self) -> str:
         low = f"{'above' if self.open in ('low', 'both') else 'at least'} {self.low:g}" if self.low > -math.inf else ""

@@ -245,7 +245,7 @@ def same(what: str, left: Term, right: Term, shown: str) -> Proof:
         raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
     rest = left - right
     symbols = sorted(rest.free_symbols, key=str)
-    point = {symbol: (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
+    point = {str(symbol): (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
     for entry in rest:
         # what is wrong differs at almost every point, and algebra would look for long
         if abs(sympy.lambdify(symbols, entry, "mpmath")(*point.values())) > 1e-9:
