@@ -117,8 +117,12 @@ def sent(value, target):
         return copy.deepcopy(value).to(target) if target.type == "cpu" else _sent_module(value, target)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(sent(item, target) for item in value))
-    if isinstance(value, list | tuple):
-        return type(value)(sent(item, target) for item in value)
+    if isinstance(value, list):
+        return [sent(item, target) for item in value]
+    if isinstance(value, tuple):  # an Interval has a constructor of its own
+        moved = tuple.__new__(type(value), (sent(item, target) for item in value))
+        vars(moved).update(vars(value)) if hasattr(value, "__dict__") else None
+        return moved
     if isinstance(value, dict):
         return {key: sent(item, target) for key, item in value.items()}
     if type(value).__module__.startswith("attention_theory"):

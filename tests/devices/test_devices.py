@@ -10,7 +10,7 @@ import examples
 import fuzz
 import pytest
 import torch
-from attention_theory import patches, sensitivity, separation, tangent
+from attention_theory import exponential, patches, sensitivity, separation, tangent
 from attention_theory.attention import Weights, attention, attention_weights
 from attention_theory.device import generator, normal
 from pretended import DEVICE, devices_of, pretending, sent
@@ -24,6 +24,7 @@ X = math.sqrt(6) * torch.nn.functional.normalize(drawn(5, 6), dim=1)
 RAF = sensitivity.RandomAttentionFeatures.sample(6, seed=0)
 POINTS = torch.nn.functional.normalize(drawn(6, 4, seed=1), dim=1)
 NET = tangent.SoftmaxNetwork.paired(4, 64, seed=0)
+GROUPS = torch.tensor([0, 1, 2, 0, 1, 2])
 VIT = patches.PositionalViT(drawn(8, 8, seed=2), drawn(5, seed=3))
 IMAGES, SIGNS = drawn(10, 8, 5, seed=4), drawn(10, seed=5).sign()
 A1, A2, Q = separation.inputs("self-identity", 12, 6, 0.7, b=0.2, c=0.8)
@@ -43,6 +44,9 @@ CALLS = {
     "loss terms": (tangent.loss_terms, (NET, POINTS, drawn(6, 4, seed=7), 0.01)),
     "smallest eigenvalue": (tangent.smallest_eigenvalue, (POINTS @ POINTS.T + torch.eye(6).double(),)),
     "PositionalViT": (VIT, (IMAGES,)),
+    "patches drawn": (lambda groups: patches.PatchDistribution(6, 2, 4, 0.3, 0.5, groups).sample(5, seed=0), (GROUPS,)),
+    "forbidden labels": (exponential.kernels.forbidden_labels, (2, drawn(7, 2, seed=8))),
+    "reachable": (exponential.kernels.reachable_labellings, (drawn(5, 3, seed=9),)),
     "PositionalViT gradients": (lambda vit, X, y: vit.gradients(X, y), (VIT, IMAGES, SIGNS)),
 }
 

@@ -162,8 +162,8 @@ def fittable_share(n: int, dimension: int) -> Fraction:
 
 def monomials(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
     """All monomials of this degree and of the one below, at each point: on the sphere a basis of the polynomials up to it."""
-    products = [c for k in (degree - 1, degree) for c in combinations_with_replacement(range(x.shape[1]), k)]
-    return torch.stack([x[:, list(c)].prod(dim=1) for c in products], dim=1)
+    factors = [list(combinations_with_replacement(range(x.shape[1]), k)) for k in (degree - 1, degree)]
+    return torch.cat([x[:, torch.tensor(c, dtype=torch.long, device=x.device)].prod(dim=2) for c in factors], dim=1)
 
 
 def forbidden_labels(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
@@ -180,14 +180,14 @@ def forbidden_labels(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]
         raise ValueError(f"n = {n} points are at most rank({degree}, {d}) = {rank(degree, d)}: no labels are forbidden")
     few = rank(degree, d) + 1  # points in general position have one such vector, up to its length and sign
     c = torch.linalg.svd(monomials(degree, x[:few])).U[:, -1]
-    return torch.cat([torch.where(c * c[0].sign() < 0, -1.0, 1.0), torch.ones(n - few).to(x)]).to(x)
+    return torch.cat([1 - 2 * (c * c[0].sign() < 0).to(x), x.new_ones(n - few)])
 
 
 def reachable(features: Float[Tensor, "n k"], y: Float[Tensor, "n"]) -> bool:
     """Whether a vector of the features' span has these signs, by a linear programme."""
     from scipy.optimize import linprog
 
-    A = (-y[:, None] * features).numpy()
+    A = (-y[:, None] * features).detach().cpu().numpy()
     return linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(A)), bounds=(None, None)).status == 0
 
 

@@ -53,7 +53,8 @@ class PatchDistribution:
             raise ValueError(f"d = {d} leaves no direction orthogonal to the feature for noise; choose d >= 2, or sigma = 0")
         self.D, self.C, self.d, self.q, self.sigma, self.L = D, C, d, q, sigma, D // C
         self.groups = torch.arange(D) // C if groups is None else check_groups(groups, D, C)
-        self.w = torch.eye(1, d, dtype=torch.float64)[0] if w is None else torch.as_tensor(w, dtype=torch.float64)
+        w = torch.eye(1, d)[0] if w is None else w
+        self.w = torch.as_tensor(w, dtype=torch.float64, device=self.groups.device)
         if self.w.shape != (d,) or not abs(float(self.w.norm()) - 1) < 1e-9:
             raise ValueError(f"w needs shape ({d},) and norm 1, got shape {tuple(self.w.shape)}, norm {float(self.w.norm())}")
 
@@ -65,12 +66,12 @@ class PatchDistribution:
         return self._draw(N, generator(seed))
 
     def sample(self, N: int, seed: int) -> tuple[Float[Tensor, "N D d"], Float[Tensor, "N"]]:
-        """N independent data points: patches (N, D, d) and labels (N,) in {-1, 1}, float64 on the CPU."""
+        """N independent data points: patches (N, D, d) and labels (N,) in {-1, 1}, float64, on the device of the groups."""
         source = generator(seed)
         feature, y = self._draw(N, source)
         X = feature[..., None] * self.w
         if self.sigma:
-            noise = self.sigma * normal(N, self.D, self.d, generator=source)
+            noise = self.sigma * normal(N, self.D, self.d, generator=source).to(feature)
             X = X + (noise - (noise @ self.w)[..., None] * self.w)  # so that rounding cannot move <w, X_j>
         return X, y
 
@@ -78,8 +79,10 @@ class PatchDistribution:
         if N < 1:
             raise ValueError(f"N = {N} data points; choose N >= 1")
         y = torch.randint(0, 2, (N,), generator=source).to(torch.float64) * 2 - 1
-        signal = self.groups.unique()[torch.randint(0, self.L, (N,), generator=source)]
+        chosen = torch.randint(0, self.L, (N,), generator=source)
         uniform = torch.rand(N, self.D, generator=source, dtype=torch.float64)
+        y, chosen, uniform = (drawn.to(self.groups.device) for drawn in (y, chosen, uniform))
+        signal = self.groups.unique()[chosen]
         delta = (uniform < self.q / 2).to(torch.float64) - (uniform > 1 - self.q / 2).to(torch.float64)
         return torch.where(self.groups == signal[:, None], y[:, None], delta), y
 

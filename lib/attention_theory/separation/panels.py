@@ -8,8 +8,9 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from ..domain import FILLED
 from ..evidence import Check, compare
 from .data import Real
 from .exact import success_probability
@@ -192,7 +193,7 @@ def summary(curves: dict[str, Curve], **more: Sequence) -> dict[str, Sequence]:
     } | more
 
 
-def plot_figure(curves: dict[str, Curve]) -> None:
+def plot_figure(curves: Annotated[dict[str, Curve], FILLED]) -> None:
     """Panels in rows of three: trials with their 99.9% intervals (grey) over the exact curve."""
     import matplotlib.pyplot as plt  # here, so that the mathematics imports without matplotlib
 

@@ -177,9 +177,8 @@ def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n
 
     All four keep their relative accuracy however small the step is: nothing is subtracted that nearly cancels.
     """
-    error = net(x) - y
-    S = net.weights(x)
     z = -rate * (x @ net.gradient(x, y))  # (n, m): the change of the exponents
+    error, S = net(x) - y, net.weights(x)
     growth = (S * z.expm1()).sum(1, keepdim=True)  # alpha(tau + 1) / alpha(tau) - 1
     after = net.m * (S * z.exp()) @ net.a.T / (1 + growth)  # F(tau + 1)
     v0 = -growth * after

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import ANY, Choice
+from attention_theory.domain import ANY, Choice, Range
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
@@ -118,7 +118,7 @@ def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tenso
     return brentq(change, angles[k], angles[k + 1])  # pyright: ignore[reportReturnType]
 
 
-def one_point(m: int, steps: int, speed: float, seed: int = 0) -> Coupling:
+def one_point(m: int, steps: Annotated[int, Range(10, 2**31)], speed: float, seed: int = 0) -> Coupling:
     """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven steps."""
     x, y = torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
     net = SoftmaxNetwork.paired(2, m, seed, outputs=1)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -9,8 +10,10 @@ from jaxtyping import Float
 from scipy import stats
 from torch import Tensor
 
+from attention_theory.domain import Range
 
-def worst_estimates(B: float, R: float, m: int) -> dict[int, float]:
+
+def worst_estimates(B: float, R: float, m: Annotated[int, Range(1, 7)]) -> dict[int, float]:
     """The largest left side of each of Parts 2 to 13, over patterns of scores and of their changes.
 
     For one input only the scores s_r = <w_r, x> and their changes matter. Every neuron takes one of the scores -B, -R/2,
