@@ -41,7 +41,7 @@ MUTANTS = [
     # the unmoved token counted twice
     ("bombari2024/equation-3.4", "sensitivity.random_features", "reshape(-1) - block @ X[token]", "reshape(-1)"),
     ("bombari2024/own-deferred", "sensitivity.deferred", "return (new @ other_image.T) @ other + noise", "return noise"),
-    ("bombari2024/equation-4.3", "sensitivity.random_features", '{"relu": 2.0, "identity"', '{"relu": 1.0, "identity"'),
+    ("bombari2024/equation-4.2", "sensitivity.random_features", '{"relu": 2.0, "identity"', '{"relu": 1.0, "identity"'),
     ("bombari2024/lemma-4.1-of-12", "sensitivity.new_label", "rest / rest.square().sum(),", "rest / rest.norm(),"),
     # shapes and variances of the definitions
     (
