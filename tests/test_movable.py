@@ -95,3 +95,7 @@ def test_a_flat_picture_has_room():
 def test_powers_in_labels_are_raised():
     picture = movable([1, 2], {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1]}, ("n", ["10^3", "10^-12"]), points=["z^8"], alt="None.")
     assert picture.values == ["10³", "10⁻¹²"] and list(picture.curves) == ["z⁸", "x^p"] and picture.points == ("z⁸",)
+
+
+def test_a_zero_has_no_sign():
+    assert "<td>-0</td>" not in movable([-0.0, 1.0], {"a": [[-0.0, 1.0]]}, ("p", [1]), alt="a")._repr_html_()

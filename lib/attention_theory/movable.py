@@ -285,7 +285,7 @@ def movable(
     """
     name, given = parameter
     values = [_word(value) for value in given]
-    across = np.asarray(x, dtype=float)
+    across = np.asarray(x, dtype=float) + 0.0  # no -0.0
     if across.ndim != 1 or across.size < 2 or len(values) < 2:
         raise ValueError(f"x has shape {across.shape} and {name} {len(values)} values; a picture that moves needs two of each")
     if log not in ("", "x", "y", "xy"):
