@@ -98,4 +98,4 @@ def test_powers_in_labels_are_raised():
 
 
 def test_a_zero_has_no_sign():
-    assert "<td>-0</td>" not in movable([-0.0, 1.0], {"a": [[-0.0, 1.0]]}, ("p", [1]), alt="a")._repr_html_()
+    assert "<td>-0</td>" not in movable([-0.0, 1.0], {"a": [[-0.0, 1.0], [1.0, 2.0]]}, ("p", [1, 2]), alt="a")._repr_html_()
