@@ -49,6 +49,7 @@ def execute(source: Path) -> str:
         timeout=900,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,  # where a printed text is cut depends on timing
         resources={"metadata": {"path": source.parent}},
         extra_arguments=["--log-level=ERROR"],
     )
