@@ -43,11 +43,9 @@ def stray_moment(
 
 def outweighed(run: Descent, step: int, share: float = 0.5) -> float:
     """P[Xi |N| <= share (Lambda + (C - 1) Gamma)] at a step: the own group outweighs all strays."""
-    if not -len(run.own) <= step < len(run.own):
-        raise ValueError(f"step = {step} is not allowed: the run has steps 0 to {len(run.own) - 1}")
     values, chance = stray_law(run.world.D - run.world.C, run.world.q)
-    seen = float(run.weights[2, step]) * np.abs(values)
-    return float(chance[seen <= share * float(run.own[step])].sum())
+    own, inside, outside = run.world.weights(run.vit(step)).tolist()
+    return float(chance[outside * np.abs(values) <= share * (own + (run.world.C - 1) * inside)].sum())
 
 
 def other_rows(D: int, C: int, q: float) -> float:
