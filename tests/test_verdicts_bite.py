@@ -191,7 +191,7 @@ MUTANTS = [
     ),
     ("jelassi2022/lemma-d.1", "patches.runs.expectation", "0.0)) - 0.25, 1e-3, 2.0)", "0.0)) - 0.4, 1e-3, 2.0)"),
     ("jelassi2022/lemma-g.2", "patches.paper", "Xi * C**2 / D +", "Xi * C**2 +"),
-    ("jelassi2022/lemma-g.3", "patches.runs.lemmas", "share * float(run.own", "2 * share * float(run.own"),
+    ("jelassi2022/lemma-g.3", "patches.runs.lemmas", "<= share * (own", "<= 2 * share * (own"),
     ("jelassi2022/lemma-e.4", "patches.vit", "dA = -D / self.temperature * S", "dA = -D * S"),
     ("jelassi2022/lemma-e.25", "patches.training", "rho - rate_A * d_rho", "rho"),
     ("jelassi2022/theorem-5.1", "patches.runs.transfer", "math.log(C * math.e *", "math.log(math.e *"),
