@@ -1,6 +1,7 @@
 """Wrong mathematics, and other settings than the printed ones, make the chapters' own verdicts fail."""
 
 import pytest
+from conftest import ROOT
 from mutation import chapter_of, fresh_package, mutated_library, verdict_of
 
 #: (claim whose verdict must fail, module, what stands there, what is put there)
@@ -262,6 +263,13 @@ MUTANTS = [
     ("exponential/own-softmax-can", "exponential.windows", "dict(a0=0.01, a1=1.2", "dict(a0=0.01, a1=0.2"),
     ("exponential/own-hard-can", "separation.exact", "int(i == min(row))", "int(i == max(row))"),
 ]
+
+
+# seconds, so that a change of the library learns at once that it moved a mutant's line
+def test_the_line_of_every_mutant_is_there_once():
+    for claim, module, old, _ in MUTANTS:
+        source = (ROOT / "lib" / "attention_theory" / module.replace(".", "/")).with_suffix(".py").read_text(encoding="utf-8")
+        assert source.count(old) == 1, f"{claim}: {module} has {source.count(old)} places {old!r}"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m[0]}: {m[2].strip()} -> {m[3].strip()}")

@@ -2,10 +2,10 @@
 
     python tools/matrix.py [--out book/data] [--only "no SIMD"] [--jobs 2] [chapter.ipynb ...]
 
-Rows are environments: this one, and a virtual environment each for the oldest versions that the library claims to support and
-for every other Python from 3.11 to 3.14 that is at hand (built in ``_build/matrix``). Columns are kernels (as compiled for
-this processor, or without SIMD) and threads (one, two). Every number in the table is to be zero. An environment that cannot
-be built is named and left out.
+Rows are environments: this one, and a virtual environment each for the oldest versions that the library claims to support, for
+the newest, and for every other Python from 3.11 to 3.14 that is at hand (built in ``_build/matrix``). Columns are kernels (as
+compiled for this processor, or without SIMD) and threads (one, two). Every number in the table is to be zero. An environment
+that cannot be built is named and left out. ``--only`` with ``--out`` replaces those rows of the record.
 """
 
 import argparse
@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build" / "matrix"
 #: The oldest versions that lib/pyproject.toml names.
 OLDEST = ("torch==2.9.0", "numpy==2.0.2", "scipy==1.16.3", "matplotlib==3.10.0", "scikit-learn==1.6.1")
+NEWEST = ("torch", "numpy", "scipy", "matplotlib", "scikit-learn")
 #: What comparing needs besides the library.
 TOOLS = ("nbval", "ipykernel", "ipywidgets", "jupytext", "pytest", "pytest-xdist")
 VARIANTS = {
@@ -34,10 +35,12 @@ def environments() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Name -> interpreter and the versions asked for; none for the environment at hand."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {"this environment": (sys.executable, ())}
     found["oldest versions"] = (getattr(sys, "_base_executable", sys.executable), OLDEST)
+    found["newest versions"] = (getattr(sys, "_base_executable", sys.executable), NEWEST)
     for minor in range(11, 15):
         path = shutil.which(f"python3.{minor}")
-        if path and minor != sys.version_info.minor:
-            found[f"Python 3.{minor}"] = (path, ("torch", "numpy", "scipy", "matplotlib", "scikit-learn"))
+        works = path and not subprocess.run([path, "--version"], capture_output=True).returncode  # pyenv's may only name one
+        if works and minor != sys.version_info.minor:
+            found[f"Python 3.{minor}, newest versions"] = (path, NEWEST)
     return found
 
 
@@ -61,14 +64,22 @@ def built(name: str, interpreter: str, versions: tuple[str, ...]) -> str | None:
     return str(python)
 
 
+def versions_of(python: str) -> str:
+    """The versions that an environment has."""
+    shown = "f'Python {platform.python_version()}, torch {torch.__version__}, NumPy {numpy.__version__}'"
+    command = [python, "-c", f"import platform, numpy, torch; print({shown})"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def differing(python: str, variables: dict[str, str], chapters: list[str], jobs: int) -> tuple[int, int]:
     """How many cells differ from their stored outputs, and how many were compared."""
     command = [python, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
     command += ["-n", str(jobs), "--dist", "loadscope", *chapters]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "lib")} | variables
     environment.pop("MPLBACKEND", None)
-    last = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()[-1:]
-    counts = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed|error)", "".join(last))}
+    lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()
+    print(*(line for line in lines if line.startswith(("FAILED", "ERROR"))), sep="\n", end="", flush=True)
+    counts = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed|error)", "".join(lines[-1:]))}
     wrong = counts.get("failed", 0) + counts.get("error", 0)
     return (wrong, wrong + counts.get("passed", 0)) if counts else (-1, 0)
 
@@ -76,23 +87,28 @@ def differing(python: str, variables: dict[str, str], chapters: list[str], jobs:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", default=["book"], help="notebooks (default: all)")
-    parser.add_argument("--only", default="", help="variants or environments whose name holds this")
+    parser.add_argument("--only", default="", help="a regular expression for 'environment, variant'")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", help="folder for matrix.json, the record")
     given = parser.parse_args()
     points, results = [], []
     for name, (interpreter, versions) in environments().items():
-        wanted = [variant for variant in VARIANTS if given.only in f"{name}, {variant}"]
+        wanted = [variant for variant in VARIANTS if re.search(given.only, f"{name}, {variant}")]
         python = built(name, interpreter, versions) if wanted else None
         for variant in wanted if python else ():
             wrong, compared = differing(python, VARIANTS[variant], given.chapters, given.jobs)
             print(f"{name}, {variant}: {wrong} of {compared} cells differ", flush=True)
-            points.append({"environment": name, "variant": variant})
+            points.append({"environment": name, "versions": versions_of(python), "variant": variant})
             results.append({"differ": wrong, "compared": compared})
     if given.out:
-        from attention_theory.evidence.records import Record, write_record
+        from attention_theory.evidence.records import Record, read_record, write_record
         from attention_theory.sweep import provenance
 
+        if given.only and Path(given.out, "matrix.json").exists():
+            earlier = read_record("matrix", given.out)
+            kept = [i for i, point in enumerate(earlier.points) if point not in points]
+            points = [earlier.points[i] for i in kept] + points
+            results = [earlier.results[i] for i in kept] + results
         origin = {"command": "python tools/matrix.py --out book/data"} | provenance()
         write_record(Record("matrix", origin, {"oldest": list(OLDEST)}, points, results), given.out)
     return int(any(result["differ"] for result in results))

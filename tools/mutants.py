@@ -3,14 +3,18 @@
     python tools/mutants.py [--sample 60] [--seed 0] [--only separation.exact] [--verdicts] [--jobs 2] [--out book/data]
 
 A mutant changes one place of a function's body: an operator, a comparison, a constant, a sign, min or max. The package is
-copied with it, and the unit tests of its part run until one fails (the file named after the module first). With
-``--verdicts`` the verdicts of the ledger rows whose ``code`` is the changed function run too. ``--sample 0`` takes all
-mutants: hours. Survivors are printed with their place and change.
+copied with it, and the unit tests that reach the changed line run, the fastest first, until one fails; those that together
+take more than a minute with the right library are left out. Which tests reach which line is noted once, under
+``_build/mutants``, and again when library or tests have changed. With ``--verdicts`` the verdicts of the ledger rows whose
+``code`` is the changed function run too. ``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
 """
 
 import argparse
 import ast
 import copy
+import itertools
+import json
+import multiprocessing
 import os
 import random
 import shutil
@@ -18,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +33,13 @@ PACKAGE = ROOT / "lib" / "attention_theory"
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
 #: Not mathematics: pictures, pages, printed formulas (right or wrong), and what has tests of another kind.
 LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__init__", "domain", "sweep")
-SECONDS = 600
+#: Seconds of tests that are tried, as the right library takes them; a changed one that takes ten times as long hangs.
+BUDGET, SECONDS = 60.0, 600
+NOTES = ROOT / "_build" / "mutants"
+#: Tests that speak about files, pages or processes, and those of the verdicts, which are asked by themselves.
+OTHER_TESTS = ("bite", "mutation", "notebooks", "repository", "workflow", "new_chapter", "pages", "ledger", "checks", "devices")
+#: Imported once; every test process starts from there.
+PRELOADED = ["torch", "scipy.stats", "scipy.optimize", "matplotlib.pyplot", "nbformat", "hypothesis", "pytest", "flint"]
 SWAPS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -46,7 +56,7 @@ class Mutant(NamedTuple):
     line: int
     old: str
     new: str
-    text: str
+    site: int
 
 
 def _sites(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str, Any]]:
@@ -90,13 +100,21 @@ def mutants(path: Path) -> list[Mutant]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
     found = []
-    for name, node, field, new in _sites(tree):
+    for site, (name, node, field, new) in enumerate(_sites(tree)):
         before, old = ast.unparse(node), getattr(node, field)
         setattr(node, field, new)
         if isinstance(node, ast.expr | ast.AugAssign):
-            found.append(Mutant(module, name, node.lineno, before, ast.unparse(node), ast.unparse(tree)))
+            found.append(Mutant(module, name, node.lineno, before, ast.unparse(node), site))
         setattr(node, field, copy.copy(old))
     return found
+
+
+def mutated(path: Path, site: int) -> str:
+    """The module's source with one change."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    _, node, field, new = next(itertools.islice(_sites(tree), site, None))
+    setattr(node, field, new)
+    return ast.unparse(tree)
 
 
 def modules() -> list[Path]:
@@ -107,14 +125,73 @@ def modules() -> list[Path]:
     return [path for path in found if path.exists() and path.stem not in LEFT_OUT]
 
 
-def _tests(module: str) -> list[str]:
-    """The unit tests that may notice, the likeliest first."""
-    part = module.split(".")[0]
-    files = sorted((ROOT / "tests" / part).glob("test_*.py")) if part in PARTS else sorted((ROOT / "tests").glob("test_*.py"))
-    slow = ("bite", "mutation", "notebooks", "repository", "library", "workflow", "new_chapter", "records", "pages", "ledger")
-    files = [path for path in files if not any(word in path.name for word in slow)]
-    stem = module.split(".")[-1]
-    return [str(path) for path in sorted(files, key=lambda path: (stem not in path.stem, path.name))]
+class Noting:
+    """A pytest plugin that notes which test reaches which line of the library, and how long each takes."""
+
+    def __init__(self):
+        import coverage
+
+        NOTES.mkdir(parents=True, exist_ok=True)
+        self.lines = coverage.Coverage(str(NOTES / "lines"), data_suffix=True, include=[f"{PACKAGE}/*"], config_file=False)
+        self.seconds: dict[str, float] = {}
+        self.lines.start()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.lines.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when == "call" and report.passed:
+            self.seconds[report.nodeid] = report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        self.lines.stop()
+        self.lines.save()
+        (NOTES / f"seconds-{os.getpid()}.json").write_text(json.dumps(self.seconds))
+
+
+def pytest_configure(config: Any) -> None:
+    """Loaded with ``-p mutants``: note in every process that runs tests."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        config.pluginmanager.register(Noting())
+
+
+def reached_by(jobs: int) -> dict[str, dict[int, list[str]]]:
+    """Module -> line -> the unit tests that reach it, the fastest first."""
+    stored = NOTES / "reached.json"
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    if not stored.exists() or stored.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        import coverage
+
+        shutil.rmtree(NOTES, ignore_errors=True)
+        files = [path for path in (ROOT / "tests").rglob("test_*.py") if not any(word in str(path) for word in OTHER_TESTS)]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutants", "-n", str(jobs)]
+        subprocess.run([*command, *map(str, files)], cwd=ROOT, env=_environment(str(PACKAGE.parent)), check=True)
+        lines = coverage.Coverage(str(NOTES / "lines"), config_file=False)
+        lines.combine()
+        seconds = {}
+        for path in NOTES.glob("seconds-*.json"):
+            seconds |= json.loads(path.read_text())
+        found: dict[str, dict[int, list[str]]] = {}
+        for file in lines.get_data().measured_files():
+            module = ".".join(Path(file).relative_to(PACKAGE).with_suffix("").parts)
+            contexts = lines.get_data().contexts_by_lineno(file)
+            found[module] = {n: sorted({t for t in tests if t in seconds}, key=seconds.get) for n, tests in contexts.items()}
+        stored.write_text(json.dumps({"lines": found, "seconds": seconds}))
+    notes = json.loads(stored.read_text())
+    return {
+        module: {int(n): _affordable(tests, notes["seconds"]) for n, tests in lines.items()}
+        for module, lines in notes["lines"].items()
+    }
+
+
+def _affordable(tests: list[str], seconds: dict[str, float]) -> list[str]:
+    total, found = 0.0, []
+    for test in tests:
+        total += seconds[test]
+        if total > BUDGET and found:
+            break
+        found.append(test)
+    return found
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -122,30 +199,57 @@ def _environment(folder: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
-def judged(mutant: Mutant, claims: list[str]) -> tuple[str, list[str]]:
-    """``killed``, ``timeout`` or ``survived`` by the unit tests, and what the verdicts say: claims that hold all the same."""
+def _in_process(task: Callable[..., int], folder: str, *arguments: Any) -> int | None:
+    """The number that the task gives in a process of its own that finds the package in ``folder``; None if it hangs."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    process = context.Process(target=_start, args=(task, folder, *arguments))
+    process.start()
+    process.join(SECONDS)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        return None
+    return process.exitcode
+
+
+def _start(task: Callable[..., int], folder: str, *arguments: Any) -> None:
+    os.chdir(ROOT)
+    sys.path[:0] = [folder, str(ROOT / "tests"), str(ROOT / "tools")]
+    os.environ.update(_environment(folder))
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            code = int(task(*arguments))
+        except BaseException:
+            code = 1
+    os._exit(code)
+
+
+def _failing(tests: list[str]) -> int:
+    import pytest
+
+    return pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])
+
+
+def _unnoticed(claim: str) -> int:
+    """0 if the claim's verdict holds all the same; an error counts as noticed."""
+    from mutation import verdict_of
+
+    return verdict_of(claim) != "holds"
+
+
+def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> tuple[str, list[str]]:
+    """``killed``, ``survived`` or ``not reached`` by the unit tests, and the claims whose verdicts hold all the same."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(PACKAGE, Path(folder, "attention_theory"), ignore=shutil.ignore_patterns("__pycache__"))
-        Path(folder, "attention_theory", *mutant.module.split(".")).with_suffix(".py").write_text(mutant.text, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        try:
-            run = subprocess.run(
-                [*command, *_tests(mutant.module)], cwd=ROOT, env=_environment(folder), capture_output=True, timeout=SECONDS
-            )
-            fate = "killed" if run.returncode else "survived"
-        except subprocess.TimeoutExpired:
-            fate = "killed"
-        unnoticed = []
-        for claim in claims:
-            code = f"from mutation import verdict_of; import sys; sys.exit(verdict_of({claim!r}) == 'holds')"
-            try:
-                run = subprocess.run(
-                    [sys.executable, "-c", code], env=_environment(folder), capture_output=True, timeout=SECONDS
-                )
-                unnoticed += [claim] * (run.returncode == 1 and b"Error" not in run.stderr)
-            except subprocess.TimeoutExpired:
-                continue
-        return fate, unnoticed
+        path = Path(*mutant.module.split(".")).with_suffix(".py")
+        Path(folder, "attention_theory", path).write_text(mutated(PACKAGE / path, mutant.site), encoding="utf-8")
+        fate = "not reached"
+        if tests:
+            fate = "survived" if _in_process(_failing, folder, tests) == 0 else "killed"
+        return fate, [claim for claim in claims if _in_process(_unnoticed, folder, claim) == 0]
 
 
 def claims_by_code() -> dict[str, list[str]]:
@@ -175,31 +279,42 @@ def main() -> int:
         parser.error("--sample is at least 0, --jobs at least 1, and --only must name a module")
     chosen = random.Random(given.seed).sample(every, min(given.sample or len(every), len(every)))
     claims = claims_by_code() if given.verdicts else {}
+    reached = reached_by(given.jobs)
     print(f"{len(every)} possible changes, {len(chosen)} drawn", flush=True)
-    table: dict[str, Counter] = defaultdict(Counter)
-    tasks = [delayed(judged)(m, claims.get(f"{m.module}.{m.function}", [])) for m in chosen]
-    for mutant, (fate, unnoticed) in zip(chosen, Parallel(n_jobs=given.jobs, return_as="generator")(tasks)):
-        table[mutant.module][fate] += 1
+    tasks = [
+        delayed(judged)(m, reached.get(m.module, {}).get(m.line, []), claims.get(f"{m.module}.{m.function}", []))
+        for m in chosen
+    ]
+    results = []
+    for mutant, (fate, unnoticed) in zip(
+        chosen, Parallel(n_jobs=given.jobs, backend="threading", return_as="generator")(tasks)
+    ):
         spoken = claims.get(f"{mutant.module}.{mutant.function}", [])
-        table[mutant.module]["spoken of"] += bool(spoken)
-        table[mutant.module]["noticed"] += len(unnoticed) < len(spoken)
-        if fate == "survived":
-            place = f"{mutant.module}:{mutant.line} {mutant.function}"
-            print(f"survived: {place}: {mutant.old[:80]}  ->  {mutant.new[:80]}", flush=True)
-    kinds = ("killed", "survived", "spoken of", "noticed")
+        results.append({"fate": fate, "spoken of": bool(spoken), "noticed": len(unnoticed) < len(spoken)})
+        place = f"{mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}"
+        if fate != "killed":
+            print(f"{fate}: {place}", flush=True)
+        if spoken and len(unnoticed) == len(spoken):
+            print(f"no verdict of {', '.join(spoken)}: {place}", flush=True)
+    kinds = ("killed", "survived", "not reached", "spoken of", "noticed")
+    table: dict[str, Counter] = defaultdict(Counter)
+    for mutant, result in zip(chosen, results):
+        table[mutant.module].update([result["fate"], *(kind for kind in kinds[3:] if result[kind])])
+    table["all"] = sum(table.values(), Counter())
     print("| module |", " | ".join(kinds), "|\n|---|" + "---|" * len(kinds))
-    for module, counts in sorted(table.items()):
+    for module, counts in sorted(table.items(), key=lambda item: (item[0] == "all", item[0])):
         print(f"| {module} |", " | ".join(str(counts[kind]) for kind in kinds), "|")
-    total = sum(table.values(), Counter())
-    print("| all |", " | ".join(str(total[kind]) for kind in kinds), "|")
     if given.out:
         from attention_theory.evidence.records import Record, write_record
         from attention_theory.sweep import provenance
 
-        points = [{"module": module} for module in sorted(table)]
-        results = [{kind: table[module][kind] for kind in kinds} for module in sorted(table)]
-        origin = {"command": f"python tools/mutants.py --sample {given.sample} --seed {given.seed}"} | provenance()
-        settings = {"possible": len(every), "drawn": len(chosen), "verdicts": given.verdicts}
+        points = [mutant._asdict() for mutant in chosen]
+        for point in points:
+            del point["site"]
+        origin = {
+            "command": f"python tools/mutants.py --sample {given.sample} --seed {given.seed}" + " --verdicts" * given.verdicts
+        } | provenance()
+        settings = {"possible": len(every), "drawn": len(chosen)}
         write_record(Record("mutants", origin, settings, points, results), given.out)
     return 0
 
