@@ -270,10 +270,12 @@
   };
 
   // What is cut off says that it scrolls, and can be scrolled with keys ------------------------------------------------
-  const SCROLL = "pre, mjx-container[display='true'], .scrolls, .cell_output table, article table, .movable details > div, .pst-scrollable-table-container";
+  const SCROLL = "pre, span.math, mjx-container[display='true'], .scrolls, .cell_output table, article table, .movable details > div, .pst-scrollable-table-container";
   const cut = () => {
     for (const box of all(SCROLL)) {
-      const over = box.scrollWidth > box.clientWidth + 2 && getComputedStyle(box).overflowX !== "visible";
+      // of an inline formula the part for screen readers sticks out; the picture counts
+      const wide = box.matches("span.math") ? (box.querySelector("mjx-math")?.offsetWidth ?? 0) : box.scrollWidth;
+      const over = wide > box.clientWidth + 2 && getComputedStyle(box).overflowX !== "visible";
       box.classList.toggle("cut", over);
       if (over && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     }

@@ -154,7 +154,7 @@ def cite(claim: str) -> str:
 def summary_line(rows: Iterable[Entry]) -> str:
     """``43 statements: 40 hold, 3 corrected``."""
     count = Counter(entry.outcome for entry in rows)
-    parts = [f"{count[outcome]} {PLURAL.get(outcome, outcome)}" for outcome in OUTCOMES if count[outcome]]
+    parts = [f"{count[outcome]}\N{NO-BREAK SPACE}{PLURAL.get(outcome, outcome)}" for outcome in OUTCOMES if count[outcome]]
     return f"{count.total()} statement{'s' * (count.total() != 1)}: {', '.join(parts)}"
 
 
