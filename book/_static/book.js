@@ -211,7 +211,7 @@
     const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
     if (!results || !asked) return;
     await load("statements.js").catch(() => {});
-    const words = asked.split(/[\s,]+/);
+    const words = asked.split(/[\s,]+/).filter((word) => !["of", "in", "the"].includes(word));
     const rank = ([name]) => {
       const own = name.toLowerCase();
       if (own === asked) return 0;
@@ -231,7 +231,7 @@
       const item = document.createElement("li"), link = document.createElement("a"), badge = document.createElement("span");
       Object.assign(link, { href: root + row, textContent: `${name} (${paper})` });
       Object.assign(badge, { className: `outcome outcome-${outcome}`, textContent: outcome });
-      item.append(link, " ", badge, " ", words);
+      item.append(link, " ", ...(outcome ? [badge, " "] : []), words);
       if (verdict) {
         const place = Object.assign(document.createElement("a"), { href: root + verdict, textContent: "verdict" });
         item.append(" ", place);
