@@ -89,7 +89,7 @@ class GaussianMixture:
 
     def sample(self, n: int, seed: int, t: float = 0.0) -> Float[Tensor, "n d"]:
         """N independent points of p_t."""
-        return self.pairs(torch.full((n,), float(t), dtype=self.means.dtype), seed)[0]
+        return self.pairs(self.means.new_full((n,), float(t)), seed)[0]
 
     def pairs(self, t: Float[Tensor, " n"], seed: int) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
         """Noised points x(t_i) and the points x(0)_i they came from, independent over i."""

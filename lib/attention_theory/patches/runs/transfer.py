@@ -80,7 +80,7 @@ def learned_form(size: int, share: float) -> Float[Tensor, "size size"]:
 
 def group_share(A: Float[Tensor, "D D"]) -> float:
     """Mean share of the attention of a row that its own group gets, groups of C neighbours."""
-    group = torch.arange(len(A)) // C
+    group = torch.arange(len(A), device=A.device) // C
     return float((torch.softmax(A, 1) * (group[:, None] == group)).sum(1).mean())
 
 

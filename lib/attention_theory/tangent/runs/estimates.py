@@ -64,7 +64,7 @@ def quadratic_tails(A: Float[Tensor, "n n"]) -> tuple[Tensor, Tensor]:
     """All deviations t of x^T A x over fair signs x, and the exact Pr[|x^T A x - mean| >= t]; n up to 16."""
     if len(A) > 16:
         raise ValueError(f"all 2^n sign vectors are tried; n = {len(A)} is too large (at most 16)")
-    x = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=A.dtype)] * len(A))
+    x = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0]).to(A)] * len(A))
     form = ((x @ A) * x).sum(1) - A.trace()
     size = form.abs().round(decimals=9)
     t = size.unique()
