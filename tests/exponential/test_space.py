@@ -37,6 +37,7 @@ def pushes(u, D, C, q, beta, start, p, nu):
         (sharp(1), 6, 2, Fraction(1, 3), 1.0, 0.0, 3, Fraction(1, 1000)),
         (power(2), 6, 3, Fraction(2, 5), 2.0, 1.0, 3, Fraction(1, 10)),
         (truncated(2), 8, 2, Fraction(1, 4), 1.5, 0.5, 5, Fraction(1, 3)),
+        (sharp(2), 6, 2, Fraction(1), 0.7, 0.2, 3, Fraction(1, 20)),
         (relu_power(3), 4, 2, Fraction(3, 4), 0.8, 1.1, 3, Fraction(1, 2)),
     ],
     ids=lambda value: str(value),
