@@ -38,8 +38,8 @@ def sign_vectors(d: int) -> Float[Tensor, "vectors d"]:
     Raises:
         ValueError: d > 24.
     """
-    if not 0 < d <= 24:
-        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to 1 <= d <= 24")
+    if d > 24:
+        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
     return ((torch.arange(2**d)[:, None] >> torch.arange(d)) & 1).to(torch.float64) * 2 - 1
 
 
