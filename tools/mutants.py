@@ -37,7 +37,10 @@ LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__ini
 BUDGET, SECONDS = 60.0, 600
 NOTES = ROOT / "_build" / "mutants"
 #: Tests that speak about files, pages or processes, and those of the verdicts, which are asked by themselves.
-OTHER_TESTS = ("bite", "mutation", "notebooks", "repository", "workflow", "new_chapter", "pages", "ledger", "checks", "devices")
+OTHER_TESTS = {
+    "verdicts_bite", "notebooks", "repository", "workflow", "new_chapter", "bookpages", "ledger", "checks", "devices", "scale",
+    "release", "lab", "speed",
+}  # fmt: skip
 #: Imported once; every test process starts from there.
 PRELOADED = ["torch", "scipy.stats", "scipy.optimize", "matplotlib.pyplot", "nbformat", "hypothesis", "pytest", "flint"]
 SWAPS: dict[type, type] = {
@@ -163,7 +166,8 @@ def reached_by(jobs: int) -> dict[str, dict[int, list[str]]]:
         import coverage
 
         shutil.rmtree(NOTES, ignore_errors=True)
-        files = [path for path in (ROOT / "tests").rglob("test_*.py") if not any(word in str(path) for word in OTHER_TESTS)]
+        found = (ROOT / "tests").rglob("test_*.py")
+        files = [path for path in found if path.stem[5:] not in OTHER_TESTS and path.parent.name != "pages"]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutants", "-n", str(jobs)]
         subprocess.run([*command, *map(str, files)], cwd=ROOT, env=_environment(str(PACKAGE.parent)), check=True)
         lines = coverage.Coverage(str(NOTES / "lines"), config_file=False)
@@ -171,12 +175,12 @@ def reached_by(jobs: int) -> dict[str, dict[int, list[str]]]:
         seconds = {}
         for path in NOTES.glob("seconds-*.json"):
             seconds |= json.loads(path.read_text())
-        found: dict[str, dict[int, list[str]]] = {}
+        reached: dict[str, dict[int, list[str]]] = {}
         for file in lines.get_data().measured_files():
             module = ".".join(Path(file).relative_to(PACKAGE).with_suffix("").parts)
             contexts = lines.get_data().contexts_by_lineno(file)
-            found[module] = {n: sorted({t for t in tests if t in seconds}, key=seconds.get) for n, tests in contexts.items()}
-        stored.write_text(json.dumps({"lines": found, "seconds": seconds}))
+            reached[module] = {n: sorted({t for t in tests if t in seconds}, key=seconds.get) for n, tests in contexts.items()}
+        stored.write_text(json.dumps({"lines": reached, "seconds": seconds}))
     notes = json.loads(stored.read_text())
     return {
         module: {int(n): _affordable(tests, notes["seconds"]) for n, tests in lines.items()}

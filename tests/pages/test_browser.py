@@ -404,3 +404,34 @@ def test_statements_script_and_previews_are_reproducible():
         words = path.read_text(encoding="utf-8")
         json.loads(words.removeprefix("window.bookPreviews = ").removesuffix(";\n"))
         assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", path.name)
+
+
+def test_search_finds_the_boxes_of_the_book_by_number(visit):
+    number = re.search(r'caption-number">(Theorem [\d.]+)', (BUILT / "book/separation/cross-attention.html").read_text())[1]
+    page = visit(f"search.html?q=the+{number.replace(' ', '+').lower()}")
+    page.wait_for_selector(".found-statements li")
+    assert f"{number} (this book)" in page.locator(".found-statements").inner_text()
+
+
+def test_a_wide_formula_of_a_line_scrolls_on_a_phone(visit):
+    page = visit("book/tangent/closed-form.html", PHONE)
+    page.evaluate("document.querySelectorAll('main details').forEach(fold => (fold.open = true))")
+    wide = "[...document.querySelectorAll('article span.math')]"
+    wide += ".filter(box => box.querySelector('mjx-math')?.offsetWidth > box.clientWidth + 2)"
+    page.wait_for_function(f"{wide}.length && {wide}.every(box => box.classList.contains('cut') && box.tabIndex === 0)")
+
+
+def test_a_formula_of_a_line_does_not_push_the_next_line_down(visit):
+    page = visit("book/separation/self-attention-ones.html", PHONE)
+    height = "box => box.clientHeight / parseFloat(getComputedStyle(box).lineHeight)"
+    lines = page.locator("article section > p:has(span.math)").evaluate_all(f"boxes => boxes.map({height})")
+    assert lines and all(abs(n - round(n)) < 0.05 for n in lines)
+
+
+def test_the_table_below_a_movable_picture_has_powers_of_ten(visit):
+    page = visit("book/exponential/training.html")
+    page.evaluate("document.querySelectorAll('.movable details').forEach(fold => (fold.open = true))")
+    slider, table = page.locator(".movable input").first, page.locator(".movable table").first
+    for key in ("Home", "ArrowRight", "End"):
+        slider.press(key)
+        assert not re.search(r"\de[-+]?\d", table.inner_text()) and "10⁻" in table.inner_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from . import docstrings, ledger
-from .finish import finish_pages
+from .finish import finish_pages, numbered_boxes
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Pages that show what stands in others: always written again.
@@ -38,7 +38,7 @@ def _outdated(app, env, added, changed, removed):
 def _finish(app, exception):
     if exception is None and app.builder.format == "html":
         folder = Path(app.outdir)
-        (folder / "_static" / "statements.js").write_text(ledger.statements_script(app.builder), encoding="utf-8")
+        (folder / "_static" / "statements.js").write_text(ledger.statements_script(numbered_boxes(folder)), encoding="utf-8")
         finish_pages(folder, version(), address())
 
 
