@@ -8,7 +8,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
-from scipy import stats
 from torch import Tensor
 
 from attention_theory.device import generator
@@ -147,6 +146,8 @@ class Likeness(NamedTuple):
 
 def what_is_followed(p: Pairs) -> Likeness:
     """The measures of :class:`Likeness`."""
+    from scipy import stats
+
     adjacent, bins = p.distance == 1, np.digitize(p.likeness, np.linspace(-0.4, 1, 15))
     counts, gaps = [], []
     for b in np.unique(bins):

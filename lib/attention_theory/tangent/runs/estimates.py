@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy import stats
 from torch import Tensor
 
 from attention_theory.domain import Range
@@ -53,6 +52,8 @@ def spike_change(B: float, R: float, m: int) -> float:
 
 def binomial_tails(n: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     """All deviations t of a sum of n variables that are 1 with this chance, and the exact Pr[|sum - n chance| >= t]."""
+    from scipy import stats
+
     k = np.arange(n + 1)
     t = np.unique(np.abs(k - n * chance).round(9))
     t = t[t > 0]
