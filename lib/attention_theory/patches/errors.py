@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from attention_theory.domain import STEPS, Extended
 from attention_theory.patches.population import check_population, group_kinds
@@ -44,7 +44,7 @@ def linear_error(D: int, C: int, q: float) -> float:
 
 
 #: Limit, for large groups, of q (D - C) / C^2 where the least linear error passes 1/8: 1 / quantile(7/8)^2 = 0.7557.
-LINEAR_LIMIT = float(norm.ppf(7 / 8) ** -2)
+LINEAR_LIMIT = float(ndtri(7 / 8) ** -2)
 
 
 def critical_q(D: int, C: int, error: float = 1 / 8) -> Extended:

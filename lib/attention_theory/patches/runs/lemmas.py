@@ -4,7 +4,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
-from scipy.stats import binom
 
 from attention_theory.device import generator
 from attention_theory.domain import NATURAL, POSITIVE, SIZE, Range
@@ -82,4 +81,6 @@ def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
 
 def crowding(C: Annotated[int, SIZE], q: float, d: float) -> int:
     """Least k with P[at least k strays in a group of C] <= 1 / d."""
+    from scipy.stats import binom
+
     return next(k for k in range(C + 2) if binom.sf(k - 1, C, q) <= 1 / d)

@@ -183,5 +183,5 @@ def medians(runs: list[Coupled], step: int) -> dict[int, float]:
 
 def association_edge(A: Float[Tensor, "D D"], groups: Tensor) -> Float[Tensor, "D"]:
     """By rows: least score inside the group, the diagonal left out, minus the largest outside."""
-    same, diagonal = groups[:, None] == groups, torch.eye(len(A), dtype=torch.bool)
+    same, diagonal = groups[:, None] == groups, torch.eye(len(A), dtype=torch.bool, device=A.device)
     return A.where(same & ~diagonal, torch.inf).amin(1) - A.where(~same, -torch.inf).amax(1)
