@@ -393,6 +393,21 @@ def test_a_deferred_matrix_follows_its_questions():
     image = A.times(v)
     assert image.dtype == torch.float32
     torch.testing.assert_close(A.times(v), image)
+    small = 1e-25 * normal(3, 5, generator=generator(2)).float()  # their squares are 0 in float32
+    assert A.transpose_times(small).dtype == torch.float32 and len(A.left) == 3
+    torch.testing.assert_close(A.left @ A.left.T, torch.eye(3))
+    with pytest.raises(ValueError, match="vectors in float64; this matrix was asked in float32"):
+        A.transpose_times(small.double())
+
+
+def test_a_deferred_matrix_with_other_noise_follows_them_too():
+    class Forgetful(sensitivity.DeferredGaussian):  # as in the chapter on depth: its noise is always float64
+        def _images(self, new, other, other_image):
+            return self.deviation * normal(len(new), other.shape[1], generator=self.generator)
+
+    A, draw = Forgetful(5, 4, 1.0, generator(0)), generator(1)
+    assert A.transpose_times(normal(2, 5, generator=draw).float()).dtype == torch.float32
+    assert A.times(normal(2, 4, generator=draw).float()).dtype == torch.float32
 
 
 def test_an_ascent_stops_inside_the_ball():

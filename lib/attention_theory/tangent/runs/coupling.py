@@ -110,7 +110,7 @@ def on_circle(angles: Tensor) -> Float[Tensor, "n 2"]:
 
 def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tensor, "1 2"]) -> float:
     """An angle of the circle at which the kernel with the training point x is the same before and after training."""
-    row = lambda now, angle: tangent_kernel(now, on_circle(torch.tensor([angle], dtype=x.dtype)), x).item()
+    row = lambda now, angle: tangent_kernel(now, on_circle(x.new_tensor([angle])), x).item()
     change = lambda angle: row(trained, angle) - row(net, angle)
     angles = torch.linspace(-1.4, 1.4, 57).tolist()
     values = [change(angle) for angle in angles]
