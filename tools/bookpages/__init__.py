@@ -1,5 +1,7 @@
 """The book's own Sphinx extension: pages made from the ledger, statements as objects, and what is done to finished pages."""
 
+import importlib
+import inspect
 import tomllib
 from pathlib import Path
 
@@ -18,16 +20,35 @@ def version() -> str:
     return tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
+def repository() -> dict[str, str]:
+    """``url`` and ``branch`` of the repository."""
+    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+
+
 def address() -> str:
     """Where the book is published: GitHub's pages of the repository."""
-    url = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-    owner, name = url.rstrip("/").split("/")[-2:]
+    owner, name = repository()["url"].rstrip("/").split("/")[-2:]
     return f"https://{owner}.github.io/{name}"
+
+
+def source(domain: str, info: dict[str, str]) -> str | None:
+    """Where the lines of a function or class stand in the repository; None for what has none, such as a field."""
+    thing = importlib.import_module(info["module"])
+    try:
+        for name in info["fullname"].split("."):
+            thing = getattr(thing, name)
+        thing = inspect.unwrap(thing)
+        path = Path(inspect.getsourcefile(thing)).relative_to(ROOT)
+        lines, first = inspect.getsourcelines(thing)
+    except (AttributeError, TypeError, OSError, ValueError):
+        return None
+    return "{url}/blob/{branch}/".format(**repository()) + f"{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
 
 
 def _configure(app, config):
     config.project = config.html_title or config.project
     config.version = config.release = version()
+    config.linkcode_resolve = source
     config.html_theme_options["extra_footer"] = f"Version {version()}. Every number on these pages was computed by them."
 
 
@@ -43,6 +64,7 @@ def _finish(app, exception):
 
 
 def setup(app):
+    app.setup_extension("sphinx.ext.linkcode")
     app.add_domain(ledger.LedgerDomain)
     app.add_directive("ledger", ledger.LedgerDirective)
     app.add_directive("finding", ledger.Finding)
