@@ -123,9 +123,10 @@ def test_worst_difference_is_that_of_every_pattern(R):
     assert moves.worst_difference(R, 2) == pytest.approx(worst, rel=1e-12) == pytest.approx(2 * math.tanh(R / 2), rel=1e-12)
 
 
-def test_worst_difference_of_three_neurons_at_the_other_scores():
-    """Two against one attain the bound when e^R is twice the ratio of their weights: here from the scores 1 and -3."""
-    R = 4 + math.log(2)
+@pytest.mark.parametrize("gap", [4, 3])
+def test_worst_difference_of_three_neurons_at_the_other_scores(gap):
+    """Two against one attain the bound when e^R is twice the ratio of their weights: here from the scores 1 or 0, and -3."""
+    R = gap + math.log(2)
     assert moves.worst_difference(R, 3) == pytest.approx(2 * math.tanh(R / 2), rel=1e-12)
 
 
