@@ -15,7 +15,7 @@ from attention_theory.tangent.training import largest_rate, ntk_regression, trai
 
 
 def coupling_bound(labels: float, lam: float, eps_test: Tensor, eps_H: float, diagonal: Tensor) -> Annotated[Tensor, ANY]:
-    """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test input and output; infinite unless eps_H < lam.
+    """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite unless eps_H < lambda.
 
     Bound on |F_ntk - F_nn| (chapter "The trained network is a kernel regression"), which a kernel that moves at once attains.
 
