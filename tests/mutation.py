@@ -1,11 +1,13 @@
 """Does a verdict bite? A chapter's own verdict cell, run against a library in which one thing is wrong.
 
 A mutant is a replacement in the source of a library function. The package is copied, changed and imported afresh; then the
-cell with the verdict runs, after just those earlier cells that it takes names from.
+verdict runs, after just those earlier statements of its chapter that it takes names from.
 """
 
 import ast
+import builtins
 import contextlib
+import functools
 import importlib
 import io
 import os
@@ -15,6 +17,7 @@ import symtable
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -24,46 +27,126 @@ from conftest import BOOK, ROOT
 PACKAGE = "attention_theory"
 
 
-def bound_and_used(source: str) -> tuple[set[str], set[str]]:
-    """The names that a cell binds or fills, and those that it takes from earlier cells."""
-    source = re.sub(r"^\s*[%!].*$", "pass", source, flags=re.M)
-    tree = ast.parse(source)
-    top = symtable.symtable(source, "<cell>", "exec")
-    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-    used, scopes = set(), [top]
-    while scopes:
-        scope = scopes.pop()
-        scopes += scope.get_children()
-        used |= {s.get_name() for s in scope.get_symbols() if s.is_referenced() and (scope is top or s.is_global())}
-    filled = set()  # names that a cell fills: table["x"] = ..., rows.append(...)
+def names_set_in(target: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+
+
+def root(node: ast.AST) -> str:
+    """The name that an expression as ``rows[0].weight`` begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def filled(tree: ast.AST) -> set[str]:
+    """The names whose content a statement changes: ``table["x"] = ...``, ``model.a = ...``, ``rows.append(...)``."""
+    found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            filled.add(node.value.id)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            filled |= {node.func.value.id} if node.func.attr in ("append", "extend", "update") else set()
-    return bound | (filled & used), used - bound
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.add(root(node))
+        # a call whose result nobody takes is there for what it does to its object
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not isinstance(node.value.func, ast.Name):
+            found.add(root(node.value))
+    return found
 
 
-def cells_behind(chapter: str, claim: str) -> list[str]:
-    """The sources that the verdict on ``claim`` needs, in order: the cell that names it and, before it, what it reads from."""
+class Flow(NamedTuple):
+    """How names flow through a statement.
+
+    ``binds``: those that it binds or fills, and if it fills a loop's variable, those that the loop goes through; ``sets``:
+    of these, those that it sets anew; ``takes``: those that it reads from earlier statements; ``later``: those that a
+    function in it reads when it is called.
+    """
+
+    binds: set[str]
+    sets: set[str]
+    takes: set[str]
+    later: set[str]
+
+
+@functools.cache
+def flow(statement: ast.stmt) -> Flow:
+    top = symtable.symtable(ast.unparse(statement), "<cell>", "exec")
+    binds = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
+    takes, later = {s.get_name() for s in top.get_symbols() if s.is_referenced()}, set()
+    scopes = [(scope, False) for scope in top.get_children()]
+    while scopes:
+        scope, waits = scopes.pop()
+        waits = waits or scope.get_name() not in ("listcomp", "setcomp", "dictcomp", "genexpr")
+        scopes += [(inner, waits) for inner in scope.get_children()]
+        found = {s.get_name() for s in scope.get_symbols() if s.is_referenced() and s.is_global()}
+        takes |= found
+        later |= found if waits else set()
+    fills, sets = filled(statement), set()
+    if isinstance(statement, ast.Assign):
+        sets = set().union(*map(names_set_in, statement.targets))
+    elif isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
+        sets = binds
+    elif isinstance(statement, ast.For):
+        head, sets = flow(ast.Expr(statement.iter)).takes, names_set_in(statement.target)
+        if sets & fills:
+            fills |= head
+        known, takes = set(sets), set(head)
+        for one in map(flow, statement.body + statement.orelse):
+            takes |= one.takes - known
+            known |= one.sets
+    return Flow(binds | fills, sets, takes, later)
+
+
+def gives(statement: ast.stmt, claim: str) -> bool:
+    """Whether it is ``verdict("<claim>", ...)``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    named = isinstance(call, ast.Call) and root(call) == "verdict" and call.args and isinstance(call.args[0], ast.Constant)
+    return named and call.args[0].value == claim
+
+
+@functools.cache
+def cells_of(chapter: str) -> list[tuple[list[ast.stmt], set[str]]]:
+    """Each cell's statements, and the claims that it gave a verdict on when it was executed."""
     assert (BOOK / f"{chapter}.ipynb").is_file(), f"there is no book/{chapter}.ipynb"
-    found = [
-        cell
+    return [
+        (
+            ast.parse(re.sub(r"^\s*[%!].*$", "pass", cell.source, flags=re.M)).body,
+            {out["data"][MIME]["claim"] for out in cell.outputs if MIME in out.get("data", {})},
+        )
         for cell in nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4).cells
         if cell.cell_type == "code" and "pip install" not in cell.source
     ]
-    cells = [cell.source for cell in found]
-    # the stored outputs say which cell gave the verdict: families of parts build their claims' names
-    shown = [{out["data"][MIME]["claim"] for out in cell.outputs if MIME in out.get("data", {})} for cell in found]
-    target = next((i for i, claims in enumerate(shown) if claim in claims), None)
-    assert target is not None, f"{chapter} has no cell with a verdict on {claim}"
-    chosen, needed = [cells[target]], bound_and_used(cells[target])[1]
-    for source in reversed(cells[:target]):
-        bound, used = bound_and_used(source)
-        if bound & needed:
-            chosen.insert(0, source)
-            needed |= used
-    return chosen
+
+
+def statements_behind(chapter: str, claim: str) -> list[ast.stmt]:
+    """What the verdict on ``claim`` needs, in order: itself and, before it, what it reads from.
+
+    Where a cell builds its claims' names, for families of parts, all of the cell is needed.
+    """
+    earlier: list[ast.stmt] = []
+    for body, claims in cells_of(chapter):
+        if claim in claims:
+            goal = next(([statement] for statement in body if gives(statement, claim)), body)
+            return needed_by(goal, earlier + body[: body.index(goal[-1]) + 1])
+        earlier = earlier + body
+    raise AssertionError(f"{chapter} has no cell with a verdict on {claim}")
+
+
+def needed_by(goal: list[ast.stmt], statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Those of the statements that are the goal or that it reads from, directly or through others."""
+    flows = [flow(statement) for statement in statements]
+    # a loop does not change modules and functions that it goes through: zip, np
+    lasting = set(dir(builtins)).union(
+        *(one.sets for one, s in zip(flows, statements) if isinstance(s, ast.Import | ast.ImportFrom))
+    )
+    later: set[str] = set()  # names that chosen functions read when they are called: all that binds them is needed
+    while True:
+        found, needed = [], set(later)
+        for statement, one in zip(reversed(statements), reversed(flows)):
+            binds = one.binds - lasting if isinstance(statement, ast.For) else one.binds
+            if statement in goal or binds & needed:
+                found.insert(0, (statement, one))
+                needed = needed - (one.sets - later) | one.takes
+        calls = set().union(*(one.later for _, one in found))
+        if calls <= later:
+            return [statement for statement, _ in found]
+        later |= calls
 
 
 @contextlib.contextmanager
@@ -103,16 +186,15 @@ def chapter_of(claim: str) -> str:
 
 
 def verdict_of(claim: str) -> str:
-    """``holds`` if the cell with this verdict runs through with the package as imported, else the claim that fails there."""
+    """``holds`` if this verdict stands with the package as imported, else the claim that fails there."""
     chapter = chapter_of(claim)
-    cells = cells_behind(chapter, claim)
+    statements = ast.Module(statements_behind(chapter, claim), [])
     here, namespace = Path.cwd(), {"__name__": "__chapter__"}
     os.chdir((BOOK / chapter).parent)
     show, plt.show = plt.show, lambda: plt.close("all")
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            for source in cells:
-                exec(compile(source, f"<{chapter}>", "exec"), namespace)
+            exec(compile(statements, f"<{chapter}>", "exec"), namespace)
     except (AssertionError, ArithmeticError) as error:  # of the mutated package: other classes than ours
         if type(error).__name__ == "NotProved":  # a proof that the verdict states
             return claim
@@ -122,4 +204,5 @@ def verdict_of(claim: str) -> str:
     finally:
         os.chdir(here)
         plt.show = show
+        plt.close("all")
     return "holds"

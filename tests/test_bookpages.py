@@ -86,7 +86,9 @@ def test_totals_and_headline_count_every_statement():
 def test_every_statement_is_an_object_for_search():
     names = [name for name, *_ in ledger.LedgerDomain.get_objects(None)]
     assert names == list(ledger.entries())
-    assert "Lemma D.4" in ledger.statements_script(None)
+    place = "book/separation/cross-attention.html#thm-sep-cross"
+    listed = ledger.statements_script([("Theorem 10.3", "Cross-attention", place)])
+    assert "Lemma D.4" in listed and f'["Theorem 10.3","this book","corrected","{place}"' in listed
 
 
 # Cards ------------------------------------------------------------------------------------------------------------------
@@ -154,3 +156,13 @@ def test_a_page_opens_with_its_picture():
     assert opened.endswith(cell(code, "<img >"))
     assert finish.picture_first(opened) == opened
     assert finish.picture_first("<p>no cell</p>") == "<p>no cell</p>"
+
+
+def test_every_function_of_the_reference_leads_to_its_lines():
+    from bookpages import ROOT, source
+
+    place = source("py", {"module": "attention_theory.separation.data", "fullname": "cross_attention_data"})
+    path, first, last = re.search(r"/blob/\w+/(\S+)#L(\d+)-L(\d+)", place).groups()
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()[int(first) - 1 : int(last)]
+    assert any(line.startswith("def cross_attention_data(") for line in lines) and lines[-1].strip().startswith("return")
+    assert source("py", {"module": "attention_theory.movable", "fullname": "Movable.x"}) is None  # a field has no lines

@@ -92,6 +92,12 @@ def test_a_flat_picture_has_room():
     assert movable([1, 2], {"a": [3, 3]}, ("p", [1, 2]), alt="a").axes[1].low == 2.5
 
 
+def test_numbers_of_the_table_have_powers_of_ten_instead_of_e():
+    picture = movable([1, 1e6, 2.5e7], {"a": [1.2345e-9, 45678, 0.0001]}, ("p", [1, 2]), alt="a", log="xy")
+    cells = re.findall("<td>(.*?)</td>", picture._repr_html_())
+    assert cells == ["1", "1.23 × 10⁻⁹", "10⁶", "45700", "2.5 × 10⁷", "0.0001"]
+
+
 def test_powers_in_labels_are_raised():
     picture = movable([1, 2], {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1]}, ("n", ["10^3", "10^-12"]), points=["z^8"], alt="None.")
     assert picture.values == ["10³", "10⁻¹²"] and list(picture.curves) == ["z⁸", "x^p"] and picture.points == ("z⁸",)

@@ -11,10 +11,12 @@ from attention_theory.device import generator, normal, signs
 from attention_theory.patches import hidden
 from attention_theory.patches import paper as IV
 from attention_theory.patches.gaussian import convolution_label
-from attention_theory.patches.runs import transfer
+from attention_theory.patches.population import opening
+from attention_theory.patches.runs import expectation, transfer
 from attention_theory.sensitivity import paper as I
 from attention_theory.separation import paper as II
 from attention_theory.separation import regression
+from attention_theory.tangent import bounds
 from attention_theory.tangent import paper as III
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,6 +117,24 @@ def separated_networks(seed, t, d):
 
 
 @twins
+def successes(seed, t, d):
+    d = d + 2
+    for model, columns in zip(separation.MODELS, (d - 2, d - 2, d - 1)):
+        n, sizes = 2 * t * columns, (0.01, 1.2) if model == "cross" else (0.01, 1.2, 0.3, 0.7)
+        parameters, tau = sizes[2:], separation.threshold(model, math.sqrt(math.log(n)), *sizes[3:])
+        data = [separation.inputs(model, n, d, a, *parameters) for a in (sizes[1], sizes[0])]
+        c = [f(A1, A2, A2, X)[2] for A1, A2, X in data for f in (II.definition_c_4, II.definition_c_1)]
+        event = lambda y, c=c, tau=tau: II.section_7_success(c, y, tau + 1e-12)
+        printed = event(signs(d, 4, generator=generator(seed)))
+        yield printed, separation.literal_success(model, n, d, 4, *sizes, seed=seed)
+        yield printed, separation.success_rate(model, n, d, 4, *sizes, trials=1, seed=seed).successes
+        if n * d <= 60:
+            yield printed, separation.literal_success(model, n, d, 4, *sizes, seed=seed, kronecker=True)
+            every, counts = separation.sign_vectors(d), separation.success_counts(model, n, d, *sizes)
+            yield sum(event(y[:, None]) for y in every), counts.ok - counts.ok_and_quiet
+
+
+@twins
 def softmax_regression(seed, n, high):
     n, high = n + 2, min(high, n)
     for dataset, (weights, definition) in itertools.product(
@@ -149,6 +169,40 @@ def the_network(seed, n, d):
 
 
 @twins
+def one_step_of_descent(seed, n, d):
+    net = tangent.SoftmaxNetwork.unpaired(d, 4, seed, outputs=2)
+    x, y = torch.nn.functional.normalize(drawn(seed, n, d), dim=1), drawn(seed + 1, n, 2)
+    yield III.lemma_e_1(net.W, net.a, x, y, 0.05), torch.tensor(tangent.loss_terms(net, x, y, 0.05))
+
+
+@twins
+def bounds_without_B(seed, n, d):
+    B, R, m = 1 + n / 2, 0.002 * d, 2 + seed % 20
+    printed, sharp = III.lemma_b_1(B, R, m), bounds.sharp_estimates(B, R, m)
+    yield [printed[part] for part in (2, 3, 4, 5)], [sharp[part] for part in (2, 3, 4, 5)]
+    yield 1.0, max(1.0, *(sharp[part] / printed[part] for part in printed))  # the rest are smaller
+    net = tangent.SoftmaxNetwork.paired(d, 6, seed, outputs=2)
+    x, y = tangent.unit_points(n, d, seed), drawn(seed + 1, n, 2)
+    S = torch.stack([III.softmax(net.W, xi) for xi in x])
+    H = III.definition_3_6(net.W, net.a, x)
+    growth = math.exp(4 * R) - 1
+    factor = (1 + 2 * R) * growth + R**2 * math.exp(4 * R)
+    entry = torch.stack([factor * abs(x[i] @ x[j]) * 6 * sum(S[i] * S[j]) for i in range(n) for j in range(n)])
+    bound = bounds.kernel_change_bound(net, x, R)
+    yield entry.view(n, n), bound
+    moved = net.moved(drawn(seed + 2, d, 6), R)
+    changed = (III.definition_3_6(moved.W, moved.a, x) - H).abs().unflatten(1, (2, n)).unflatten(0, (2, n)).amax((0, 2))
+    yield torch.zeros(n, n), (changed - bound).clamp(min=0)
+    found, least = bounds.fit_guarantee(net, x, y), float(torch.linalg.eigvalsh(H)[0])
+    if found.lam > 0:
+        yield 1.0, found.lam / least
+        yield least / 2, 2 * bounds.kernel_change_bound(net, x, found.radius).norm()  # its frames of 2 x 2 equal blocks
+        longest = max(math.sqrt(sum(float(6 * S[i, r]) ** 2 for i in range(n))) for r in range(6))
+        length = 2 * (1 + found.radius) * math.exp(2 * found.radius) * math.sqrt(2) * longest * float(y.norm())
+        yield 1.0, found.movement / (length / (6 * least))
+
+
+@twins
 def scores(seed, n, d):
     t = 0.1 + n / 3
     x, mean, start = (drawn(seed + i, n, d) for i in range(3))
@@ -180,6 +234,41 @@ def the_positional_layer(seed, L, d):
     images, _ = world.sample(4, seed=seed)
     sums = world.group_sums(images)
     yield torch.tensor([IV.assumption_1_labelling(row.tolist(), C) for row in sums]).sign(), world.label(images)
+
+
+@twins
+def descent_on_samples(seed, L, d):
+    world = patches.PatchDistribution(2 * L, 2, d + 1, 0.3, 0.2)
+    run = patches.train_vit(world, 4, 3, seed=seed, rate_A=1.0, rate_v=0.1, omega=0.3, every=1, tests=1)
+    A, v = IV.theorem_4_2(*world.sample(4, seed=seed), run.A[0], run.v[0], 1.0, 0.1, 3)
+    yield A, run.A[-1]
+    yield v, run.v[-1]
+
+
+@twins
+def descent_on_the_population(seed, L, d):
+    D, C, q = 2 * min(L, 2), 2, 0.1 + 0.1 * (seed % 8)
+    X, y, chance = patches.every_point(D, C, q)
+    run = expectation.descent(D, C, q, steps=2)
+    risk = lambda A, v: sum(c * torch.log(1 + torch.exp(-s * IV.model_T(x, A, v))) for x, s, c in zip(X, y, chance))
+    A, v = patches.three_values(D, C, 1.0, 0.0, 0.0), run.path.alpha[:1].clone()
+    for step in range(3):
+        A, v = A.detach(), v.detach()
+        yield v[0], run.path.alpha[step]
+        yield A[0, 1], run.path.gamma[step]
+        yield A[0, D - 1], run.path.rho[step] if D > C else A[0, D - 1]
+        yield IV.attention(A, torch.eye(D).double(), 1)[0, [0, 1]], run.weights[:2, step]
+        A, v = A.requires_grad_(), v.requires_grad_()
+        value = risk(A, v)
+        yield value.detach(), run.path.loss[step]
+        dA, dv = torch.autograd.grad(value, (A, v))
+        yield -dv[0], run.pulls[:, step].sum()
+        A, v = (A - 10.0 * (dA - dA.diag().diag())).detach(), (v - 1e-3 * dv).detach()
+    As, vs = expectation.matrix_descent(patches.three_values(D, C, 1.0, 0.0, 0.0), run.path.alpha[:1], X, y, chance, 3)
+    yield A, As[-1]
+    yield v, vs[-1]
+    if D > C:
+        yield torch.tensor(expectation.opening_enumerated(D, C, q, 0.5)), torch.tensor(opening(D, C, q, 0.5))
 
 
 @twins

@@ -37,23 +37,10 @@ LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__ini
 BUDGET, SECONDS = 60.0, 600
 NOTES = ROOT / "_build" / "mutants"
 #: Tests that speak about files, pages or processes, and those of the verdicts, which are asked by themselves.
-OTHER_TESTS = set(
-    [
-        "verdicts_bite",
-        "notebooks",
-        "repository",
-        "workflow",
-        "new_chapter",
-        "bookpages",
-        "ledger",
-        "checks",
-        "devices",
-        "scale",
-        "release",
-        "lab",
-        "speed",
-    ]
-)
+OTHER_TESTS = {
+    "verdicts_bite", "notebooks", "repository", "workflow", "new_chapter", "bookpages", "ledger", "checks", "devices", "scale",
+    "release", "lab", "speed",
+}  # fmt: skip
 #: Imported once; every test process starts from there.
 PRELOADED = ["torch", "scipy.stats", "scipy.optimize", "matplotlib.pyplot", "nbformat", "hypothesis", "pytest", "flint"]
 SWAPS: dict[type, type] = {

@@ -64,13 +64,27 @@ LINKS = """anchors => {
 }"""
 
 
-def printed(page: Page, address: str, anchors: set[str]) -> bytes:
+def printed(page: Page, address: str, anchors: set[str]) -> PdfReader:
     """One page as a PDF of its own."""
     page.goto(address, wait_until="load")
     page.evaluate("window.MathJax?.startup?.promise")
     page.evaluate(LINKS, sorted(anchors))
     page.wait_for_function("[...document.images].every(image => image.complete)")
-    return page.pdf(**PAPER, tagged=True, outline=True, print_background=True)
+    headings = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(heading => heading.innerText)")
+    reader = PdfReader(BytesIO(page.pdf(**PAPER, tagged=True, outline=True, print_background=True)))
+    spell_outline(reader, headings)
+    return reader
+
+
+def spell_outline(reader: PdfReader, headings: list[str]) -> None:
+    """Give the entries the spaces that Chromium drops where a heading goes on in a second line."""
+    spelled = {re.sub(r"\s", "", text).rstrip("#"): " ".join(text.split()).rstrip("#") for text in headings}
+    entries = [reader.trailer["/Root"].get("/Outlines", {})]
+    for entry in entries:
+        entry = entry.get_object() if hasattr(entry, "get_object") else entry
+        if found := spelled.get(re.sub(r"\s", "", str(entry.get("/Title", "")))):
+            entry[NameObject("/Title")] = TextStringObject(found)
+        entries += [entry[key] for key in ("/First", "/Next") if key in entry]
 
 
 def numbers(page: Page, count: int) -> PdfReader:
@@ -85,11 +99,10 @@ def numbers(page: Page, count: int) -> PdfReader:
     return PdfReader(BytesIO(page.pdf(prefer_css_page_size=True)))
 
 
-def joined(parts: dict[str, bytes], address: str) -> PdfWriter:
+def joined(parts: dict[str, PdfReader], address: str) -> PdfWriter:
     """One document: each part with its outline, every link to one of the parts leading into it."""
     writer, places, first = PdfWriter(), {}, {}
-    for name, data in parts.items():
-        reader = PdfReader(BytesIO(data))
+    for name, reader in parts.items():
         first[name] = len(writer.pages)
         for anchor, place in reader.named_destinations.items():
             page = reader.get_destination_page_number(place)
@@ -150,6 +163,7 @@ def book(names: list[str], out: Path) -> None:
             writer = joined(parts, address)
             for sheet, number in zip(writer.pages, numbers(page, len(writer.pages)).pages):
                 sheet.merge_page(number)
+                sheet.compress_content_streams()
             browser.close()
     finally:
         server.shutdown()

@@ -211,7 +211,7 @@
     const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
     if (!results || !asked) return;
     await load("statements.js").catch(() => {});
-    const words = asked.split(/[\s,]+/);
+    const words = asked.split(/[\s,]+/).filter((word) => !["of", "in", "the"].includes(word));
     const rank = ([name]) => {
       const own = name.toLowerCase();
       if (own === asked) return 0;
@@ -231,7 +231,7 @@
       const item = document.createElement("li"), link = document.createElement("a"), badge = document.createElement("span");
       Object.assign(link, { href: root + row, textContent: `${name} (${paper})` });
       Object.assign(badge, { className: `outcome outcome-${outcome}`, textContent: outcome });
-      item.append(link, " ", badge, " ", words);
+      item.append(link, " ", ...(outcome ? [badge, " "] : []), words);
       if (verdict) {
         const place = Object.assign(document.createElement("a"), { href: root + verdict, textContent: "verdict" });
         item.append(" ", place);
@@ -270,10 +270,12 @@
   };
 
   // What is cut off says that it scrolls, and can be scrolled with keys ------------------------------------------------
-  const SCROLL = "pre, mjx-container[display='true'], .scrolls, .cell_output table, article table, .movable details > div, .pst-scrollable-table-container";
+  const SCROLL = "pre, span.math, mjx-container[display='true'], .scrolls, .cell_output table, article table, .movable details > div, .pst-scrollable-table-container";
   const cut = () => {
     for (const box of all(SCROLL)) {
-      const over = box.scrollWidth > box.clientWidth + 2 && getComputedStyle(box).overflowX !== "visible";
+      // of an inline formula the part for screen readers sticks out; the picture counts
+      const wide = box.matches("span.math") ? (box.querySelector("mjx-math")?.offsetWidth ?? 0) : box.scrollWidth;
+      const over = wide > box.clientWidth + 2 && getComputedStyle(box).overflowX !== "visible";
       box.classList.toggle("cut", over);
       if (over && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     }

@@ -23,7 +23,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 8, 8, 42
 #: Curves differ in their dashes too, for readers who do not tell the colours apart.
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 4")
 
-# at() is Axis.place and draw() is _path: the two that must agree with Python's.
+# at() is Axis.place, draw() is _path and shown() is _shown: the three that must agree with Python's.
 SCRIPT = """
 for (const root of document.querySelectorAll("figure.movable:not([data-ready])")) {
   root.dataset.ready = "";
@@ -39,11 +39,18 @@ for (const root of document.querySelectorAll("figure.movable:not([data-ready])")
     });
     return path;
   };
+  const shown = (v) => {
+    if (v === null) return "";
+    const [front, power] = v.toExponential().split("e");
+    if (power > -5 && power < 6) return `${v}`;
+    const raised = [...`${+power}`].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("");
+    return `${front === "1" ? "" : front + " × "}10${raised}`;
+  };
   const [range] = find("input"), [output] = find("output"), paths = find("path[data-curve]"), rows = find("tbody tr");
   range.addEventListener("input", () => {
     const k = Number(range.value);
     paths.forEach((path, c) => path.setAttribute("d", draw(curves[c][k], dots[c])));
-    rows.forEach((row, i) => curves.forEach((curve, c) => (row.cells[c + 1].textContent = curve[k][i] ?? "")));
+    rows.forEach((row, i) => curves.forEach((curve, c) => (row.cells[c + 1].textContent = shown(curve[k][i]))));
     range.setAttribute("aria-valuetext", `${name} = ${values[k]}`);
     find(".movable-value")[0].textContent = values[k];
     output.textContent = says[k];
@@ -215,13 +222,22 @@ class Movable:
         head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in (self.labels[0] or "x", *self.curves))
         rows = []
         for i, x in enumerate(self.x):
-            cells = "".join(f"<td>{'' if (y := r[self.start][i]) is None else f'{y:g}'}</td>" for r in self.curves.values())
-            rows.append(f"<tr><td>{x:g}</td>{cells}</tr>")
+            values = (curve[self.start][i] for curve in self.curves.values())
+            cells = "".join(f"<td>{'' if y is None else _shown(y)}</td>" for y in (x, *values))
+            rows.append(f"<tr>{cells}</tr>")
         return (
             '<details><summary>Numbers</summary><div tabindex="0" role="group" aria-label="Numbers of the picture" '
             'style="max-height:20em;overflow:auto">'
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></details>"
         )
+
+
+def _shown(value: float) -> str:
+    """A number of the table: 10⁶ and 6.02 × 10⁻⁵ instead of 1e+06 and 6.02e-05."""
+    front, power = np.format_float_scientific(value, trim="-").split("e")
+    if -5 < int(power) < 6:
+        return np.format_float_positional(value, trim="-")
+    return f"{'' if front == '1' else front + ' × '}10{_raised(int(power))}"
 
 
 def _numbers(row: Sequence[float | None]) -> str:

@@ -1,17 +1,15 @@
 """A pretended device: tensors that say they are elsewhere, hold CPU numbers, and refuse to meet tensors of the CPU.
 
-Python's backend of PyTorch for ``privateuse1`` with a wrapper subclass and a dispatch mode. What fails on a GPU because a
-tensor was left behind, because LAPACK's drivers are asked for, or because NumPy reads the memory, fails here too. In a process
-of its own: the backend cannot be taken back.
+Python's backend of PyTorch for ``privateuse1`` with a wrapper subclass. What fails on a GPU because a tensor was left behind,
+because LAPACK's drivers or the CPU's random streams are asked for, or because NumPy reads the memory, fails here too. In a
+process of its own: the backend cannot be taken back.
 """
 
-import contextlib
 import copy
+import functools
 
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes, return_and_correct_aliasing
-from torch.utils._pytree import tree_map
+from torch.utils._python_dispatch import return_and_correct_aliasing
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME = "pretended"
@@ -23,6 +21,9 @@ MIXED = {"aten::index", "aten::index_put_", "aten::index_put", "aten::_index_put
 
 class Elsewhere(torch.Tensor):
     """A tensor on the pretended device."""
+
+    #: How many operations ran there.
+    operations = 0
 
     @staticmethod
     def __new__(cls, inner):
@@ -49,64 +50,81 @@ class Elsewhere(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         """Do it on the CPU, after the checks of a device."""
+        Elsewhere.operations += 1
         return compute(func, args, kwargs or {})
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _each(change, value):
+    """The value with another tensor in the place of each."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    return type(value)([_each(change, item) for item in value]) if isinstance(value, list | tuple) else value
+
+
+@functools.cache
+def _aliases(func):
+    """Whether what comes out of an operation shares memory with what went in."""
+    return any(item.alias_info is not None for item in (*func._schema.arguments, *func._schema.returns))
 
 
 def compute(func, args, kwargs):
     """The operation on the CPU numbers; what comes out is elsewhere again, unless it was sent to the CPU."""
-    flat = torch.utils._pytree.tree_leaves((args, kwargs))
-    away = any(isinstance(item, Elsewhere) for item in flat)
-    home = any(isinstance(x, torch.Tensor) and not isinstance(x, Elsewhere) and x.dim() > 0 for x in flat)
-    name = func._schema.name
-    if away and home and name not in MIXED:
+    flat = [*_tensors(args), *_tensors(list(kwargs.values()))]
+    name, target = func._schema.name, kwargs.get("device")
+    mixed = name in MIXED and (isinstance(args[0], Elsewhere) or name == "aten::copy_")  # no index from there into a CPU tensor
+    if not mixed and any(not isinstance(x, Elsewhere) and x.dim() > 0 for x in flat):
         raise RuntimeError(f"{name}: expected all tensors to be on the same device, but found pretended:0 and cpu")
-    if away and name == "aten::linalg_lstsq" and kwargs.get("driver") not in (None, "gels"):
+    if name == "aten::linalg_lstsq" and kwargs.get("driver") not in (None, "gels"):
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels)")
-    target = kwargs.get("device")
-    sent = target is not None and torch.device(target).type != NAME
+    if isinstance(kwargs.get("generator"), torch.Generator):
+        raise RuntimeError(f"{name}: expected a pretended device type for generator but found 'cpu'")
+    bare, named = (_each(lambda x: x.inner if isinstance(x, Elsewhere) else x, item) for item in (args, list(kwargs.values())))
+    out = func(*bare, **dict(zip(kwargs, named)) | ({} if target is None else {"device": torch.device("cpu")}))
     if name == "aten::copy_" and not isinstance(args[0], Elsewhere):
-        sent = True
-    inner = dict(kwargs, device=torch.device("cpu")) if target is not None else kwargs
-    if target is not None and not away and sent:
-        return func(*args, **kwargs)
-    bare = tree_map(lambda x: x.inner if isinstance(x, Elsewhere) else x, (args, inner))
-    with _disable_current_modes():
-        out = func(*bare[0], **bare[1])
-    if sent:
-        return args[0] if name == "aten::copy_" else out
-    out = tree_map(lambda x: Elsewhere(x) if isinstance(x, torch.Tensor) else x, out)
-    return return_and_correct_aliasing(func, args, kwargs, out) if away else out
+        return args[0]
+    if target is not None and torch.device(target).type != NAME:
+        return out
+    out = _each(Elsewhere, out)
+    if not _aliases(func):
+        return out
+    out = return_and_correct_aliasing(func, args, kwargs, out)
+    if any(x.shape != x.inner.shape for x in flat if isinstance(x, Elsewhere)):
+        raise NotImplementedError(f"{name} changes the size of a tensor: the pretended device makes such ones by _made_by")
+    return out
 
 
-class _Moves(TorchDispatchMode):
-    """New tensors and moves to the device."""
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """Take what is made there or sent there."""
-        kwargs = kwargs or {}
-        device = kwargs.get("device")
-        if (device is not None and torch.device(device).type == NAME) or any(issubclass(t, Elsewhere) for t in types):
-            return compute(func, args, kwargs)
-        return func(*args, **kwargs)
+_ATEN = torch.library.Library("aten", "IMPL")
 
 
-class _Literals(TorchFunctionMode):
-    """``torch.tensor([1.0], device=...)``, which no dispatch sees."""
+def _made_by(name):
+    """Tensors that are made there: by PyTorch's own function, on the CPU, and wrapped."""
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Make it on the CPU and send it."""
-        kwargs = dict(kwargs or {})
-        there = kwargs.get("device") is not None and torch.device(kwargs["device"]).type == NAME
-        if func in (torch.tensor, torch.as_tensor) and there and not isinstance(args[0], torch.Tensor):
-            return func(*args, **kwargs | {"device": "cpu"}).to(DEVICE)
-        return func(*args, **kwargs)
+    def make(*args, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+        return Elsewhere(getattr(torch, name.split(".")[0])(*args, dtype=dtype, device="cpu"))
+
+    _ATEN.impl(name, make, "PrivateUse1")
 
 
-@contextlib.contextmanager
-def pretending():
-    """In this block ``device="pretended"`` works as a GPU's name does on a machine that has one."""
-    with _Literals(), _Moves():
-        yield DEVICE
+def _copy_from(source, target, non_blocking=False):
+    """What PyTorch calls where it moves a literal, ``torch.tensor([1.0], device=...)``, which no dispatch sees."""
+    target.inner.copy_(source.inner if isinstance(source, Elsewhere) else source)
+    return target
+
+
+for _name in (
+    *("empty.memory_format", "empty_strided", "eye", "eye.m", "triu_indices", "tril_indices"),
+    *("arange", "arange.start", "arange.start_step", "linspace", "logspace", "randperm"),
+):
+    _made_by(_name)
+_ATEN.impl("_copy_from", _copy_from, "PrivateUse1")
 
 
 def sent(value, target):

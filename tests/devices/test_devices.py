@@ -13,7 +13,7 @@ import torch
 from attention_theory import exponential, patches, sensitivity, separation, tangent
 from attention_theory.attention import Weights, attention, attention_weights
 from attention_theory.device import generator, normal
-from pretended import DEVICE, devices_of, pretending, sent
+from pretended import DEVICE, devices_of, sent
 
 
 def drawn(*shape, seed=0):
@@ -57,10 +57,8 @@ def numbers_of(value):
 
 def check(function, arguments, keywords=()):
     right = function(*arguments, **dict(keywords))
-    with pretending():
-        there = function(*sent(list(arguments), DEVICE), **sent(dict(keywords), DEVICE))
-        left_behind = devices_of(there)
-        back = sent(there, torch.device("cpu"))
+    there = function(*sent(list(arguments), DEVICE), **sent(dict(keywords), DEVICE))
+    left_behind, back = devices_of(there), sent(there, torch.device("cpu"))
     if devices_of(right):
         assert "cpu" not in left_behind, "a result is on the CPU"
     found, expected = numbers_of(back), numbers_of(right)
@@ -78,16 +76,21 @@ def test_the_same_numbers_elsewhere(name):
 
 
 def test_the_pretended_device_is_one():
-    with pretending():
-        far = X.to(DEVICE)
-        assert far.device.type == "pretended" and float(far.sum()) == float(X.sum())
-        for wrong in (lambda: far + X, lambda: far.numpy(), lambda: torch.linalg.lstsq(far.T, far.T, driver="gelsd")):
-            with pytest.raises((RuntimeError, TypeError), match=r"same device|numpy|driver"):
-                wrong()
-        assert (far + torch.tensor(1.0, device=far.device)).device == far.device
-        leaf = far.clone().requires_grad_()
-        leaf.square().sum().backward()
-        assert torch.equal(leaf.grad.cpu(), 2 * X)
+    far = X.to(DEVICE)
+    assert far.device.type == "pretended" and float(far.sum()) == float(X.sum())
+    for wrong in (
+        lambda: far + X,
+        lambda: far.numpy(),
+        lambda: torch.linalg.lstsq(far.T, far.T, driver="gelsd"),
+        lambda: torch.randn(2, device=DEVICE, generator=generator(0)),
+    ):
+        with pytest.raises((RuntimeError, TypeError), match=r"same device|numpy|driver|generator"):
+            wrong()
+    assert (far + torch.tensor(1.0, device=far.device)).device == far.device
+    assert torch.equal(far[[2, 0]].cpu(), X[[2, 0]]) and torch.arange(3, device=DEVICE).tolist() == [0, 1, 2]
+    leaf = far.clone().requires_grad_()
+    leaf.square().sum().backward()
+    assert torch.equal(leaf.grad.cpu(), 2 * X)
 
 
 FOUND = [e for e in examples.load() if devices_of(list(e.arguments)) or devices_of(dict(e.keywords))]

@@ -50,63 +50,129 @@ def address():
 @pytest.fixture(scope="module")
 def browser():
     flags = ["no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update", "disable-sync"]
+    flags += ["host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]  # a gate in Python would switch the cache off
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[f"--{flag}" for flag in flags])
         yield browser
         browser.close()
 
 
-class Visit:
-    """An open page, with what it wanted from elsewhere, what it said on the console, and how much it loaded."""
+class Reader:
+    """A browser window at one width and theme, with what its pages wanted from elsewhere and said on the console."""
 
     def __init__(self, browser, address, look, **options):
         width, scheme = look
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
-        self.address, self.left, self.errors, self.bytes = address, [], [], 0
-        self.context.route("**/*", self._gate)
+        self.address, self.left, self.errors, self.tab = address, [], [], None
         self.context.add_init_script(WATCH_SHIFTS)
+        self.context.on("request", self._note)
+        self.context.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
 
-    def _gate(self, route):
-        if route.request.url.startswith((self.address, "data:", "blob:")):
-            route.continue_()
-        else:
-            self.left.append(route.request.url)
-            route.abort()
+    def _note(self, request):
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.left.append(request.url)
 
-    def _weigh(self, response):
-        if response.ok:
-            self.bytes += int(response.headers.get("content-length", 0))
-
-    def go(self, name):
-        page = self.context.new_page()
-        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("response", self._weigh)
+    def go(self, name, page):
         page.goto(f"{self.address}/{name}", wait_until="load")
         page.evaluate("window.MathJax?.startup?.promise")
         return page
 
+    def look_at(self, name):
+        """The page in the one tab that is there to look at things: a load in a new tab takes twice as long."""
+        self.tab = self.tab or self.context.new_page()
+        return self.go(name, self.tab)
 
-@pytest.fixture
-def visit(browser, address):
-    """``visit(name, look)``: a page at one width and theme."""
-    visits = []
+    def check(self):
+        assert not self.left and not self.errors
+        for page in self.context.pages:
+            if page is not self.tab:
+                page.close()
 
-    def open_page(name, look=WIDE, **options):
-        visits.append(Visit(browser, address, look, **options))
-        page = visits[-1].go(name)
-        page.visit = visits[-1]
-        return page
 
-    yield open_page
-    for one in visits:
-        assert not one.left and not one.errors
+@pytest.fixture(scope="module")
+def readers(browser, address):
+    """``readers(look, **options)``: the same window for all tests of a worker, which therefore share its cache."""
+    found = {}
+
+    def reader(look, **options):
+        key = (*look, *options.items())
+        if key not in found:
+            found[key] = Reader(browser, address, look, **options)
+        return found[key]
+
+    yield reader
+    for one in found.values():
         one.context.close()
 
 
+@pytest.fixture
+def visit(readers):
+    """``visit(name, look)``: a page at one width and theme, in a new tab."""
+    used = []
+
+    def open_page(name, look=WIDE, **options):
+        used.append(readers(look, **options))
+        return used[-1].go(name, used[-1].context.new_page())
+
+    yield open_page
+    for reader in used:
+        reader.check()
+
+
+@pytest.fixture
+def look_at(readers):
+    """``look_at(name, look)``: the same in the tab where nobody moves the mouse or presses a key."""
+    used = []
+
+    def open_page(name, look=WIDE):
+        used.append(readers(look))
+        return used[-1].look_at(name)
+
+    yield open_page
+    for reader in used:
+        reader.check()
+
+
+#: Marks texts that are painted as an earlier one: same ancestors as far as anything is painted, both in view or not.
+MARK_ALIKE = r"""() => {
+  const paint = ["color", "fill", "backgroundColor", "backgroundImage", "opacity", "filter", "fontSize", "fontWeight"];
+  const known = new Map(), kinds = new Map(), seen = new Set();
+  const number = (words) => known.get(words) ?? known.set(words, known.size).get(words);
+  const within = (a, b) => a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
+  const kindOf = (element) => {
+    if (!element) return { kind: 0, clip: null };
+    if (!kinds.has(element)) {
+      const above = kindOf(element.parentElement), style = getComputedStyle(element);
+      const lies = ["absolute", "fixed", "sticky"].includes(style.position) ? `alone ${kinds.size}` : "";
+      const words = [above.kind, element.localName, lies, ...paint.map((name) => style[name])].join("|");
+      const cuts = style.overflowX !== "visible" || style.overflowY !== "visible";
+      kinds.set(element, { kind: number(words), clip: cuts ? element.getBoundingClientRect() : above.clip });
+    }
+    return kinds.get(element);
+  };
+  for (const element of document.body.querySelectorAll("*")) {
+    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
+    if (!text) continue;
+    const { kind, clip } = kindOf(element);
+    const shown = element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
+    const whole = !clip || within(element.getBoundingClientRect(), clip);
+    const said = element.textContent.trim().length > 1 ? /[\p{L}\p{N}]/u.test(element.textContent) : "one sign";
+    const key = [kind, shown, whole, said].join("|");
+    if (seen.has(key)) element.dataset.alike = "";
+    seen.add(key);
+  }
+}"""
+
+
 def axe(page):
-    """What axe-core finds on a page; the inner parts of MathJax's formulas are its own."""
+    """What axe-core finds on a page; the inner parts of MathJax's formulas are its own.
+
+    The contrast of every kind of text is measured once: a page has thousands of coloured words of code in a dozen colours.
+    """
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    page.evaluate(MARK_ALIKE)
+    page.evaluate("axe.configure({rules: [{id: 'color-contrast', selector: ':not([data-alike])'}]})")
     found = page.evaluate("axe.run({exclude: ['mjx-container']}, {resultTypes: ['violations'], preload: false})")
     return [(v["id"], len(v["nodes"]), v["nodes"][0]["html"][:200]) for v in found["violations"]]
 
@@ -117,10 +183,10 @@ def test_there_are_pages_and_a_browser():
 
 @pytest.mark.parametrize("second", [False, True], ids=["wide", "phone"])
 @pytest.mark.parametrize("name", PAGES)
-def test_page(visit, name, second):
+def test_page(visit, look_at, name, second):
     turn = PAGES.index(name)
     look = LOOKS[(2 * (turn // 2) + second) % 4]  # wide and light with narrow and dark, or the other way round
-    page = visit(name, look)
+    page = look_at(name, look)
     assert page.locator("h1:visible").first.inner_text()
     assert page.locator("mjx-merror").count() == 0
     # every piece of TeX became MathJax output
@@ -143,8 +209,9 @@ def test_page(visit, name, second):
         assert not axe(page)
 
 
-def test_first_loads_are_light(visit):
-    weights = sorted(visit(name).visit.bytes for name in PAGES[::5])
+def test_first_loads_are_light(look_at):
+    bytes_of = "performance.getEntries().reduce((sum, entry) => sum + (entry.encodedBodySize ?? 0), 0)"
+    weights = sorted(look_at(name).evaluate(bytes_of) for name in PAGES[::5])  # what the cache had counts, too
     assert weights[len(weights) // 2] < 2_000_000
 
 
@@ -337,3 +404,34 @@ def test_statements_script_and_previews_are_reproducible():
         words = path.read_text(encoding="utf-8")
         json.loads(words.removeprefix("window.bookPreviews = ").removesuffix(";\n"))
         assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", path.name)
+
+
+def test_search_finds_the_boxes_of_the_book_by_number(visit):
+    number = re.search(r'caption-number">(Theorem [\d.]+)', (BUILT / "book/separation/cross-attention.html").read_text())[1]
+    page = visit(f"search.html?q=the+{number.replace(' ', '+').lower()}")
+    page.wait_for_selector(".found-statements li")
+    assert f"{number} (this book)" in page.locator(".found-statements").inner_text()
+
+
+def test_a_wide_formula_of_a_line_scrolls_on_a_phone(visit):
+    page = visit("book/tangent/closed-form.html", PHONE)
+    page.evaluate("document.querySelectorAll('main details').forEach(fold => (fold.open = true))")
+    wide = "[...document.querySelectorAll('article span.math')]"
+    wide += ".filter(box => box.querySelector('mjx-math')?.offsetWidth > box.clientWidth + 2)"
+    page.wait_for_function(f"{wide}.length && {wide}.every(box => box.classList.contains('cut') && box.tabIndex === 0)")
+
+
+def test_a_formula_of_a_line_does_not_push_the_next_line_down(visit):
+    page = visit("book/separation/self-attention-ones.html", PHONE)
+    height = "box => box.clientHeight / parseFloat(getComputedStyle(box).lineHeight)"
+    lines = page.locator("article section > p:has(span.math)").evaluate_all(f"boxes => boxes.map({height})")
+    assert lines and all(abs(n - round(n)) < 0.05 for n in lines)
+
+
+def test_the_table_below_a_movable_picture_has_powers_of_ten(visit):
+    page = visit("book/exponential/training.html")
+    page.evaluate("document.querySelectorAll('.movable details').forEach(fold => (fold.open = true))")
+    slider, table = page.locator(".movable input").first, page.locator(".movable table").first
+    for key in ("Home", "ArrowRight", "End"):
+        slider.press(key)
+        assert not re.search(r"\de[-+]?\d", table.inner_text()) and "10⁻" in table.inner_text()

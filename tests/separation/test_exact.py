@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 import torch
 from attention_theory import separation
+from attention_theory.attention import Weights
 from attention_theory.separation import data, exact, network, panels
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -245,3 +246,21 @@ def test_classes_are_the_rows_of_the_literal_features(model, weights, t):
 def test_turns_of_a_curve():
     for exact_values, turns in (([0.1, 0.2, 0.2, 0.3], 0), ([0.1, 0.3, 0.3, 0.2], 1), ([0.3, 0.1, 0.2, 0.1], 2), ([0.3], 0)):
         assert panels.Curve(panels.panel("5a"), exact_values, []).turns() == turns
+
+
+@pytest.mark.parametrize(("knob", "top", "log_n"), [(3.0, 1.5, 40.0), (1.5, 4.0, 200.0), (0.5, 2.0, 100.0), (1.0, 2.0, 100.0)])
+def test_bits_tell_the_smallest_weight_from_nothing(knob, top, log_n):
+    # the least weight is at least n^-(1 + sharpness top); sharpness below 1 asks for no less than softmax
+    needed = 64 + (1 + max(knob, 1) * top) * log_n / math.log(2)
+    found = exact._bits(Weights("sharp", knob), top, log_n)
+    assert needed <= found <= 64 + 1.05 * (needed - 64)
+    assert exact._bits("softmax", top, log_n) == exact._bits(Weights("sharp", 0.5), top, log_n)
+
+
+def test_bits_are_limited():
+    assert exact._bits("softmax", 3.0, 1e9) == exact.MOST_BITS
+    # very sharp weights need not be told from nothing, but softmax's bits are kept
+    assert exact._bits(Weights("sharp", 50.0), 2.0, 100.0) == exact.SHARP_BITS
+    assert exact._bits(Weights("sharp", 2.0), 20.0, 200.0) == exact._bits("softmax", 20.0, 200.0) > exact.SHARP_BITS
+    # the hard maximum has no weights to be told
+    assert exact._bits(Weights("sharp", math.inf), 2.0, 100.0) == exact._bits("softmax", 2.0, 100.0)

@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 from attention_theory import separation
 from attention_theory.separation.runs import phases
+from scipy import optimize, stats
 
 
 def test_success_is_the_exact_probability_at_the_papers_parameters():
@@ -50,3 +51,12 @@ def test_no_growth_begins_where_all_conditions_hold():
     for model in ("self-ones", "self-identity"):
         assert phases.needs_no_growth(model, 10**6, 0.5)
         assert not any(phases.needs_no_growth(model, 10**6, level) for level in (0.2, 1.0))
+
+
+@pytest.mark.parametrize("share", [0.6, 0.75, 0.9])
+def test_the_dimension_constant_is_cramers_rate(share):
+    # the rate of Pr[mean of N signs >= x] is the largest t x - ln cosh t, with x = 2 share - 1
+    x = 2 * share - 1
+    rate = -optimize.minimize_scalar(lambda t: math.log(math.cosh(t)) - t * x, bounds=(0, 20), method="bounded").fun
+    assert phases.dimension_constant(share) == pytest.approx(1 / rate, rel=1e-6)
+    assert phases.entropy(share) == pytest.approx(stats.entropy([share, 1 - share]), rel=1e-12)

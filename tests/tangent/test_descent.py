@@ -53,6 +53,17 @@ def test_losses_and_steps_at_infinite_width_follow_the_residual(share):
         assert found.tolist() == [steps] and steps > 2
 
 
+def test_steps_and_losses_of_single_components():
+    """(1 - rate)^(2 t) by its logarithm; a component that one step removes counts in full before it."""
+    K, y = torch.ones(2, 1, 1, 1, dtype=torch.float64), torch.ones(2, 1, 1, dtype=torch.float64)
+    rates = torch.tensor([[1e-12], [0.9]], dtype=torch.float64)
+    expected = [math.ceil(math.log(0.2) / (2 * math.log1p(-rate))) for rate in (1e-12, 0.9)]
+    assert descent.limit_steps(K, y, rates, 0.2).flatten().tolist() == pytest.approx(expected, rel=1e-12)
+    y = torch.tensor([[3.0], [2.0]], dtype=torch.float64)
+    kernel = torch.diag(torch.tensor([1.0, 0.5], dtype=torch.float64))
+    assert [descent.limit_loss(kernel, y, 1.0, t) for t in (0, 1, 2)] == pytest.approx([13, 1, 0.25], rel=1e-12)
+
+
 def test_limit_curve_is_descent_with_the_limit_kernel():
     x, y = unit_points(3, 2, 5), unit_points(3, 2, 6)
     K, residual, losses = limit(x), y, []

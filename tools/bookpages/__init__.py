@@ -1,12 +1,14 @@
 """The book's own Sphinx extension: pages made from the ledger, statements as objects, and what is done to finished pages."""
 
+import importlib
+import inspect
 import tomllib
 from pathlib import Path
 
 import yaml
 
 from . import docstrings, ledger
-from .finish import finish_pages
+from .finish import finish_pages, numbered_boxes
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Pages that show what stands in others: always written again.
@@ -18,16 +20,35 @@ def version() -> str:
     return tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
+def repository() -> dict[str, str]:
+    """``url`` and ``branch`` of the repository."""
+    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+
+
 def address() -> str:
     """Where the book is published: GitHub's pages of the repository."""
-    url = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-    owner, name = url.rstrip("/").split("/")[-2:]
+    owner, name = repository()["url"].rstrip("/").split("/")[-2:]
     return f"https://{owner}.github.io/{name}"
+
+
+def source(domain: str, info: dict[str, str]) -> str | None:
+    """Where the lines of a function or class stand in the repository; None for what has none, such as a field."""
+    thing = importlib.import_module(info["module"])
+    try:
+        for name in info["fullname"].split("."):
+            thing = getattr(thing, name)
+        thing = inspect.unwrap(thing)
+        path = Path(inspect.getsourcefile(thing)).relative_to(ROOT)
+        lines, first = inspect.getsourcelines(thing)
+    except (AttributeError, TypeError, OSError, ValueError):
+        return None
+    return "{url}/blob/{branch}/".format(**repository()) + f"{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
 
 
 def _configure(app, config):
     config.project = config.html_title or config.project
     config.version = config.release = version()
+    config.linkcode_resolve = source
     config.html_theme_options["extra_footer"] = f"Version {version()}. Every number on these pages was computed by them."
 
 
@@ -38,11 +59,12 @@ def _outdated(app, env, added, changed, removed):
 def _finish(app, exception):
     if exception is None and app.builder.format == "html":
         folder = Path(app.outdir)
-        (folder / "_static" / "statements.js").write_text(ledger.statements_script(app.builder), encoding="utf-8")
+        (folder / "_static" / "statements.js").write_text(ledger.statements_script(numbered_boxes(folder)), encoding="utf-8")
         finish_pages(folder, version(), address())
 
 
 def setup(app):
+    app.setup_extension("sphinx.ext.linkcode")
     app.add_domain(ledger.LedgerDomain)
     app.add_directive("ledger", ledger.LedgerDirective)
     app.add_directive("finding", ledger.Finding)

@@ -327,6 +327,17 @@ def alone(piece: str) -> str:
     return re.sub(r' id="[^"]*"|</?a\b[^>]*>', "", piece)
 
 
+def numbered_boxes(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Number, title and address of every box on the pages: ``("Theorem 10.3", "Cross-attention", "book/...#thm-...")``."""
+    head = r'<p class="admonition-title"><span class="caption-number">([^<]+)</span>(.*?)</p>'
+    box = rf'<div class="proof [^"]*" id="([^"]+)">\s*{head}'
+    for path in sorted((folder / "book").rglob("*.html")):
+        page = path.relative_to(folder).as_posix()
+        for label, number, title in re.findall(box, path.read_text(encoding="utf-8"), re.S):
+            words = html.unescape(re.sub(r"<[^>]+>|\\[()]", "", title)).strip()
+            yield number.strip(), words.removeprefix("(").removesuffix(")"), f"{page}#{label}"
+
+
 def with_boxes(text: str, targets: dict[str, dict[str, str]]) -> str:
     """The ledger's folds, with the boxes of their statements from the chapters, kept in templates until they are opened."""
 

@@ -154,7 +154,7 @@ def cite(claim: str) -> str:
 def summary_line(rows: Iterable[Entry]) -> str:
     """``43 statements: 40 hold, 3 corrected``."""
     count = Counter(entry.outcome for entry in rows)
-    parts = [f"{count[outcome]} {PLURAL.get(outcome, outcome)}" for outcome in OUTCOMES if count[outcome]]
+    parts = [f"{count[outcome]}\N{NO-BREAK SPACE}{PLURAL.get(outcome, outcome)}" for outcome in OUTCOMES if count[outcome]]
     return f"{count.total()} statement{'s' * (count.total() != 1)}: {', '.join(parts)}"
 
 
@@ -460,12 +460,24 @@ class LedgerDomain(Domain):
         """The rows stand in files, not in the environment."""
 
 
-def statements_script(builder) -> str:
-    """The names of all statements for the search page: name, paper, outcome, row, chapter."""
+def statements_script(boxes: Iterable[tuple[str, str, str]]) -> str:
+    """What the search page finds by number: name, paper, outcome, place, verdict, words.
+
+    Args:
+        boxes: of the book's pages: number, title, address.
+    """
     listed = [
         [short(e), e.id.split("/")[0], e.outcome, f"{PAGE}.html#{row_anchor(e.id)}", _verdict_address(e), _clip(e.statement)]
         for e in entries().values()
     ]
+    rows = defaultdict(list)
+    for entry in entries().values():
+        if entry.label:
+            rows[f"book/{entry.chapter}.html#{entry.label}"].append(entry)
+    for number, title, address in boxes:
+        weakest = min(rows[address], key=lambda entry: WEAKEST.index(entry.outcome), default=None)
+        outcome, verdict = (weakest.outcome, _verdict_address(weakest)) if weakest else ("", "")
+        listed.append([number, "this book", outcome, address, verdict, title])
     return f"window.bookStatements = {json.dumps(listed, ensure_ascii=False, separators=(',', ':'))};\n"
 
 

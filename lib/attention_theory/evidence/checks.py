@@ -58,13 +58,16 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
+def _read(values: Any) -> Any:
+    """The same without tensors, at any depth: NumPy reads none on a GPU and none with a gradient."""
+    if hasattr(values, "detach"):
+        return values.detach().cpu().numpy()
+    return [_read(item) for item in values] if isinstance(values, list | tuple) else values
+
+
 def _array(what: str, values: Any) -> np.ndarray:
     """Numbers as an array of their shape; integers and fractions keep their exact type."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    elif isinstance(values, list | tuple):
-        values = [v.detach().cpu().numpy() if hasattr(v, "detach") else v for v in values]
-    array = np.asarray(values)
+    array = np.asarray(_read(values))
     if array.dtype.kind == "b":
         array = array.astype(int)  # NumPy does not subtract booleans
     exact = array.dtype.kind == "O" and all(hasattr(v, "__float__") for v in array.ravel())

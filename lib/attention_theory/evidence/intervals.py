@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 #: Confidence of every interval in the book, unless it says otherwise.
 CONFIDENCE = 0.999
@@ -79,6 +79,8 @@ def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE, seed: int 
     values = _sample(samples, 2)
     if (values == values[0]).all():
         return Interval(float(values[0]), float(values[0]), confidence)
+    from scipy import stats  # here: a second of import for those who ask for no such interval
+
     ci = stats.bootstrap((values,), np.mean, confidence_level=confidence, rng=np.random.default_rng(seed)).confidence_interval
     return Interval(float(ci.low), float(ci.high), confidence)
 
@@ -97,6 +99,8 @@ def power_law(x: ArrayLike, y: ArrayLike, confidence: float = CONFIDENCE) -> tup
         raise ValueError("a power law is fitted to positive numbers only")
     if xs.min() == xs.max():
         raise ValueError(f"a power law needs different x, got {xs.min():g} only")
+    from scipy import stats
+
     fit: Any = stats.linregress(np.log(xs), np.log(ys))
     half = stats.t.ppf((1 + confidence) / 2, xs.size - 2) * fit.stderr
     return float(fit.slope), Interval(float(fit.slope - half), float(fit.slope + half), confidence)

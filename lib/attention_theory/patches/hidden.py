@@ -6,7 +6,6 @@ from typing import Annotated
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import binom
 
 from attention_theory.domain import PROBABILITY, SIZE, Range
 from attention_theory.patches.population import check_population
@@ -22,6 +21,8 @@ def planted_distance(m: Annotated[int, Range(1, 10**10)], C: int, q: float) -> f
 
     The likelihood ratio is binom(k, C) over its mean. q in (0, 1], 1 <= C <= m.
     """
+    from scipy.stats import binom
+
     _check(m, C, q)
     mean, width = m * q / 2, 40 * math.sqrt(m * q / 2) + 40 + C
     k = np.arange(max(0, int(mean - width)), min(m, int(mean + width)) + 1)

@@ -111,7 +111,7 @@ def lemma_h_1(X, y, A, v, p: int = 3, nu: float = 1e-3) -> Float[Tensor, "d"]:
 def lemma_h_2(X, y, A, v, p: int = 3, nu: float = 1e-3) -> Float[Tensor, "D D"]:
     """As printed: p D y S(-y F) (D sum_r S_ir <v, X_r>)^(p-1) S_ij sum over r != j of S_ir <v, X_j - X_r>."""
     D, d = X.shape
-    S, u = attention(A, torch.eye(D, dtype=X.dtype), d), X @ v
+    S, u = attention(A, torch.eye(D).to(X), d), X @ v
     outer = p * D * y * torch.sigmoid(-y * model_T(X, A, v, p, nu))
     dA = torch.zeros_like(A)
     for i, j in product(range(D), repeat=2):

@@ -186,19 +186,18 @@ class Population:
         pull = torch.segment_reduce(slope[:, None] * self.counts, "sum", lengths=self.sizes, axis=0).T
         force = pull * self._rows * (vit.p * z ** (vit.p - 1) + vit.nu)
         # z is linear in what the row carries, what its group carries, and the total
-        parts = torch.stack([(force * self._own).sum(), (force * self._sums).sum(), (force * self.totals).sum()])
-        weights = self.weights(vit)
-        _, inside, outside = self.rises(vit)
+        own, group, all_rows = (float((force * carried).sum()) for carried in (self._own, self._sums, self.totals))
+        weights, (_, inside, outside) = self.weights(vit).tolist(), self.rises(vit).tolist()
 
-        def along(w):
-            return float(self.D * torch.stack([w[0] - w[1], w[1] - w[2], w[2]]) @ parts)
+        def along(a, b, c):
+            return self.D * ((a - b) * own + (b - c) * group + c * all_rows)
 
         # one score of a row raises its own weight and lowers all others; a mean over the equal scores of the row
-        up_inside = weights.new_tensor([0.0, 1 / max(self.C - 1, 1), 0.0]) * (self.C > 1) - weights
-        up_outside = weights.new_tensor([0.0, 0.0, 1 / max(self.D - self.C, 1)]) * (self.D > self.C) - weights
-        d_gamma = vit.alpha / vit.temperature * inside * along(up_inside) / self.D
-        d_rho = vit.alpha / vit.temperature * outside * along(up_outside) / self.D
-        return along(weights), float(d_gamma), float(d_rho), margins
+        up_inside = (-weights[0], (self.C > 1) / max(self.C - 1, 1) - weights[1], -weights[2])
+        up_outside = (-weights[0], -weights[1], (self.D > self.C) / max(self.D - self.C, 1) - weights[2])
+        d_gamma = vit.alpha / vit.temperature * inside * along(*up_inside) / self.D
+        d_rho = vit.alpha / vit.temperature * outside * along(*up_outside) / self.D
+        return along(*weights), d_gamma, d_rho, margins
 
 
 @dataclass(frozen=True, eq=False)

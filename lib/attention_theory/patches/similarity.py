@@ -8,7 +8,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
-from scipy import stats
 from torch import Tensor
 
 from attention_theory.device import generator
@@ -39,7 +38,7 @@ def _neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
 def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
     """Inner products of centred positional encodings, divided by their norms."""
     D = len(similarity)
-    centre = torch.eye(D, dtype=similarity.dtype) - 1 / D
+    centre = torch.eye(D).to(similarity) - 1 / D
     gram = centre @ similarity @ centre
     norms = gram.diagonal().sqrt()
     return gram / torch.outer(norms, norms)
@@ -52,7 +51,7 @@ def _locality(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
 
 def _local_share(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
     adjacent, apart = _neighbours(c.shape[-1])
-    near, far = ((c * mask).sum(-1) / mask.sum(-1) for mask in (adjacent, apart))
+    near, far = ((c * mask).sum(-1) / mask.sum(-1) for mask in (adjacent.to(c.device), apart.to(c.device)))
     return (near > far).double().mean(-1)
 
 
@@ -75,7 +74,7 @@ def local_share(similarity: Float[Tensor, "D D"]) -> float:
 def touching_share(similarity: Float[Tensor, "D D"]) -> float:
     """Fraction of the positions whose most similar other one touches them, corners included."""
     place = places(len(similarity))
-    nearest = cosines(similarity).fill_diagonal_(-1).argmax(1)
+    nearest = cosines(similarity).fill_diagonal_(-1).argmax(1).to(place.device)
     return float(((place[nearest] - place).abs().amax(1) == 1).double().mean())
 
 
@@ -120,9 +119,9 @@ def pairs(similarity: Float[Tensor, "D D"], images: UInt8[Tensor, "N 1 side side
     """The pairs of pixels of ``images`` with the similarities of their encodings (patches of one pixel)."""
     i, j = np.triu_indices(len(similarity), 1)
     place, pixels = places(len(similarity)).double(), images.double().flatten(1)
-    rare = ((pixels > 0).double().mean(0) < 0.02).numpy()
-    correlation = torch.corrcoef(pixels.T).nan_to_num().numpy()
-    c, apart = cosines(similarity.detach()).numpy(), torch.cdist(place, place).numpy()
+    rare = ((pixels > 0).double().mean(0) < 0.02).cpu().numpy()
+    correlation = torch.corrcoef(pixels.T).nan_to_num().cpu().numpy()
+    c, apart = cosines(similarity.detach()).cpu().numpy(), torch.cdist(place, place).numpy()
     return Pairs(c[i, j], apart[i, j], correlation[i, j], rare[i] & rare[j])
 
 
@@ -147,6 +146,8 @@ class Likeness(NamedTuple):
 
 def what_is_followed(p: Pairs) -> Likeness:
     """The measures of :class:`Likeness`."""
+    from scipy import stats
+
     adjacent, bins = p.distance == 1, np.digitize(p.likeness, np.linspace(-0.4, 1, 15))
     counts, gaps = [], []
     for b in np.unique(bins):

@@ -54,12 +54,14 @@ class PositionalViT:
 
     def preactivations(self, X: Float[Tensor, "N D d"]) -> Float[Tensor, "N D"]:
         """z_i = D sum_j S_ij <v, X_j>."""
+        return len(self.A) * self._seen(X) @ self.weights.T
+
+    def _seen(self, X):
+        """u_nj = <v, X_nj>. (Whether X is finite is looked at once, when a caller gives it, not at each step of a descent.)"""
         D, d = len(self.A), len(self.v)
         if X.ndim != 3 or X.shape[1:] != (D, d):
             raise ValueError(f"X must be (N, D, d) = (N, {D}, {d}), got {tuple(X.shape)}")
-        if not torch.isfinite(X).all():
-            raise ValueError("X has values that are not finite")
-        return D * (X @ self.v) @ self.weights.T
+        return X @ self.v
 
     def activation(self, z: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
         """sigma(z) = z^p + nu z."""
@@ -94,7 +96,8 @@ class PositionalViT:
         """
         D, N = len(self.A), len(X)
         _check_labels(X, y)
-        S, z, u = self.weights, self.preactivations(X), X @ self.v
+        S, u = self.weights, self._seen(X)
+        z = D * u @ S.T
         margin = y * self.activation(z).sum(1)
         weight = torch.full_like(y, 1 / N) if weight is None else weight
         m = (weight * y * torch.sigmoid(-margin))[:, None] * self.activation_slope(z)

@@ -134,6 +134,9 @@ class OneTokenAttention:
         rows = self.M + self.unmoved_weight[:, None] * (self.x - self.M)
         self.norm = torch.sqrt(rows.square().sum() + self.unmoved_own.square().sum())
         self._gap_square = (self.x - self.M).square().sum(dim=1)
+        self._query, self._keys = self.x @ W / math.sqrt(len(self.x)), torch.cat([self.others, self.x[None]])
+        self._own_scores = self._keys @ self._query
+        self._own_weights, _ = self.weights.normalised(self._own_scores)
 
     def weight(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch others"]:
         """The weight of the moved token in the rows of the others."""
@@ -206,12 +209,9 @@ class OneTokenAttention:
         far = self.own_row(self.x + deltas) - self.unmoved_own
         if self.weights.knob == math.inf:
             return far
-        root = math.sqrt(len(self.x))
-        keys = torch.cat([self.others, self.x[None]])
-        query, step = self.x @ self.W / root, deltas @ self.W / root
-        before, own = keys @ query, step @ self.x + deltas @ query + (step * deltas).sum(dim=1)
+        before, a, step = self._own_scores, self._own_weights, deltas @ self.W / math.sqrt(len(self.x))
+        own = step @ self.x + deltas @ self._query + (step * deltas).sum(dim=1)
         added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
-        a, _ = self.weights.normalised(before)
         sharp = self.weights.family == "sharp"
         if sharp:
             grown = self.weights.knob * added
@@ -227,7 +227,7 @@ class OneTokenAttention:
         else:
             new = torch.where(usable, self.weights(before).sum() + grown.sum(dim=1, keepdim=True), 1)
             rise = (grown - a * grown.sum(dim=1, keepdim=True)) / new
-        return torch.where(usable, rise @ keys + (a[-1] + rise[:, -1:]) * deltas, far)
+        return torch.where(usable, rise @ self._keys + (a[-1] + rise[:, -1:]) * deltas, far)
 
     def _rise(self, before: Tensor, added: Tensor) -> Tensor:
         """u(before + added) - u(before); for ReLU weights without cancellation where both scores are positive."""

@@ -1,5 +1,7 @@
 """Gaussian matrices too large to hold, drawn only where they are looked at (deferred decisions)."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -14,6 +16,8 @@ class DeferredGaussian:
     left, (1 - P_L) A (1 - P_R), is independent of them and still Gaussian. So A u, for a new unit vector u orthogonal
     to R, is P_L A u plus fresh Gaussian noise orthogonal to L. The answers are equal in law to those of a matrix drawn
     beforehand, also when a query depends on earlier answers. q queries cost O(q (rows + columns)) numbers.
+
+    All queries have one precision, that of the answers: directions that are orthogonal in float32 are not in float64.
     """
 
     def __init__(self, rows: int, columns: int, deviation: float, generator: torch.Generator):
@@ -26,7 +30,7 @@ class DeferredGaussian:
         """A v for each row v."""
         self._take(vectors, self.columns)
         new = self._new_directions(vectors, self.right)
-        self.right_image = torch.cat([self.right_image, self._images(new, self.left, self.left_image)])
+        self.right_image = torch.cat([self.right_image, self._images(new, self.left, self.left_image).to(new)])
         self.right = torch.cat([self.right, new])
         return (vectors @ self.right.T) @ self.right_image
 
@@ -34,7 +38,7 @@ class DeferredGaussian:
         """A^T v for each row v."""
         self._take(vectors, self.rows)
         new = self._new_directions(vectors, self.left)
-        self.left_image = torch.cat([self.left_image, self._images(new, self.right, self.right_image)])
+        self.left_image = torch.cat([self.left_image, self._images(new, self.right, self.right_image).to(new)])
         self.left = torch.cat([self.left, new])
         return (vectors @ self.left.T) @ self.left_image
 
@@ -42,6 +46,9 @@ class DeferredGaussian:
         """What is known goes where the question comes from."""
         if vectors.shape[1] != size:
             raise ValueError(f"vectors of {vectors.shape[1]} entries; this side of the matrix takes {size}")
+        if len(self.right) + len(self.left) and self.right.dtype != vectors.dtype:
+            known, given = (str(dtype).removeprefix("torch.") for dtype in (self.right.dtype, vectors.dtype))
+            raise ValueError(f"vectors in {given}; this matrix was asked in {known} before, and goes on in it")
         for name in ("right", "right_image", "left", "left_image"):
             setattr(self, name, getattr(self, name).to(vectors))
 
@@ -50,7 +57,10 @@ class DeferredGaussian:
         """Orthonormal rows that span what the vectors add to the basis."""
         added = basis[:0]
         for vector in vectors:
-            rest, size = vector, float(vector.norm())
+            # by a power of two, exactly: squares of small numbers do not fit into float32
+            exponent = math.frexp(max(float(vector.abs().max()), torch.finfo(vector.dtype).tiny))[1]
+            rest = vector * 2.0**-exponent
+            size = float(rest.norm())
             for known in (basis, added) * 2:  # twice is enough for orthogonality to rounding
                 rest = rest - (rest @ known.T) @ known
             if float(rest.norm()) > 1e4 * torch.finfo(rest.dtype).eps * size:

@@ -106,7 +106,7 @@ def lemma_d_1_variance(r: int) -> float:
 
 def equation_d_42(X: Float[Tensor, "n d"], W: Float[Tensor, "d d"], i: int, delta: Float[Tensor, "d"]) -> Tensor:
     """(D.42): sqrt d S(X^i(Delta)). Its third term has W X, so it can be formed for n = d only."""
-    e_i = torch.eye(len(X), dtype=X.dtype)[i]
+    e_i = torch.eye(len(X)).to(X)[i]
     return (
         X @ W @ X.T
         + torch.outer(X @ W @ delta, e_i)
@@ -152,7 +152,7 @@ def equation_6_14(
     Phi: Float[Tensor, "N p"], phi: Float[Tensor, "p"], phi_moved: Float[Tensor, "batch p"]
 ) -> Float[Tensor, "batch"]:
     """(6.14): the feature alignment."""
-    P_perp = torch.eye(len(phi), dtype=phi.dtype) - torch.linalg.pinv(Phi) @ Phi
+    P_perp = torch.eye(len(phi)).to(phi) - torch.linalg.pinv(Phi) @ Phi
     return phi_moved @ P_perp @ phi / (P_perp @ phi).square().sum()
 
 

@@ -7,7 +7,6 @@ from decimal import Decimal, localcontext
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
 
 from ..domain import SIZE
 from . import data
@@ -18,6 +17,8 @@ from .parts import Layer
 
 def row_alarm(single: Sequence[float], other: float, others: int, tau: float) -> float:
     """Pr[<row, sigma> > tau] for a row with these single entries and ``others`` entries that all are ``other`` >= 0."""
+    from scipy import stats
+
     gaps = tau - np.array(list(itertools.product((1, -1), repeat=len(single)))) @ single
     if others == 0 or other == 0:
         return float((gaps < -1e-12).mean())

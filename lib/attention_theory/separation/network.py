@@ -38,8 +38,8 @@ def sign_vectors(d: int) -> Float[Tensor, "vectors d"]:
     Raises:
         ValueError: d > 24.
     """
-    if not 0 < d <= 24:
-        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to 1 <= d <= 24")
+    if d > 24:
+        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
     return ((torch.arange(2**d)[:, None] >> torch.arange(d)) & 1).to(torch.float64) * 2 - 1
 
 
@@ -117,14 +117,15 @@ def _four(
     c: Real | None,
     device: torch.device | str,
     level: float | None = None,
+    repeat: bool = True,
 ):
-    """Features of the four networks in the order of NETWORKS, each with n rows, and tau."""
+    """Features of the four networks in the order of NETWORKS, and tau; n rows each, or one for each of the distinct queries."""
     data.check_parameters(a0=a0, a1=a1)
     sizes = {1: data.inputs(model, n, d, a1, b, c, device), 0: data.inputs(model, n, d, a0, b, c, device)}
     features = []
     for weights, which in NETWORKS:
         A1, A2, X = sizes[which]
-        features.append(attention_features(A1, A2, A2, X, weights))
+        features.append(attention_features(A1 if repeat else _distinct(A1), A2, A2, X, weights))
     return features, data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c), level)
 
 
@@ -183,8 +184,7 @@ def success_rate(
         ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or trials < 1.
     """
     check_counts(m=m, trials=trials)
-    features, tau = _four(model, n, d, a0, a1, b, c, device)
-    features = [_distinct(rows) for rows in features]
+    features, tau = _four(model, n, d, a0, a1, b, c, device, repeat=False)  # equal queries have equal features
     gen = generator(seed)
     chunk = max(1, BATCH // (m * max(d, *(len(rows) for rows in features))))
     successes = 0

@@ -200,7 +200,7 @@ def plot_figure(curves: Annotated[dict[str, Curve], FILLED]) -> None:
     from ..figures import COLORS, GREY
 
     rows = -(-len(curves) // 3)
-    _, axes = plt.subplots(rows, 3, figsize=(7.4, 2.5 * rows), sharey=True)
+    _, axes = plt.subplots(rows, 3, figsize=(7.4, 2.5 * rows), sharey=True, squeeze=False)
     for ax in axes.flat[len(curves) :]:
         ax.set_axis_off()
     for ax, curve in zip(axes.flat, curves.values()):

@@ -73,7 +73,7 @@ def lemma_4_2(n: int, delta: float, C: float) -> float:
 def equation_1(A1: Tensor, A2: Tensor, X: Tensor, Y: Tensor, transform: Callable[[Tensor], Tensor]) -> Float[Tensor, "n d"]:
     """D(X)^-1 exp(A1 X A2^T) A2 Y with D(X) = diag(exp(A1 X A2^T) 1) (deng2023, Equation 1; it prints D(X) as d x d)."""
     u = transform(A1 @ X @ A2.T)
-    D = torch.diag(u @ torch.ones(len(A2), dtype=u.dtype))
+    D = torch.diag(u @ torch.ones(len(A2)).to(u))
     return torch.linalg.inv(D) @ u @ A2 @ Y
 
 

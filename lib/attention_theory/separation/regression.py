@@ -6,11 +6,11 @@ the worst ones (:func:`worst_high`), and their probabilities are sums of binomia
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from scipy import stats
 from torch import Tensor
 
 from ..attention import attention_weights
@@ -125,9 +125,15 @@ def alarm_probability(n: int, dataset: int, weights: str, tau: float, high: int 
         weights: ``softmax`` or ``linear``.
         tau: threshold of the ReLU.
     """
-    quiet = _plus_signs(_levels(n, dataset, weights, high), tau, n, high)
-    tail = stats.binom.sf(quiet, n - 1 - high, 0.5).mean(axis=0)
-    return float(stats.binom.pmf(np.arange(high + 1), high, 0.5) @ tail)
+    return _alarm(n, dataset, weights, high)(tau)
+
+
+def _alarm(n: int, dataset: int, weights: str, high: int) -> Callable[[float], float]:
+    """:func:`alarm_probability` as a function of tau, with what does not depend on it computed once."""
+    from scipy import stats
+
+    levels, share = _levels(n, dataset, weights, high), stats.binom.pmf(np.arange(high + 1), high, 0.5)
+    return lambda tau: float(share @ stats.binom.sf(_plus_signs(levels, tau, n, high), n - 1 - high, 0.5).mean(axis=0))
 
 
 def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: bool = True) -> float:
@@ -145,6 +151,8 @@ def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: 
     if not shared_signs:
         quiet = [(1 - alarm_probability(n, dataset, weights, tau, high)) ** m for weights, dataset in NETWORKS]
         return (1 - quiet[0]) * math.prod(quiet[1:])
+    from scipy import stats
+
     bounds = [_plus_signs(_levels(n, dataset, weights, high), tau, n, high) for weights, dataset in NETWORKS]
     ok = np.minimum.reduce(bounds[1:])
     share = stats.binom.pmf(np.arange(high + 1), high, 0.5)
@@ -158,10 +166,11 @@ def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: 
 def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: int = 0) -> float:
     """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 2e-9 (ties), for these data."""
     _check(n, high, m=m, risk=risk)
+    fires = _alarm(n, dataset, weights, high)
     inside, outside = 1.0, 0.0  # <f, sigma> never exceeds 1
     while inside - outside > 1e-12:
         tau = (inside + outside) / 2
-        alarm = -math.expm1(m * math.log1p(-alarm_probability(n, dataset, weights, tau, high)))
+        alarm = -math.expm1(m * math.log1p(-fires(tau)))
         inside, outside = (tau, outside) if alarm <= risk else (inside, tau)
     return inside
 
@@ -172,10 +181,11 @@ def detection_edge(n: int, m: int, risk: float, high: int = 0) -> float:
     Below :func:`sure_margin` a miss has probability 2^-m; beyond it still <= ``risk`` if 2^-m leaves room.
     """
     _check(n, high, m=m, risk=risk)
+    fires = _alarm(n, 1, "softmax", high)
     inside, outside, allowed = 0.0, 1.0, risk * (1 + 1e-12)  # 2^-m may be the risk itself
     while outside - inside > 1e-12:
         tau = (inside + outside) / 2
-        miss = math.exp(m * math.log1p(-alarm_probability(n, 1, "softmax", tau, high)))
+        miss = math.exp(m * math.log1p(-fires(tau)))
         inside, outside = (tau, outside) if miss <= allowed else (inside, tau)
     return inside
 

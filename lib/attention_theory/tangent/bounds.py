@@ -6,8 +6,8 @@ from typing import Annotated
 
 import torch
 from jaxtyping import Float
-from scipy import stats
 from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtri
 from torch import Tensor
 
 from attention_theory.domain import NATURAL, Extended
@@ -137,7 +137,7 @@ def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta:
     radius = _radius(outputs * float(kernel.norm()), lam)
 
     def needed(log10_m):
-        z = stats.norm.isf(delta / (n * 10**log10_m))
+        z = -ndtri(delta / (n * 10**log10_m))
         longest = math.sqrt(n) * math.exp(sigma * z - sigma**2 / 2)
         return math.log10(_path(radius, outputs, longest, math.sqrt(n), lam) / radius)
 
@@ -146,4 +146,4 @@ def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta:
 
 def safe_width(B: float, sigma: float, expected: float) -> float:
     """Log10 of the m at which m Pr[|N(0, sigma^2)| > B], the expected number beyond B, reaches ``expected``."""
-    return float(math.log(expected / 2) - stats.norm.logsf(B / sigma)) / math.log(10)
+    return float(math.log(expected / 2) - log_ndtr(-B / sigma)) / math.log(10)

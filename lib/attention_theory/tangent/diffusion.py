@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy import stats
 from torch import Tensor
 
 from attention_theory.device import generator, normal
@@ -90,7 +89,7 @@ class GaussianMixture:
 
     def sample(self, n: int, seed: int, t: float = 0.0) -> Float[Tensor, "n d"]:
         """N independent points of p_t."""
-        return self.pairs(torch.full((n,), float(t), dtype=self.means.dtype), seed)[0]
+        return self.pairs(self.means.new_full((n,), float(t)), seed)[0]
 
     def pairs(self, t: Float[Tensor, " n"], seed: int) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
         """Noised points x(t_i) and the points x(0)_i they came from, independent over i."""
@@ -139,6 +138,8 @@ def reverse_sde(
 
 def sliced_wasserstein(x: Float[Tensor, "n d"], y: Float[Tensor, "k d"], projections: int = 50, seed: int = 0) -> float:
     """Mean over random directions of the Wasserstein-1 distance between the projected samples."""
+    from scipy import stats
+
     directions = normal(x.shape[1], projections, generator=generator(seed))
     directions = (directions / directions.norm(dim=0)).numpy()
     left, right = x.detach().cpu().numpy() @ directions, y.detach().cpu().numpy() @ directions

@@ -39,7 +39,7 @@ def definition_3_1(
 
 def equation_2(W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, " d"]) -> Float[Tensor, "outputs d m"]:
     """dF_l / dw_r = m <a_l o e_r, S> x - m <a_l, S> S_r x, at one input."""
-    m, S, e = W.shape[1], softmax(W, x), torch.eye(W.shape[1], dtype=W.dtype)
+    m, S, e = W.shape[1], softmax(W, x), torch.eye(W.shape[1]).to(W)
     return torch.stack(
         [torch.stack([m * ((al * e[r]) @ S) * x - m * (al @ S) * S[r] * x for r in range(m)], dim=1) for al in a]
     )
@@ -80,7 +80,7 @@ def definition_3_6(
 ) -> Float[Tensor, "rows rows"]:
     """[H_l1l2]_ij = 1/m x_i.x_j sum_r <v_l1r, S_i> m S_ir <v_l2r, S_j> m S_jr, with v_lr = a_lr 1 - a_l."""
     m, n, S = W.shape[1], len(x), [softmax(W, xi) for xi in x]
-    H = torch.zeros(len(a) * n, len(a) * n, dtype=x.dtype)
+    H = x.new_zeros(len(a) * n, len(a) * n)
     for l1, i, l2, j in itertools.product(range(len(a)), range(n), range(len(a)), range(n)):
         for r in range(m):
             left, right = ((a[l, r] - a[l]) @ S[k] * m * S[k][r] for l, k in ((l1, i), (l2, j)))

@@ -4,7 +4,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
-from scipy.stats import binom
 
 from attention_theory.device import generator
 from attention_theory.domain import NATURAL, POSITIVE, SIZE, Range
@@ -72,7 +71,7 @@ def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
     A, v = three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([alpha], dtype=torch.float64)
     model = PositionalViT(A, v, temperature=1.0)
     z, u = model.preactivations(X)[:, 0], X[..., 0]
-    pull = 2 * chance * torch.sigmoid(-model(X)) * model.activation_slope(z) * (u[:, 1] - u @ model.weights[0])
+    pull = chance * torch.sigmoid(-model(X)) * model.activation_slope(z) * (u[:, 1] - u @ model.weights[0])
     first = torch.arange(len(X)) < len(X) // (D // C)
     empty = ~first & (u[:, :C] == 0).all(1)
     events = (first, empty, ~first & ~empty)
@@ -82,4 +81,6 @@ def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
 
 def crowding(C: Annotated[int, SIZE], q: float, d: float) -> int:
     """Least k with P[at least k strays in a group of C] <= 1 / d."""
+    from scipy.stats import binom
+
     return next(k for k in range(C + 2) if binom.sf(k - 1, C, q) <= 1 / d)

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import three_values
-from attention_theory.patches.runs.samples import RATES, misfit
-from attention_theory.patches.training import error_rate, train_vit
+from attention_theory.patches.runs.samples import RATES
+from attention_theory.patches.training import TEST_SEED, train_vit
 from attention_theory.patches.vit import PositionalViT
 
 D, C, d, q = 16, 4, 16, 0.25
@@ -60,13 +60,15 @@ def comparison(sizes: tuple[int, ...] = (2, 5, 20, 50, 200), draws: int = 6, fre
     """Learn the new task from the same few samples in three ways, each from several draws."""
     A, task = pretrained()[0].A, world(w=OTHER)
     errors, misfits = np.zeros((3, len(sizes), draws)), np.zeros((2, draws))
-    for i, N in enumerate(sizes):
-        for j, seed in enumerate(range(50, 50 + draws)):
+    for j, seed in enumerate(range(50, 50 + draws)):
+        X, y = task.sample(fresh, seed + TEST_SEED)
+        for i, N in enumerate(sizes):
             scratch = train_vit(task, N, steps, seed=seed, every=steps, tests=1, **RATES).model
             models = one_step(A, *task.sample(N, seed=seed)), fine_tuned(task, A, N, seed, steps), scratch
-            errors[:, i, j] = [error_rate(model, task, fresh, seed) for model in models]
+            outputs = [model(X) for model in models]
+            errors[:, i, j] = [float((y * F <= 0).double().mean()) for F in outputs]
             if N == 5:
-                misfits[:, j] = [misfit(model, task, fresh, seed) for model in models[1:]]
+                misfits[:, j] = [float((task.label(X) * F <= 0).double().mean()) for F in outputs[1:]]
     return Comparison(sizes, *errors, misfits)
 
 
@@ -78,7 +80,7 @@ def learned_form(size: int, share: float) -> Float[Tensor, "size size"]:
 
 def group_share(A: Float[Tensor, "D D"]) -> float:
     """Mean share of the attention of a row that its own group gets, groups of C neighbours."""
-    group = torch.arange(len(A)) // C
+    group = torch.arange(len(A), device=A.device) // C
     return float((torch.softmax(A, 1) * (group[:, None] == group)).sum(1).mean())
 
 

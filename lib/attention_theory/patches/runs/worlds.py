@@ -25,7 +25,8 @@ class Clauses(NamedTuple):
 
 def clauses(images: PatchDistribution, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> Clauses:
     """Count each clause of the definition; images with two full groups are left out where the signal group must be known."""
-    carried = (X @ images.w).reshape(len(X), images.L, images.C)
+    feature = (X @ images.w).round()  # -1, 0 or 1, which a feature other than a unit vector gives up to rounding
+    carried = feature[:, images.groups.argsort(stable=True)].reshape(len(X), images.L, images.C)
     full = (carried == y[:, None, None]).all(2)
     alone = full.sum(1) == 1
     others, sign = carried[alone][~full[alone]], y[alone].repeat_interleave(images.L - 1)[:, None]
@@ -98,7 +99,7 @@ def decoder_error(D: int, C: int, q: float) -> float:
 
 def threshold_errors(a: Float[Tensor, "m D"], D: int, C: int, q: float) -> Float[Tensor, "m"]:
     """Error against the label of sign sum_j a_j <w*, X_j> for each row a, over every data point; a tie counts half."""
-    X, y, chance = every_point(D, C, q)
+    X, y, chance = (part.to(a) for part in every_point(D, C, q))
     margin = y[:, None] * (X[..., 0] @ a.T)
     return chance @ torch.where(margin.abs() < 1e-9, 0.5, (margin < 0).double())
 
@@ -126,7 +127,7 @@ class GramSearch(NamedTuple):
 def gram_search(groups: Int[Tensor, "D"], per_rank: int = 50, seed: int = 4) -> GramSearch:
     """Draw P of each rank and look at Top_C of P^T P."""
     D, C, source = len(groups), int((groups == groups[0]).sum()), generator(seed)
-    drawn = (normal(rank, D, generator=source) for rank in range(1, D + 1) for _ in range(per_rank))
+    drawn = (normal(rank, D, generator=source).to(groups.device) for rank in range(1, D + 1) for _ in range(per_rank))
     grams = [P.T @ P for P in drawn]
     longest = [int(A.diagonal().argmax()) for A in grams]
     own = sum(i in top_c(A, C)[i].tolist() for A, i in zip(grams, longest))

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import torch
-from scipy import stats
 
 from attention_theory import tokens
 from attention_theory.device import generator, normal
@@ -29,6 +28,8 @@ def small_norm_exponent(k: int, epsilon: float) -> float:
 
     The number of active features is binomial, and given it |phi|^2 is chi-square with as many degrees of freedom.
     """
+    from scipy import stats
+
     active = np.arange(1, k + 1)
     log_p = stats.binom.logpmf(active, k, 0.5) + stats.chi2.logcdf((1 - epsilon) * k / 2, active)
     return -float(np.logaddexp.reduce([*log_p, -k * math.log(2)])) / (epsilon**2 * k)

@@ -44,20 +44,18 @@ def random_features_problem(
 def worst_moves(kind: str, n: int, d: int, N: int, trial: int, k: int | None = None) -> Worst:
     """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in one trial."""
     model, one = random_features_problem(kind, n, d, N, trial, k)
-    start = torch.stack([one.x, -one.x])
-    goals = {
-        "fine": lambda m: m["alignment-fine"] - 1,
-        "again": lambda m: m["alignment-again"] - 1,
-        "shift": lambda m: m["shift"],
-        "shift_again": lambda m: m["shift-again"],
-    }
-    found, moves = {}, []
-    for name, goal in goals.items():
-        move, value = descend(lambda x: -goal(model.measure(one, x)).square(), start, 30)
-        found[name] = math.sqrt(-float(value.min()))
-        moves.append(move)
+    goals = ("fine", "again", "shift", "shift_again")
+    which = torch.arange(len(goals)).repeat_interleave(2)[None].to(one.x.device)
+
+    def objective(moves):  # all goals in one descent, each from x and -x
+        m = model.measure(one, moves)
+        far = [m["alignment-fine"] - 1, m["alignment-again"] - 1, m["shift"], m["shift-again"]]
+        return -torch.stack(far).gather(0, which)[0].square()
+
+    moves, lowest = descend(objective, torch.stack([one.x, -one.x]).repeat(len(goals), 1), 30)
+    found = {name: math.sqrt(-float(value.min())) for name, value in zip(goals, lowest.split(2))}
     losses = [("error-fine", 0.0), ("error-again", 0.0), ("error-fine", 1.0)]
-    measured = model.measure(one, torch.cat([*moves, best_moves(model, one, losses, starts=2, steps=30)]))
+    measured = model.measure(one, torch.cat([moves, best_moves(model, one, losses, starts=2, steps=30)]))
     floor = (2 - measured["shift"].abs()).clamp(min=0).square()
     return Worst(
         n,

@@ -116,7 +116,7 @@ def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tenso
     Raises:
         ValueError: there is none between -1.4 and 1.4.
     """
-    row = lambda now, angle: tangent_kernel(now, on_circle(torch.tensor([angle], dtype=x.dtype)), x).item()
+    row = lambda now, angle: tangent_kernel(now, on_circle(x.new_tensor([angle])), x).item()
     change = lambda angle: row(trained, angle) - row(net, angle)
     angles = torch.linspace(-1.4, 1.4, 57).tolist()
     values = [change(angle) for angle in angles]

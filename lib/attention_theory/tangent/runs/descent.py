@@ -101,7 +101,7 @@ def longest_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, 
 def worst_push(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "d m"]:
     """Unit move of every neuron that lowers lambda_min fastest, near the paired point."""
     net.check(x)
-    W = (net.W + 1e-3 * torch.sin(torch.arange(net.W.numel(), dtype=net.W.dtype)).view_as(net.W)).requires_grad_()
+    W = (net.W + 1e-3 * torch.sin(torch.arange(net.W.numel()).to(net.W)).view_as(net.W)).requires_grad_()
     P = replace(net, W=W).slopes(x).flatten(0, 1)
     least = torch.linalg.eigvalsh((P @ P.T) * (x @ x.T).repeat(net.outputs, net.outputs))[0]
     (slope,) = torch.autograd.grad(least, W)

@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy import stats
 from torch import Tensor
 
 from attention_theory.domain import Range
@@ -53,6 +52,8 @@ def spike_change(B: float, R: float, m: int) -> float:
 
 def binomial_tails(n: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     """All deviations t of a sum of n variables that are 1 with this chance, and the exact Pr[|sum - n chance| >= t]."""
+    from scipy import stats
+
     k = np.arange(n + 1)
     t = np.unique(np.abs(k - n * chance).round(9))
     t = t[t > 0]
@@ -63,7 +64,7 @@ def quadratic_tails(A: Float[Tensor, "n n"]) -> tuple[Tensor, Tensor]:
     """All deviations t of x^T A x over fair signs x, and the exact Pr[|x^T A x - mean| >= t]; n up to 16."""
     if len(A) > 16:
         raise ValueError(f"all 2^n sign vectors are tried; n = {len(A)} is too large (at most 16)")
-    x = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=A.dtype)] * len(A))
+    x = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0]).to(A)] * len(A))
     form = ((x @ A) * x).sum(1) - A.trace()
     size = form.abs().round(decimals=9)
     t = size.unique()

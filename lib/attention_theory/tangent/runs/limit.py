@@ -42,7 +42,7 @@ def draw_kernels(
 
 def limit_by_quadrature(x: Float[Tensor, "n d"], sigma: float) -> Float[Tensor, "n n"]:
     """x_i.x_j E[e^<w, x_i + x_j>] / (E[e^<w, x_i>] E[e^<w, x_j>]) for normal w, the means by Gauss quadrature."""
-    nodes, weights = (torch.tensor(part, dtype=x.dtype) for part in special.roots_hermitenorm(80))
+    nodes, weights = (torch.from_numpy(part).to(x) for part in special.roots_hermitenorm(80))
 
     def mean_exp(z):  # <w, z> is normal with standard deviation sigma |z|
         return (weights * torch.exp(sigma * z.norm(dim=-1, keepdim=True) * nodes)).sum(-1) / weights.sum()

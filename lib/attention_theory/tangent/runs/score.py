@@ -8,6 +8,7 @@ from decimal import Decimal, localcontext
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.functional import hessian, jacobian
 
 from attention_theory.device import generator, normal
 from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
@@ -129,7 +130,7 @@ def pivots(points: Float[Tensor, "n d"], digits: int = 120) -> list[Decimal]:
 
 def steepest(mixture: GaussianMixture, t: float, points: Float[Tensor, "n d"]) -> float:
     """Largest norm of the derivative of the posterior mean over the points."""
-    slopes = torch.func.jacrev(lambda x: mixture.posterior_mean(t, x).sum(0))(points)  # (d, n, d)
+    slopes = jacobian(lambda x: mixture.posterior_mean(t, x).sum(0), points)  # (d, n, d)
     return float(torch.linalg.matrix_norm(slopes.movedim(1, 0), 2).max())
 
 
@@ -172,9 +173,9 @@ def fokker_planck(
     u = lambda t, x: log_q(t, x[None])[0]
     left, right = [], []
     for t, x in zip(times, points):
-        slope = torch.func.grad(u, 1)(t, x)
-        laplacian = torch.trace(torch.func.hessian(u, 1)(t, x))
-        b, divergence = drift(t, x), torch.trace(torch.func.jacrev(drift, 1)(t, x))
-        left.append(torch.func.grad(u)(t, x))
+        rise, slope = jacobian(u, (t, x))
+        laplacian = torch.trace(hessian(lambda x: u(t, x), x))
+        b, divergence = drift(t, x), torch.trace(jacobian(lambda x: drift(t, x), x))
+        left.append(rise)
         right.append(-divergence - b @ slope + g(t) / 2 * (laplacian + slope @ slope))
     return torch.stack(left), torch.stack(right)

@@ -1,0 +1,63 @@
+"""One chapter of each part computes on the pretended device (see pretended.py) and prints and shows what its notebook stores.
+
+A chapter's ``best_device()`` is the pretended one. Its draws, exact counts and formulas of numbers stay on the CPU.
+"""
+
+import attention_theory.device
+import pretended
+import pytest
+from chapters import cells, shell, stored
+from pretended import DEVICE, Elsewhere
+
+CHAPTERS = {  # with half of the operations that ran there when this was written: fewer say that its data stayed behind
+    "sensitivity/attention-is-sensitive": 50_000,
+    "separation/exact-probability": 25_000,
+    "tangent/network-and-kernel": 9_000,
+    "patches/learning-from-samples": 12_000,
+    "exponential/one-knob": 500,
+}
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch):
+    monkeypatch.setattr(attention_theory.device, "best_device", lambda: DEVICE)
+
+
+def disagreement(path, change=str, only=None):
+    """What the first cell says that fails, or that prints or shows something else than is stored; none if all agree."""
+    with shell(path.parent) as run:
+        for i, cell in enumerate(cells(path)):
+            if only is not None and i not in only:
+                continue
+            try:
+                found = run(change(cell.source))
+            except Exception as error:  # whatever a cell may raise
+                return f"cell {i}: {type(error).__name__}: {error}"
+            if "nbval-ignore-output" not in cell.metadata.get("tags", []) and found != stored(cell):
+                return f"cell {i} gives\n{found}\nstored is\n{stored(cell)}"
+    return None
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_same_digits_elsewhere(chapter, book):
+    before = Elsewhere.operations
+    assert disagreement(book / f"{chapter}.ipynb") is None
+    assert Elsewhere.operations - before >= CHAPTERS[chapter]
+
+
+def test_what_is_left_behind_is_noticed(book):
+    forgetful = lambda source: source.replace("generator(1)).to(device)", "generator(1))")
+    path, families = book / "exponential/one-knob.ipynb", (0, 3)
+    assert disagreement(path, only=families) is None
+    assert "expected all tensors to be on the same device" in disagreement(path, forgetful, families)
+
+
+def test_another_digit_is_noticed(book, monkeypatch):
+    def rough(func, args, kwargs, right=pretended.compute):
+        out = right(func, args, kwargs)
+        return Elsewhere(out.inner * 1.1) if func._schema.name == "aten::mm" else out
+
+    path, kernels = book / "tangent/network-and-kernel.ipynb", (0, 1, 2)
+    assert disagreement(path, only=kernels) is None
+    monkeypatch.setattr(pretended, "compute", rough)
+    assert disagreement(path, only=kernels).startswith("cell 2 gives")

@@ -1,0 +1,134 @@
+"""Chances of a row to fire: against the sign vectors one by one."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from attention_theory.separation import chances, network, parts
+
+SCALES = {"cross": (None, None), "self-ones": (0.2, 0.8), "self-identity": (0.3, 0.7)}
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_sign_vectors_are_all_there_once(d):
+    found = network.sign_vectors(d)
+    assert found.dtype == torch.float64 and len(found) == 2**d
+    assert {tuple(row) for row in found.tolist()} == set(itertools.product((-1.0, 1.0), repeat=d))
+
+
+def test_sign_vectors_are_refused_where_they_would_fill_the_memory(monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(torch, "arange", full)
+    for d, error in ((25, ValueError), (24, MemoryError)):
+        with pytest.raises(error):
+            network.sign_vectors(d)
+
+
+def one_by_one(single, other, others, taus):
+    """Share of the sign vectors with <row, sigma> > tau, for each tau."""
+    row = [*single] + [other] * others
+    values = [sum(s * x for s, x in zip(signs, row)) for signs in itertools.product((1, -1), repeat=len(row))]
+    return [sum(value > tau for value in values) / len(values) for tau in taus]
+
+
+@pytest.mark.parametrize(
+    ("single", "other", "others"),
+    [([0.5, 0.25], 0.25, 5), ([1.0, -0.5, 0.25], 0.125, 6), ([2.0], 1.0, 1), ([0.5], 0.0, 3), ([0.5, 0.125, 2.0], 0.25, 0)],
+)
+def test_row_alarm_counts_sign_vectors(single, other, others):
+    # halves and eighths: all sums are exact, and many equal tau; those do not fire
+    taus = [eighths / 8 for eighths in range(-24, 25)]
+    found = [chances.row_alarm(single, other, others, tau) for tau in taus]
+    assert found == pytest.approx(one_by_one(single, other, others, taus), abs=1e-12)
+    # a tie up to rounding is one, and 1e-7 is not rounding
+    reached = sum(map(abs, single)) + other * others
+    assert chances.row_alarm(single, other, others, reached - 1e-14) == 0
+    assert chances.row_alarm(single, other, others, reached - 1e-7) > 0
+
+
+def literal_shares(model, weights, n, d, a, tau=None):
+    """For every row of the literal layer the share of the 2^d sign vectors that fire; tau in units of the data's scale."""
+    b, c = SCALES[model]
+    s = parts.layer(model, weights, n, d, a, b, c)
+    scale = 1 if model == "cross" else math.sqrt(math.log(n))
+    tau = (0.9 if model == "cross" else c + 0.1) if tau is None else tau
+    vectors = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=d)), dtype=torch.float64)
+    return ((s.features / scale) @ vectors.T > tau + 1e-12).double().mean(1).tolist()
+
+
+@pytest.mark.parametrize("weights", ["softmax", "linear"])
+@pytest.mark.parametrize(
+    ("model", "n", "d"),
+    [
+        *(("cross", 12, 7), ("cross", 3, 4), ("cross", 3, 2), ("self-ones", 12, 6), ("self-ones", 3, 5)),
+        *(("self-identity", 12, 6), ("self-identity", 5, 7), ("self-identity", 4, 3)),
+    ],
+)
+def test_classes_fire_as_the_rows_of_the_layer_do(model, weights, n, d):
+    columns = d - 1 if model == "cross" else d - 2
+    seen = set()
+    for a, tau in itertools.product((0.3, 1.2), (None, 0.05, 0.4, 0.6, 1.0)):
+        rows = literal_shares(model, weights, n, d, a, tau)
+        expected = [rows[0]]  # the special row, the rest of its block, the others
+        if model == "self-identity":
+            expected += [rows[columns]] if n > columns else []
+            expected += [rows[1]] if columns > 1 else []
+        else:
+            expected += [rows[1]]
+        found = chances.class_alarms(model, weights, n, d, a, *SCALES[model], tau=tau)
+        assert found == pytest.approx(expected, abs=1e-12), (a, tau)
+        seen |= set(found)
+    assert len(seen) > (3 if columns > 1 else 1)
+
+
+@pytest.mark.parametrize(("model", "n", "d"), [("cross", 12, 7), ("self-ones", 12, 6), ("self-identity", 12, 6)])
+def test_rows_of_a_layer_fire_as_often_as_their_sign_vectors_say(model, n, d):
+    numbers = set()
+    for weights, a in itertools.product(("softmax", "linear"), (0.3, 1.2)):
+        shares = literal_shares(model, weights, n, d, a)
+        s = parts.layer(model, weights, n, d, a, *SCALES[model])
+        for row in (0, 1, n - 1, -1):
+            assert chances.enumerated_alarm(s, row) == 2**d * shares[row]
+            assert chances.layer_alarm(s, row) == pytest.approx(shares[row], abs=1e-12)
+            numbers.add(shares[row])
+        for row in (-n - 1, n):
+            with pytest.raises(ValueError, match=f"rows are -{n} to {n - 1}"):
+                chances.enumerated_alarm(s, row)
+        assert chances.enumerated_alarm(s, -n) == chances.enumerated_alarm(s, 0)
+    assert len(numbers) > 2
+
+
+def test_a_value_that_equals_the_threshold_does_not_fire():
+    # a row of weights 1/10 each: 1/10 in the first column, 1/5 in five blocks, so that -1/10 + 1 = 0.9 is a tie
+    s = parts.layer("cross", "linear", 10, 6, 0.01)
+    assert chances.enumerated_alarm(s, 3) == 1  # all plus signs, 1.1
+    assert chances.layer_alarm(s, 3) == 1 / 2**6
+
+
+@pytest.mark.parametrize(("model", "n", "d"), [("cross", 12, 7), ("self-ones", 12, 6), ("self-identity", 15, 5)])
+@pytest.mark.parametrize("a", [0.4, 1.2, 2.0])
+def test_detection_is_the_weight_of_the_special_key_and_the_share_that_fires(model, n, d, a):
+    weight, share = chances.detection(model, n, d, a, *SCALES[model])
+    s = parts.layer(model, "softmax", n, d, a, *SCALES[model])
+    assert weight == pytest.approx(float(s.f[0, 0]), rel=1e-12)
+    assert share == pytest.approx(literal_shares(model, "softmax", n, d, a)[0], abs=1e-12)
+
+
+def test_detection_where_no_network_can_be_built():
+    # n = 10^100, a > 1: the special key takes everything, so the row is a in the first column, b in one block, c in the last
+    weight, share = chances.detection("self-ones", 10**100, 10, 1.5, 0.2, 0.8)
+    assert weight == pytest.approx(1, abs=1e-12)
+    assert share == pytest.approx(one_by_one([1.5, 0.2, 0.8], 0, 0, [0.9])[0])
+
+
+@pytest.mark.parametrize("single", [1, 2])
+@pytest.mark.parametrize("n", [1, 10, 1000, 10**5])
+def test_fitting_is_the_least_width_that_divides_n(n, single):
+    for need in {0.5, 1, 2, 2.5, n / 7, n / 2, n / 2 + 0.5, n}:
+        if need <= n:
+            least = next(p for p in range(1, n + 1) if n % p == 0 and p >= need)
+            assert chances.fitting(n, need, single) == least + single
+    assert chances.fitting(n, 1) == 3
