@@ -149,6 +149,7 @@ def test_bert_contexts_are_the_first_tokens_of_the_texts_that_are_long_enough():
     torch.testing.assert_close(found, expected * (2 / expected.norm(dim=-1, keepdim=True)))
     assert torch.equal(tokens.bert_contexts(texts, 1, 3, 4, seed=2, tokenizer=tokenizer, model=model), found[:1])
     assert tokens.bert_contexts(texts, 2, 2, 5, seed=2, tokenizer=tokenizer, model=model).shape == (2, 2, 5)
+    assert tokens.bert_contexts(texts, 2, 3, 1, seed=2, tokenizer=tokenizer, model=model).shape == (2, 3, 1)
     for d in (0, 6):
         with pytest.raises(ValueError, match="d"):
             tokens.bert_contexts(texts, 1, 3, d, seed=2, tokenizer=tokenizer, model=model)
