@@ -7,9 +7,21 @@ import pytest
 import torch
 from attention_theory import exponential, tokens
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import competition, kernels, power, relu_power, sharp, space, truncated, windows, words
-from attention_theory.sensitivity import RandomAttentionFeatures
+from attention_theory.exponential import (
+    competition,
+    kernels,
+    power,
+    relu_power,
+    sharp,
+    space,
+    together,
+    truncated,
+    windows,
+    words,
+)
+from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
 from attention_theory.separation import network
+from attention_theory.separation.exact import separation_probability
 
 SIZES = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
 
@@ -87,6 +99,14 @@ def test_errors_of_patches_by_enumeration():
     )
 
 
+def test_log_u_is_the_logarithm_of_u():
+    for u in (sharp(0.0), sharp(0.4), truncated(6), power(3), power(2.5), relu_power(2)):
+        for score in (0.0, 0.5, 1.0, 7.0):
+            value = float(u(torch.tensor(score, dtype=torch.float64)))
+            expected = math.log(value) if value else -math.inf
+            assert competition.log_u(u, score) == pytest.approx(expected, rel=1e-12, abs=1e-12), (u, score)
+
+
 def test_least_truncation_is_least():
     p = competition.least_truncation(20, 10, 1000)
     needed = math.log(1000)
@@ -113,3 +133,130 @@ def test_forbidden_labels_are_orthogonal_to_the_degree():
     x = kernels.unit_points(12, 3, seed=0)
     y = kernels.forbidden_labels(2, x)
     assert set(y.tolist()) <= {-1.0, 1.0} and kernels.descend(sharp(1), x, y, 200, 0, 1000).right == 12
+
+
+@pytest.mark.parametrize("u", [sharp(0.7), truncated(2), truncated(6), power(1), power(2.5), relu_power(3)], ids=str)
+def test_log_u_is_the_logarithm(u):
+    for score in (0.0, 0.3, 1.0, 7.5):
+        value = u(score)
+        assert competition.log_u(u, score) == pytest.approx(math.log(value) if value else -math.inf, abs=1e-13)
+    assert competition.log_ratio(u, 3.0, 2.0) == pytest.approx(math.log(u(3.0) / u(2.0)))
+    for score in (-1.0, -1e-9, math.inf):
+        with pytest.raises(ValueError):
+            competition.log_u(u, score)
+
+
+def test_log_u_of_the_hard_maximum_is_refused():
+    with pytest.raises(ValueError, match="hard maximum"):
+        competition.log_u(sharp(math.inf), 1.0)
+
+
+@pytest.mark.parametrize("family", [sharp, power, relu_power])
+@pytest.mark.parametrize(("high", "low", "rivals", "wanted"), [(3.0, 2.0, 50, 0.5), (1.7, 0.4, 1000, 0.9), (9.0, 8.0, 7, 0.6)])
+def test_the_least_knob_gives_the_share(family, high, low, rivals, wanted):
+    u = family(competition.least_knob(family, high, low, rivals, wanted))
+    assert u(high) / (u(high) + rivals * u(low)) == pytest.approx(wanted, rel=1e-10)
+    assert competition.least_knob(family, high, low, rivals) == competition.least_knob(family, high, low, rivals, 0.5)
+
+
+def test_least_knob_refuses_what_has_no_closed_form():
+    assert competition.least_knob(sharp, 1.0, -1.0, 100) == pytest.approx(math.log(100) / 2)
+    for family, high, low in ((sharp, 1.0, 1.0), (power, 1.0, 2.0), (power, 1.0, 0.0), (power, 1.0, -1.0)):
+        with pytest.raises(ValueError):
+            competition.least_knob(family, high, low, 100)
+    with pytest.raises(ValueError, match="closed form"):
+        competition.least_knob(lambda knob: truncated(2), 2.0, 1.0, 100)
+
+
+@pytest.mark.parametrize("u", [sharp(0.7), truncated(4), power(3)], ids=str)
+def test_the_largest_share_is_that_of_one_high_score_among_low_ones(u):
+    scores = torch.tensor([2.5, *6 * [0.8]], dtype=torch.float64)
+    assert competition.largest_share(u, 0.8, 2.5, 7) == pytest.approx(float(attention_weights(scores, u)[0]), rel=1e-12)
+
+
+def test_averaging_sensitivity_is_the_change_by_any_longest_move():
+    X = tokens.contexts("iid", 1, 5, 8, seed=0)[0]
+    delta = torch.randn(8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    moved = X.clone()
+    moved[3] += math.sqrt(8) * delta / delta.norm()
+    phi, after = (attention_weights(x @ x.T, sharp(0)) @ x for x in (X, moved))
+    assert words.averaging_sensitivity(X) == pytest.approx(float((after - phi).norm() / phi.norm()), rel=1e-12)
+    with pytest.raises(ValueError, match="sum to zero"):
+        words.averaging_sensitivity(torch.stack([X[0], -X[0]]))
+    tiny = 0.01 * X  # a sum below 1 is no zero
+    assert words.averaging_sensitivity(tiny) == pytest.approx(100 * words.averaging_sensitivity(X))
+
+
+def test_word_sensitivity_is_that_of_part_one_and_averages_over_contexts():
+    X = tokens.contexts("iid", 3, 5, 8, seed=0)
+    each = []
+    for seed, x in enumerate(X):
+        features = RandomAttentionFeatures.sample(8, seed, truncated(2))
+        found = words.word_sensitivity(truncated(2), x, 1, seed, 3, 5)
+        assert found.size == pytest.approx(float(features(x).norm()) / math.sqrt(5 * 8), rel=1e-10)
+        assert found.value == pytest.approx(word_sensitivity(features, x, 1, 3, 5, seed).value, rel=1e-12)
+        each.append(word_sensitivity(features, x, 0, 3, 5, seed).value)
+    assert words.mean_sensitivity(truncated(2), X, 3, 5) == pytest.approx(sum(each) / 3, rel=1e-12)
+
+
+def test_mean_sensitivity_of_odd_powers(monkeypatch):
+    X = tokens.contexts("iid", 2, 5, 9, seed=0)
+    monkeypatch.setattr(words, "word_sensitivity", lambda *given: words.Sensitivity(2.0, 1.0))
+    moves = {}
+    monkeypatch.setattr(words, "vanishing_move", lambda degree, x, token, seed: moves[degree, token, seed] * x[0] / x[0].norm())
+    for first, second, expected in ((2.9, 5, math.inf), (5, 2.9, math.inf), (3.1, 5, 2.0)):  # sqrt(d) = 3
+        moves |= {(3, 0, 0): first, (3, 0, 1): second}
+        assert words.mean_sensitivity(power(3), X) == expected
+    assert words.mean_sensitivity(power(2), X) == words.mean_sensitivity(relu_power(1), X) == 2.0
+
+
+def test_the_four_worlds_at_a_small_size(monkeypatch):
+    X = tokens.contexts("iid", 2, 4, 6, seed=0)
+    betas = [0.05, 1.0, 2.5]
+    sensitivities = {0.05: 0.1, 1.0: 1.6, 2.5: 0.8}
+    monkeypatch.setattr(together, "mean_sensitivity", lambda u, contexts: sensitivities[u.knob] * (contexts is X))
+    curves = together.four_curves(betas, X, steps=3)
+    assert curves["notices a word"] == pytest.approx([1 / 16, 1, 1 / 2])
+    points = kernels.unit_points(12, 3, seed=0)
+    for beta, fits, groups in zip(betas, curves["fits labels"], curves["finds groups"]):
+        # a kernel with diagonal 1
+        kernel = exponential.limit_kernel(sharp(beta), points)
+        values = torch.linalg.eigvalsh(kernel / kernel[0, 0])
+        assert fits >= 0 and fits == pytest.approx(max(float(values[0]), 0), abs=1e-13)
+        path = space.population_descent(sharp(beta), 9, 3, 0.25, steps=3)
+        assert groups == float(path.group[3]) != float(path.group[2])
+
+
+@pytest.mark.parametrize("u", [sharp(1.5), truncated(2), power(2), relu_power(2), sharp(math.inf)], ids=str)
+def test_abilities_are_what_the_four_worlds_say(monkeypatch, u):
+    monkeypatch.setattr(together, "mean_sensitivity", lambda weights, X: (weights == u) * 1.25)
+    asked = []
+    path = space.population_descent
+
+    def descent(weights, **options):
+        asked.append(options)
+        return path(weights, **options | dict(steps=2))
+
+    monkeypatch.setattr(together, "population_descent", descent)
+    points = kernels.unit_points(7, 2, seed=0)
+    found = together.abilities(u, torch.ones(1, 2, 2, dtype=torch.float64), points, digits=3, width=40)
+    # the rank of the Jacobian of the network
+    W, a = kernels.start_network(2, 40, 0)
+    J = torch.autograd.functional.jacobian(lambda W: 40 * attention_weights(points @ W, u) @ a, W).flatten(1)
+    raised = u.family in ("power", "relu_power")
+    assert found.rank == int(torch.linalg.matrix_rank(J, rtol=1e-6)) and found.points == 7
+    assert asked == [dict(D=9, C=3, q=0.25, steps=120, start=float(raised), beta=1.0 + raised)]
+    assert found.error == float(path(u, 9, 3, 0.25, steps=2, start=float(raised), beta=1.0 + raised).error[2])
+    log_n = 3 * math.log(10)
+    size = log_n - math.log(0.01)
+    expected = separation_probability(u, "self-ones", math.ceil(10 * size), math.ceil(9 * size), **SIZES, log_n=log_n)
+    assert found.probability == together.separates(u, 3) == expected and found.sensitivity == 1.25
+
+
+def test_answers_of_abilities():
+    groups = float(space.group_error(9, 3, Fraction(1, 4)))
+    yes = together.Abilities(1.0, 0.51, 5, groups + 5e-10, 5)
+    no = together.Abilities(0.99, 0.5, 4, groups + 2e-9, 5)
+    assert (yes.notices, yes.separates, yes.fits, yes.finds) == (True, True, True, True)
+    assert (no.notices, no.separates, no.fits, no.finds) == (False, False, False, False)
+    assert not together.Abilities(2.0, 1.0, 5, groups - 2e-9, 5).finds

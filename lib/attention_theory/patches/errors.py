@@ -49,7 +49,7 @@ LINEAR_LIMIT = float(ndtri(7 / 8) ** -2)
 
 def critical_q(D: int, C: int, error: float = 1 / 8) -> Extended:
     """The q at which :func:`linear_error` passes ``error``; NaN where no q <= 1 reaches it."""
-    if linear_error(D, C, 1.0) <= error:
+    if linear_error(D, C, 1.0) < error:
         return math.nan
     return float(brentq(lambda q: linear_error(D, C, q) - error, 0, 1, xtol=1e-12))
 
@@ -102,10 +102,10 @@ def block_disagreement(D: int, C: int, q: float, p: int = 3) -> float:
             ways = math.comb(n, rest) * math.comb(n - rest, plus) * full ** (n - rest)
             lead = 1 + plus - minus  # sign of f*; the score is lead C^p plus the others' sum
             edge = rest * size - lead * size
-            if ways > 1e-40 and lead > 0 and 0 < edge <= len(others):
+            if lead > 0 and edge > 0:
                 wrong += ways * cumulated[edge - 1]
-            elif ways > 1e-40 and lead < 0 and edge + 1 < len(others):
-                wrong += ways * (cumulated[-1] - cumulated[max(edge, -1)] if edge >= 0 else cumulated[-1])
+            elif lead < 0 and edge < len(others):
+                wrong += ways * (cumulated[-1] - cumulated[edge])
         others = np.convolve(others, part) if rest < n else others
     return float(wrong)
 

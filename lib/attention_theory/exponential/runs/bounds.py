@@ -1,6 +1,5 @@
 """The bounds of the theorem on separation against the exact probability, in random settings (chapter "Separation")."""
 
-import math
 import random
 from dataclasses import dataclass
 from typing import Any
@@ -38,4 +37,4 @@ def beyond_bounds(trials: int = 300, seed: int = 1) -> Search:
         bounds = separation_bounds(weights, found["a1"], found["a0"], case["m"])
         beyond.append(max(bounds.lower - p, p - bounds.upper))
         told += bounds.lower > 0.1 or bounds.upper < 0.9
-    return Search(max(beyond, default=-math.inf), told)
+    return Search(max(beyond), told)

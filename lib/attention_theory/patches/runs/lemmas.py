@@ -71,7 +71,7 @@ def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
     A, v = three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([alpha], dtype=torch.float64)
     model = PositionalViT(A, v, temperature=1.0)
     z, u = model.preactivations(X)[:, 0], X[..., 0]
-    pull = 2 * chance * torch.sigmoid(-model(X)) * model.activation_slope(z) * (u[:, 1] - u @ model.weights[0])
+    pull = chance * torch.sigmoid(-model(X)) * model.activation_slope(z) * (u[:, 1] - u @ model.weights[0])
     first = torch.arange(len(X)) < len(X) // (D // C)
     empty = ~first & (u[:, :C] == 0).all(1)
     events = (first, empty, ~first & ~empty)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator
-from attention_theory.domain import NATURAL
+from attention_theory.domain import NATURAL, Range
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT, every_point, three_values
 from attention_theory.patches.training import TEST_SEED, SampleTrajectory, semi_idealised, train_vit
@@ -101,7 +101,7 @@ class Coupled:
     first: float  # length of v across w when alpha passes EDGE
     across: float  # its largest value up to the end
     gaps: tuple[float, ...]  # largest distance of a score, at each step from there on
-    outputs: float  # largest distance of the outputs over 2000 points at step 20, relative
+    outputs: Annotated[float, Range(0)]  # largest distance of the outputs over 2000 points at step 20, relative
     misfit: float  # share of fresh points with f* F <= 0 at step 20
 
 

@@ -25,7 +25,8 @@ class Clauses(NamedTuple):
 
 def clauses(images: PatchDistribution, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> Clauses:
     """Count each clause of the definition; images with two full groups are left out where the signal group must be known."""
-    carried = (X @ images.w).reshape(len(X), images.L, images.C)
+    feature = (X @ images.w).round()  # -1, 0 or 1, which a feature other than a unit vector gives up to rounding
+    carried = feature[:, images.groups.argsort(stable=True)].reshape(len(X), images.L, images.C)
     full = (carried == y[:, None, None]).all(2)
     alone = full.sum(1) == 1
     others, sign = carried[alone][~full[alone]], y[alone].repeat_interleave(images.L - 1)[:, None]

@@ -1,0 +1,224 @@
+"""Limit kernels, their ranks and what they can fit, against quadrature, Wick's formula in fractions and enumeration."""
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+import torch
+from attention_theory.device import generator
+from attention_theory.exponential import kernels, power, relu_power, sharp, truncated
+
+POLYNOMIALS = [truncated(2), truncated(4), truncated(6), power(2), power(4), power(6)]
+
+
+def moment(power):
+    """E g^power of a standard normal number."""
+    return math.prod(range(1, power, 2)) if power % 2 == 0 else 0
+
+
+def coefficients(u):
+    """Of the polynomial u(z), from z^0 on."""
+    degree = int(u.knob)
+    return [Fraction(1, math.factorial(k)) if u.family == "truncated" else Fraction(k == degree) for k in range(degree + 1)]
+
+
+def derivative(polynomial):
+    return [k * c for k, c in enumerate(polynomial)][1:]
+
+
+def product_mean(left, right, variance, rho):
+    """E left(sigma g) right(sigma g') of polynomials in standard normal numbers with correlation rho, by Wick's formula."""
+    total = Fraction(0)
+    for (i, a), (j, b) in product(enumerate(left), enumerate(right)):
+        if (i + j) % 2 == 0:
+            joint = sum(
+                math.factorial(k) * math.comb(i, k) * math.comb(j, k) * moment(i - k) * moment(j - k) * rho**k
+                for k in range(min(i, j) + 1)
+            )
+            total += a * b * variance ** ((i + j) // 2) * joint
+    return total
+
+
+def wick_kernel(u, variance, rho):
+    """rho E[u'(w.x) u'(w.x')] / E[u(w.x)]^2 for x.x' = rho."""
+    slope = derivative(coefficients(u))
+    return rho * product_mean(slope, slope, variance, rho) / product_mean(coefficients(u), [Fraction(1)], variance, rho) ** 2
+
+
+@pytest.mark.parametrize("variance", [Fraction(1), Fraction(4, 9), Fraction(2)])
+@pytest.mark.parametrize("u", POLYNOMIALS, ids=str)
+def test_kernel_coefficients_are_those_of_wicks_formula(u, variance):
+    alphas = kernels.kernel_coefficients(u, variance)
+    assert len(alphas) == u.knob and all(isinstance(alpha, Fraction) for alpha in alphas)
+    for rho in (Fraction(1, 3), Fraction(-2, 5), Fraction(1)):
+        assert sum(alpha * rho ** (k + 1) for k, alpha in enumerate(alphas)) == wick_kernel(u, variance, rho)
+    if variance == 1:
+        assert kernels.kernel_coefficients(u) == alphas
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 5, 8])
+def test_taylor_mean(degree):
+    taylor = [Fraction(1, math.factorial(k)) for k in range(degree + 1)]
+    for variance in (Fraction(1), Fraction(9, 4)):
+        expected = product_mean(taylor, [Fraction(1)], variance, Fraction(0))
+        assert kernels.taylor_mean(degree, variance) == expected
+        assert kernels.taylor_mean(degree, float(variance)) == pytest.approx(float(expected), rel=1e-14)
+
+
+@pytest.mark.parametrize("sigma", [0.6, 1.0])
+def test_hermite_coefficients_of_an_exponential(sigma):
+    # E exp(s g) He_k(g) = s^k exp(s^2 / 2); up to 150 of them, for which 80 nodes do not do
+    beta = 1.3
+    s = beta * sigma
+    expected = torch.tensor([s**k * math.exp(s**2 / 2) / math.sqrt(math.factorial(k)) for k in range(150)], dtype=torch.float64)
+    found = kernels.hermite_coefficients(sharp(beta), 150, sigma)
+    assert torch.allclose(found, beta * expected, rtol=0, atol=1e-9)
+    assert torch.allclose(kernels.hermite_coefficients(sharp(beta), 3, sigma, slope=False), expected[:3], rtol=1e-12)
+    if sigma == 1:
+        assert torch.equal(kernels.hermite_coefficients(sharp(beta), 150), found)
+
+
+@pytest.mark.parametrize("sigma", [1.0, 0.7, 1.5])
+def test_limit_kernel_of_smooth_weights_is_that_of_quadrature(sigma):
+    x = kernels.unit_points(3, 3, seed=1)
+    rho = x @ x.T
+    nodes, masses = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(60))
+    masses = masses / masses.sum()
+    first, second = torch.meshgrid(nodes, nodes, indexing="ij")
+    for u in (sharp(0.8), truncated(4), power(2)):
+        mean = float(masses @ u(sigma * nodes))
+        expected = torch.zeros_like(rho)
+        for i, j in product(range(3), repeat=2):
+            r = float(rho[i, j].clamp(-1, 1))
+            other = r * first + math.sqrt(1 - r * r) * second
+            expected[i, j] = r * (masses @ (u.slope(sigma * first) * u.slope(sigma * other)) @ masses) / mean**2
+        assert torch.allclose(kernels.limit_kernel(u, x, sigma), expected, rtol=1e-9)
+    assert torch.equal(kernels.limit_kernel(power(2), x), kernels.limit_kernel(power(2), x, 1.0))
+
+
+def test_limit_kernel_of_sharp_weights_on_any_points():
+    x = torch.tensor([[0.5, 0.2], [-0.3, 1.4]], dtype=torch.float64)
+    beta, sigma = 0.7, 1.2
+    w = sigma * torch.randn(400_000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    raised = sharp(beta)(w @ x.T)
+    expected = beta**2 * (x @ x.T) * (raised.T @ raised / len(w)) / torch.outer(raised.mean(0), raised.mean(0))
+    assert torch.allclose(kernels.limit_kernel(sharp(beta), x, sigma), expected, rtol=0.03)
+
+
+@pytest.mark.parametrize("sigma", [1.0, 0.6])
+def test_limit_kernel_of_relu_powers_is_that_of_arc_cosines(sigma):
+    # Cho and Saul (2009): E relu(g)^q relu(g')^q for angle t; and E relu(g)^p
+    arcs = {
+        1: lambda t: (math.pi - t) / (2 * math.pi),
+        2: lambda t: (torch.sin(t) + (math.pi - t) * torch.cos(t)) / (2 * math.pi),
+        3: lambda t: (3 * torch.sin(t) * torch.cos(t) + (math.pi - t) * (1 + 2 * torch.cos(t) ** 2)) / (2 * math.pi),
+    }
+    means = {1: 1 / math.sqrt(2 * math.pi), 2: 1 / 2, 3: math.sqrt(2 / math.pi)}
+    x = kernels.unit_points(4, 3, seed=0)
+    x = torch.cat([x, -x[:1]])
+    rho = (x @ x.T).clamp(-1, 1)
+    for p, arc in arcs.items():
+        expected = rho * (p * sigma ** (p - 1)) ** 2 * arc(torch.arccos(rho)) / (sigma**p * means[p]) ** 2
+        assert torch.allclose(kernels.limit_kernel(relu_power(p), x, sigma), expected, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [dict(x=1.1), dict(sigma=-1.0), dict(sigma=math.inf), dict(sigma=0.0)])
+def test_limit_kernel_refuses(bad):
+    x = kernels.unit_points(3, 3, seed=0) * bad.pop("x", 1.0)
+    with pytest.raises(ValueError):
+        kernels.limit_kernel(truncated(2), x, **bad)
+
+
+def test_least_fitting_degree_counts_monomials():
+    for d in (2, 3, 4):
+        for n in range(1, 60):
+            degree = 2
+            while sum(len(list(combinations_with_replacement(range(d), k))) for k in (degree - 1, degree)) < n:
+                degree += 2
+            assert kernels.least_fitting_degree(n, d) == degree
+    for n, d in ((0, 2), (1, 1)):
+        with pytest.raises(ValueError):
+            kernels.least_fitting_degree(n, d)
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 3), (4, 1), (4, 2), (5, 3)])
+def test_reachable_labellings_are_those_that_random_vectors_have(n, k):
+    random = torch.Generator().manual_seed(n + k)
+    features = torch.randn(n, k, generator=random, dtype=torch.float64)
+    signs = torch.sign(features @ torch.randn(k, 20_000, generator=random, dtype=torch.float64))
+    seen = set(map(tuple, signs.T.tolist()))
+    for y in product((1.0, -1.0), repeat=n):
+        assert kernels.reachable(features, torch.tensor(y, dtype=torch.float64)) == (y in seen)
+    assert kernels.reachable_labellings(features) == len(seen)
+    assert kernels.fittable_share(n, k) == Fraction(len(seen), 2**n)
+
+
+def test_smallest_is_the_least_eigenvalue_or_nothing():
+    axes = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)).Q
+    for values in ([3.0, 0.5, 7.0], [2.0, 1e-6, 1e3]):
+        kernel = axes * torch.tensor(values, dtype=torch.float64) @ axes.T
+        assert kernels.smallest(kernel) == pytest.approx(min(values), rel=1e-6)
+    for least, largest, told in ((2e-8, 1e3, True), (5e-9, 1e3, False), (2e-14, 1e-3, True), (5e-15, 1e-3, False)):
+        found = kernels.smallest(torch.diag(torch.tensor([least, largest / 2, largest], dtype=torch.float64)))
+        assert found == pytest.approx(least) if told else math.isnan(found)
+
+
+@pytest.mark.parametrize("degree", [2, 4, 10])
+def test_truncation_error_sums_the_differences_of_coefficients(degree):
+    slope, u = derivative(coefficients(truncated(degree))), coefficients(truncated(degree))
+    mean = product_mean(u, [Fraction(1)], Fraction(1), Fraction(0))
+    # E[g^i He_k(g)] = k! C(i, k) E g^(i-k)
+    alphas = [
+        math.factorial(k) * sum(math.comb(i, k) * c * moment(i - k) for i, c in enumerate(slope)) ** 2 for k in range(degree)
+    ]
+    limit = [Fraction(1, math.factorial(k)) for k in range(60)]
+    expected = sum(abs(a - b / mean**2) for a, b in zip(limit, alphas + 60 * [0]))
+    assert kernels.truncation_error(degree) == pytest.approx(float(expected), rel=1e-13)
+
+
+def test_rational_points_are_images_of_a_whole_grid():
+    points = kernels.rational_points(400, 3, seed=0)
+    assert len(points) == 400 and all(sum(value**2 for value in p) == 1 for p in points)
+    grid = [[17 * value / (1 - p[-1]) for value in p[:-1]] for p in points]  # the stereographic projection
+    assert all(len(row) == 2 and value.denominator == 1 for row in grid for value in row)
+    assert {int(value) for row in grid for value in row} == set(range(-40, 41))
+
+
+@pytest.mark.parametrize("u", POLYNOMIALS, ids=str)
+def test_exact_kernels(u):
+    points = kernels.rational_points(4, 3, seed=2)
+    gram = [[sum(a * b for a, b in zip(p, q)) for q in points] for p in points]
+    assert kernels.exact_limit_kernel(u, points) == [[wick_kernel(u, Fraction(1), rho) for rho in row] for row in gram]
+
+    m, seed = 6, 5
+    keys = torch.randint(-30, 31, (m // 2, 3), generator=generator(seed)).double() / 10
+    x = torch.tensor([[float(v) for v in p] for p in points], dtype=torch.float64)
+    a = torch.tensor([1.0, -1.0] * (m // 2), dtype=torch.float64)
+    W = keys.T.repeat_interleave(2, dim=1)
+    J = torch.autograd.functional.jacobian(lambda W: m * (u(x @ W) @ a) / u(x @ W).sum(dim=1), W).flatten(1)
+    total = u(x @ W).sum(dim=1)
+    # (1/m) J J^T = rho 2 m sum_pairs u' u' / (total total'), each pair twice
+    expected = J @ J.T / m * torch.outer(total, total) / (2 * m)
+    found = [[float(v) for v in row] for row in kernels.exact_width_kernel(u, points, m, seed)]
+    assert torch.allclose(torch.tensor(found, dtype=torch.float64), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("u", [sharp(0.8), truncated(4), power(2), relu_power(2)], ids=str)
+def test_standard_error_is_the_infinitesimal_jackknife(u):
+    x = kernels.unit_points(3, 3, seed=0)
+    W, a = kernels.start_network(3, 60, seed=1)
+    z = x @ W[:, ::2]
+    pairs = z.shape[1]
+
+    def kernel(share):  # of the pairs: the kernel of a sample that holds them in these shares
+        share = share / share.sum()
+        mean = u(z) @ share
+        return (x @ x.T) * ((u.slope(z) * share) @ u.slope(z).T) / torch.outer(mean, mean)
+
+    even = torch.full((pairs,), 1 / pairs, dtype=torch.float64)
+    assert torch.allclose(kernel(even), kernels.width_kernel(u, W, a, x))
+    influence = torch.autograd.functional.jacobian(kernel, even)
+    expected = (influence.square().mean(dim=2) / pairs).sqrt()
+    assert torch.allclose(kernels.standard_error(u, W, x), expected, rtol=1e-9)

@@ -1,0 +1,261 @@
+"""The window of the knob, against whole attention matrices, closed forms and the theorem's words."""
+
+import math
+import random
+
+import pytest
+from attention_theory.attention import attention_weights
+from attention_theory.exponential import power, relu_power, sharp, truncated, windows
+from attention_theory.exponential.runs import bounds
+from attention_theory.separation import data
+from attention_theory.separation.data import threshold
+from attention_theory.separation.exact import separation_probability
+
+KAPPA = 0.1
+
+
+def solved(share, log_rivals):
+    """The log ratio at which one key has this share against its rivals."""
+    return log_rivals + math.log(share / (1 - share))
+
+
+class Given(windows.DataSet):
+    """A data set whose two weights are given."""
+
+    def shares(self, weights):
+        return self.given
+
+
+def found(model, own=0.0, block=0.0, a=1.2, b=0.2, c=0.8, d=40):
+    D = Given(model, 5.0, a, d=d) if model == "cross" else Given(model, 5.0, a, b, c, d)
+    object.__setattr__(D, "given", windows.Shares(own, block))
+    return D
+
+
+@pytest.mark.parametrize("u", [sharp(0.7), power(3), truncated(4), relu_power(2)], ids=str)
+@pytest.mark.parametrize(
+    ("model", "cases"),
+    [("self-ones", [(24, 8), (6, 8)]), ("cross", [(24, 7), (6, 7)]), ("self-identity", [(24, 8), (12, 8), (6, 8), (5, 3)])],
+)
+def test_shares_are_those_of_the_whole_matrix(u, model, cases):
+    sizes = () if model == "cross" else (0.3, 0.6)
+    for n, d in cases:
+        A1, A2, X = data.inputs(model, n, d, 1.1, *sizes)
+        weights = attention_weights(A1 @ X @ A2.T, u)
+        shares = windows.DataSet(model, math.log(n), 1.1, *sizes, d=d).shares(u)
+        assert shares.own == pytest.approx(float(weights[0, 0]), rel=1e-9)
+        row = n - 1  # keys of its block: every (d - 2)-th
+        block = float(weights[row, row % (d - 2) :: d - 2].sum()) if model == "self-identity" else 0.0
+        assert shares.block == pytest.approx(block, rel=1e-9)
+
+
+def test_shares_at_sizes_beyond_floats():
+    many = windows.DataSet("self-identity", 5000.0, 1.1, 0.3, 0.6, 8).shares(sharp(0))
+    assert 0 <= many.own < 1e-300 and many.block == pytest.approx(1 / 6)
+    endless = windows.DataSet("self-identity", math.log(24), 1.1, 0.3, 0.6).shares(power(2))
+    special, far = (1.1**2 + 0.3**2 + 0.6**2) ** 2, 0.6**4
+    assert (endless.own, endless.block) == (pytest.approx(special / (special + 23 * far)), 0.0)
+
+
+def test_fires_at_least_is_the_chance_of_the_patterns_that_suffice():
+    draw, seen = random.Random(0), set()
+    for _ in range(300):
+        model = draw.choice(("self-ones", "self-identity", "cross"))
+        own, block, m = draw.random(), draw.random() * (model == "self-identity"), draw.randint(1, 9)
+        D = found(model, own, block, a=draw.uniform(0, 1), b=draw.uniform(0.01, 0.6))
+        a, b, above = (1.0, 1.0, threshold(model, 1.0)) if model == "cross" else (D.a, D.b, KAPPA)
+        # value of a row whose signs that matter are +1, less c, if the rest of its weight meets -1, or on average 0
+        values = [max((a + b) * own + rest * b * (1 - own), b * block + rest * b * (1 - block)) for rest in (-1, 0)]
+        signs = 2 if model == "cross" else 3
+        chance = 2.0**-signs if values[0] > above else 2.0 ** -(signs + 1) if values[1] > above else 0.0
+        seen.add((model, chance))
+        assert D.fires_at_least(sharp(1), m) == pytest.approx(1 - (1 - chance) ** m, abs=1e-15)
+    assert len(seen) == 9
+
+
+@pytest.mark.parametrize(
+    ("a", "own", "block", "chance"),
+    [
+        (0.5, 0.35, 0, 1 / 16),
+        (0, 0, 0.7, 1 / 16),
+        (0.75, 0.1, 0, 0),
+        (0, 0, 0.4, 0),
+        (0.5, 0.36, 0, 1 / 8),
+        (0, 0, 0.71, 1 / 8),
+    ],
+)
+def test_a_row_at_tau_does_not_fire(a, own, block, chance):
+    D = found("self-identity", own, block, a=a, b=0.25)
+    assert D.fires_at_least(sharp(1), 2) == pytest.approx(1 - (1 - chance) ** 2, abs=1e-15)
+
+
+@pytest.mark.parametrize(("model", "columns"), [("self-ones", 38), ("self-identity", 38), ("cross", 39)])
+def test_fires_at_most_is_hoeffdings_bound(model, columns):
+    a, b, above = (1.0, 1.0, 0.9) if model == "cross" else (0.4, 0.3, 0.1)
+    for own, block, m in ((0.05, 0.1, 1), (0.02, 0.0, 7), (0.1, 0.05, 3)):
+        # signs of N block columns with weights of mean below 1/N: P[their mean > h] <= exp(-N h^2 / 2)
+        h = (above - (a + b) * own - b * block) / b
+        expected = min(1.0, m * math.exp(-columns * h**2 / 2))
+        assert found(model, own, block, a=0.4, b=0.3).fires_at_most(sharp(1), m) == pytest.approx(expected, rel=1e-12)
+    assert found(model, 0.9, 0.0, a=0.4, b=0.3).fires_at_most(sharp(1), 1) == 1.0
+
+
+@pytest.mark.parametrize(("own", "fires"), [(0.05, 0.0), (0.1, 0.0), (0.2, 1.0)])
+def test_without_blocks_nothing_is_random(own, fires):
+    assert found("self-ones", own, a=1.0, b=0.0).fires_at_most(sharp(1), 5) == fires
+
+
+@pytest.mark.parametrize(
+    ("most", "least", "bounds"),
+    [((0.9, 0.2), (0.7, 0.1), (0.5, 0.9)), ((0.9, 0.3), (0.7, 0.2), (0.4, 0.8)), ((0.4, 0.9), (0.3, 0.8), (0.0, 0.2))],
+)
+def test_separation_bounds(monkeypatch, most, least, bounds):
+    # F_u fires on D1 and not on D0: at least P1 - P0, at most P1 and 1 - P0
+    D1, D0 = (windows.DataSet("cross", 5.0, a, d=9) for a in (1.0, 0.0))
+    for name, (first, second) in (("fires_at_most", most), ("fires_at_least", least)):
+        monkeypatch.setattr(windows.DataSet, name, lambda D, u, m, at={1.0: first, 0.0: second}: at[D.a] if m == 3 else -9)
+    result = windows.separation_bounds(sharp(1), D1, D0, 3)
+    assert (result.lower, result.upper) == pytest.approx(bounds, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [100, 1e12])
+def test_upper_edge_in_closed_form(n):
+    log_n, a, b, c = math.log(n), 0.3, 0.4, 0.7
+    plain = b + c
+    own, rivals = KAPPA / (a + b), math.log(n - 1)
+    edge = windows.upper_edge
+    ones = windows.DataSet("self-ones", log_n, a, b, c)
+    assert edge(sharp, ones) == pytest.approx(solved(own, rivals) / (a * (a + plain) * log_n), rel=1e-9)
+    assert edge(power, ones) == pytest.approx(max(1.0, solved(own, rivals) / math.log((a + plain) / plain)), rel=1e-9)
+    cross = windows.DataSet("cross", log_n, a)
+    assert edge(sharp, cross) == pytest.approx(solved(0.45, rivals) / (a * log_n), rel=1e-9)
+    assert edge(power, cross) == pytest.approx(solved(0.45, rivals) / math.log(1 + a), rel=1e-9)
+    # the block: blocks - 1 others, each as large
+    for a in (0.0, 0.01):
+        identity = windows.DataSet("self-identity", log_n, a, b, c, 22)
+        needed = solved(KAPPA / b, math.log(19))
+        assert edge(sharp, identity) == pytest.approx(needed / (b**2 * log_n), rel=1e-9)
+        assert edge(power, identity) == pytest.approx(needed / math.log((b**2 + c**2) / c**2), rel=1e-9)
+    endless = windows.DataSet("self-identity", log_n, 1.2, b, c)
+    needed = solved(KAPPA / (1.2 + b), rivals)
+    assert edge(sharp, endless) == pytest.approx(needed / ((1.2**2 + b**2) * log_n), rel=1e-9)
+
+
+def test_edges_that_are_nowhere_or_at_once():
+    for model, a, b in (("self-ones", 0, 0.4), ("cross", 0, None), ("self-identity", 0, 0.1), ("self-ones", 0.1, 0)):
+        D = windows.DataSet(model, 5.0, a, b, None if b is None else 0.8, 22)
+        assert windows.upper_edge(sharp, D) == math.inf
+    pair = windows.DataSet("self-ones", math.log(2), 1.0, 0.5, 0.5)  # averaging does: half the weight
+    assert windows.upper_edge(sharp, pair) == 1e-9 and windows.upper_edge(power, pair) == 1.0
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("family", [sharp, power])
+def test_edge_is_where_the_probability_crosses_half(monkeypatch, family, upper):
+    model, log_n = "self-identity", 12 * math.log(10)
+    D, sizes = windows.paper_data(model, log_n)[upper], windows.paper_sizes(log_n)
+    m = sizes["m"]
+    formula = (windows.upper_edge if upper else windows.lower_edge)(family, D)
+    # the noise: half of all successes; or what is left of them by rows that fire with a chance of 1/16
+    target = 1 - (15 / 16) ** m - 0.5 if upper else 0.5
+
+    def crossed(at):
+        below = 1e-6 if upper else -1e-6
+        monkeypatch.setattr(windows, "paper_probability", lambda u, *given: 0.5 + (below if u.knob < at else -below))
+        return windows.edge(family, model, log_n, upper)
+
+    bound = crossed(0.99 * formula).bound
+    assert D.fires_at_most(family(bound), m) == pytest.approx(target, rel=1e-6)
+    for at in (0.92 * bound, 0.99 * formula, 1.18 * formula):
+        if at > family(1).knob or family is sharp:
+            found = crossed(at)
+            assert at <= found.crossing <= 1.0002 * at and (found.formula, found.bound) == (formula, bound)
+    for at in (0.8 * bound, 1.3 * formula):
+        with pytest.raises((ValueError, ArithmeticError), match="does not cross"):
+            crossed(at)
+
+
+def test_edge_of_the_exact_probability():
+    log_n = 6 * math.log(10)
+    crossing = windows.edge(sharp, "cross", log_n).crossing
+    sizes = windows.paper_sizes(log_n)
+    assert sizes == dict(d=math.ceil(10 * math.log(1e8)), m=math.ceil(9 * math.log(1e8)))
+    below, above = (
+        separation_probability(sharp(beta), "cross", **sizes, a0=0.1, a1=1.2, log_n=log_n)
+        for beta in (crossing / 1.0002, crossing)
+    )
+    assert below < (1 - 0.75 ** sizes["m"]) / 2 <= above
+
+
+@pytest.mark.parametrize("family", [sharp, power])
+def test_the_window_closes_where_the_edges_meet(family):
+    where = windows.closing(family, 2.0, 2000.0)
+    for digits, closed in ((where * (1 - 1e-6), False), (where * (1 + 1e-6), True)):
+        D1, D0 = windows.paper_data("self-identity", digits * math.log(10))
+        assert (windows.lower_edge(family, D1) > windows.upper_edge(family, D0)) == closed
+
+
+def test_beyond_bounds_draws_and_counts_as_it_says(monkeypatch):
+    calls = []
+    answers = [(0.2, 0.5, 0.9), (0.2, 0.95, 0.1), (0.05, 0.85, 0.3), (0.05, 0.95, 0.5), (0.1, 0.9, 0.5)]
+
+    def exact(weights, model, **case):
+        calls.append((weights, model, case))
+        return answers[len(calls) % 5][2]
+
+    def theorem(weights, D1, D0, m):
+        u, model, case = calls[-1]
+        assert (weights, m) == (u, case["m"])
+        for D, a in ((D1, case["a1"]), (D0, case["a0"])):
+            assert windows.DataSet(model, case["log_n"], a, case.get("b"), case.get("c"), case["d"]) == D
+        return windows.Bounds(*answers[len(calls) % 5][:2])
+
+    asked = []
+
+    def edge(name, value):
+        def at(family, D):
+            asked.append((name, family, D.a, len(calls)))
+            return value if family is sharp else 50 * value
+
+        return at
+
+    monkeypatch.setattr(bounds, "separation_probability", exact)
+    monkeypatch.setattr(bounds, "separation_bounds", theorem)
+    monkeypatch.setattr(bounds, "lower_edge", edge("a1", 1.0))
+    monkeypatch.setattr(bounds, "upper_edge", edge("a0", 5.0))
+    found = bounds.beyond_bounds(2500, seed=0)
+    assert len(calls) == 2500 and found.told == 1500 and found.beyond == pytest.approx(0.4)
+    # ranges, reached nearly to their ends
+    for name, low, high in (
+        ("d", 30, 400),
+        ("m", 1, 60),
+        ("a0", 0, 0.3),
+        ("a1", 0.2, 2),
+        ("b", 0.02, 0.5),
+        ("c", 0.2, 1),
+        ("log_n", 6, 60),
+    ):
+        values = [case[name] for _, _, case in calls if name in case]
+        near = 0 if isinstance(low, int) and name in "dm" else 0.01 * (high - low)
+        assert low <= min(values) <= low + near and high - near <= max(values) <= high
+    # every second knob within a fifth of an edge, unless that is a high degree
+    assert [index for *_, index in asked] == list(range(1, 2500, 2))
+    free = [u.knob for u, *_ in calls[::2] if u.family == "sharp"], [u.knob for u, *_ in calls[::2] if u.family != "sharp"]
+    assert 0 <= min(free[0]) < 0.03 < 2.97 < max(free[0]) <= 3 and (min(free[1]), max(free[1])) == (2, 80)
+    ratios = {}
+    for name, family, a, index in asked:
+        u, _, case = calls[index]
+        assert a == case[name] and (family is sharp) == (u.family == "sharp")
+        if family is sharp:
+            ratios.setdefault(name, []).append(u.knob / dict(a1=1.0, a0=5.0)[name])
+        elif name == "a1":
+            assert 40 <= u.knob <= 60 and u.knob % 2 == 0
+        else:  # 200 to 300, where the edge is beyond reach and the free draw stands
+            assert u.knob <= 80 and u.knob % 2 == 0
+    for values in ratios.values():
+        assert 0.8 <= min(values) < 0.81 and 1.19 < max(values) <= 1.2
+    assert {u.family for u, *_ in calls} == {"sharp", "power", "truncated", "relu_power"}
+
+
+def test_beyond_bounds_in_earnest():
+    assert bounds.beyond_bounds(6, seed=1).beyond <= 1e-12

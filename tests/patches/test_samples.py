@@ -1,0 +1,296 @@
+"""What is measured on descents from samples and on transfer, against literal loops, autograd and every data point."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from attention_theory import patches
+from attention_theory.device import generator, normal
+from attention_theory.evidence.records import Record
+from attention_theory.patches import association, paper
+from attention_theory.patches.gaussian import convolution_label, train_gaussian
+from attention_theory.patches.runs import gaussian_patches, samples, transfer
+from attention_theory.patches.training import TEST_SEED
+
+ROW = torch.float64
+
+
+def attention(D, C, beta=1.0, gamma=0.0, rho=0.0):
+    scores = [[beta if i == j else gamma if i // C == j // C else rho for j in range(D)] for i in range(D)]
+    return torch.tensor(scores, dtype=ROW)
+
+
+def output(X, A, v, p=3, nu=1e-3):
+    """Model (T): sum over the rows i of sigma(D sum_j S_ij <v, X_j>)."""
+    z = len(A) * torch.einsum("ij,njk,k->ni", torch.exp(A) / torch.exp(A).sum(1, keepdim=True), X, v)
+    return (z**p + nu * z).sum(1)
+
+
+def slopes(X, y, A, v, chance=None):
+    """Gradient of the risk in A and v, by autograd."""
+    A, v = A.clone().requires_grad_(), v.clone().requires_grad_()
+    losses = torch.log1p(torch.exp(-y * output(X, A, v)))
+    return torch.autograd.grad(losses.mean() if chance is None else chance @ losses, (A, v))
+
+
+def off_diagonal(A):
+    return A * (1 - torch.eye(len(A)))
+
+
+def failing(F, X, C):
+    """Share of the points on which f* F > 0 fails, w* the first unit vector."""
+    f = [sum(abs(s) > 0.9 * C and round(s) for s in x[:, 0].reshape(-1, C).sum(1).tolist()) for x in X]
+    return sum(a * b <= 0 for a, b in zip(f, F.tolist())) / len(f)
+
+
+def test_misfit_counts_points_without_a_label():
+    images = patches.PatchDistribution(6, 2, 3, 0.9, 0.4)
+    model = patches.PositionalViT(attention(6, 2, 1.0, -0.5, 0.8), torch.tensor([0.4, 0.3, 0.1], dtype=ROW), temperature=1.0)
+    X, _ = images.sample(300, 4 + TEST_SEED)
+    expected = failing(output(X, model.A, model.v), X, 2)
+    assert 0.1 < expected < 0.9 and samples.misfit(model, images, 300, 4) == pytest.approx(expected, abs=1e-14)
+    still = patches.PositionalViT(model.A, torch.zeros(3, dtype=ROW))
+    assert samples.misfit(still, images, 50, 0) == 1
+
+
+def test_replicates_have_seeds_of_their_own():
+    runs = samples.replicated(range(3, 5), 30, 2, 0.7)
+    for seed, run in zip((3, 4), runs):
+        X, y = samples.EASY.sample(30, seed)
+        A, v = run.A[0], run.v[0]
+        assert run.steps == [0, 2] and torch.equal(A.diagonal(), torch.full((16,), 0.7, dtype=ROW))
+        for _ in range(2):
+            dA, dv = slopes(X, y, A, v)
+            A, v = A - 10.0 * off_diagonal(dA), v - 3e-3 * dv
+        assert torch.allclose(run.A[1], A, rtol=1e-10) and torch.allclose(run.v[1], v, rtol=1e-10)
+        X, y = samples.EASY.sample(5000, seed + TEST_SEED)
+        wrong = float((y * output(X, run.A[0], run.v[0]) <= 0).double().mean())
+        assert run.error[0] == pytest.approx(wrong, abs=1e-14)
+
+
+def test_gradients_from_samples_against_every_point():
+    N, seed, (alpha, gamma, rho) = 25, 3, (0.15, 0.3, -0.2)
+    X, y = patches.PatchDistribution(12, 4, 8, 0.25, 8**-0.5).sample(N, 1003)
+    points, label, chance = patches.every_point(12, 4, 0.25)
+    start = slopes(X, y, torch.zeros(12, 12, dtype=ROW), torch.zeros(8, dtype=ROW))[1]
+    A, w = attention(12, 4, 1.0, gamma, rho), torch.eye(8, dtype=ROW)[0]
+    dA, dv = slopes(X, y, A, alpha * w)
+    exact_A, exact_v = slopes(points, label, A, torch.tensor([alpha], dtype=ROW), chance)
+    expected = (
+        math.dist(start[1:].tolist(), [0.0] * 7),
+        math.dist(dv[1:].tolist(), [0.0] * 7),
+        abs(float(dv[0] - exact_v[0])),
+        float(off_diagonal(dA - exact_A).abs().max()),
+    )
+    assert samples.sampling_terms(N, seed, (alpha, gamma, rho)) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(("N", "horizon", "steps"), [(40, 4, 66), (15, 22, 84)])
+def test_the_semi_idealised_process_runs_beside(N, horizon, steps):
+    """A literal descent from the same start, and the process on the exact risk, up to the horizon."""
+    images = patches.PatchDistribution(12, 4, 8, 0.25, 8**-0.5)
+    found = samples.coupled(N, 2, horizon, steps)
+    first = patches.train_vit(images, N, 1, seed=2, omega=1e-5, tests=1)
+    A, v, path = first.A[0], first.v[0], []
+    X, y = images.sample(N, 2)
+    for _ in range(steps + 1):
+        path.append((A, v))
+        dA, dv = slopes(X, y, A, v)
+        A, v = A - 10.0 * off_diagonal(dA), v - 5e-3 * dv
+    begin = next(t for t, (_, v) in enumerate(path) if v[0] >= 1e-3**0.5)
+    followed = path[begin : begin + horizon + 1]
+    assert len(followed) == horizon + 1
+    gamma, rho = patches.semi_idealised(patches.Population(12, 4, 0.25), torch.stack([v[0] for _, v in followed]), 10.0)
+    ideal = [attention(12, 4, 1.0, g, r) for g, r in zip(gamma.tolist(), rho.tolist())]
+    gaps = [float(off_diagonal(A - B).abs().max()) for (A, _), B in zip(followed, ideal)]
+    across = [float(v[1:].norm()) for _, v in path[: begin + horizon + 1]]
+    assert found.N == N and found.gaps == pytest.approx(gaps, rel=1e-6)
+    assert found.first == pytest.approx(across[-horizon - 1], rel=1e-6)
+    assert found.across == pytest.approx(max(across), rel=1e-6)
+    A, v = followed[min(20, horizon)]
+    X, _ = images.sample(2000, 77)
+    F, G = output(X, A, v), output(X, ideal[min(20, horizon)], v[0] * torch.eye(8, dtype=ROW)[0])
+    assert found.outputs == pytest.approx(float((F - G).abs().max() / G.abs().max()), rel=1e-6)
+    X, _ = images.sample(5000, 2 + TEST_SEED)
+    assert 0 < found.misfit == pytest.approx(failing(output(X, A, v), X, 4), abs=1e-14)
+
+
+@pytest.mark.parametrize(("D", "C", "q", "p"), [(4, 2, 0.4, 3), (6, 2, 0.7, 3), (6, 3, 0.3, 5)])
+def test_moments_and_negative_rows(D, C, q, p):
+    X, y, chance = patches.every_point(D, C, q)
+    S, T = (torch.softmax(attention(D, C, 1.0, *scores), 1) for scores in ((0.0, 0.0), (0.4, -0.2)))
+    moment = share = 0.0
+    for x, label, part in zip(X[..., 0], y.tolist(), chance.tolist()):
+        moment += part * label * sum(float(D * (S[i] @ x)) ** p for i in range(D))
+        share += part * any(float(0.6 * label * D * (T[i] @ x)) ** p < -1 / D for i in range(D))
+    assert samples.power_moment(D, C, q, p) == pytest.approx(moment, rel=1e-12)
+    assert 0 < share < 1 and samples.negative_share(D, C, q, (0.6, 0.4, -0.2), p) == pytest.approx(share, abs=1e-14)
+
+
+@pytest.mark.parametrize(("D", "C", "q", "d", "alpha", "nu", "p"), [(4, 2, 0.4, 3, 0.2, 0.05, 3), (3, 1, 0.7, 5, 0.3, 0.0, 5)])
+def test_growth_across_is_a_second_derivative(D, C, q, d, alpha, nu, p):
+    """With v = alpha w* + eps u a patch shows alpha x + eps xi, xi of variance 1/d: -tr Hessian / d of the risk in these."""
+    X, y, chance = patches.every_point(D, C, q)
+    S = torch.softmax(attention(D, C), 1)
+
+    def risk(seen, label):
+        z = D * S @ seen
+        return torch.nn.functional.softplus(-label * (z**p + nu * z).sum())
+
+    bends = [torch.autograd.functional.hessian(lambda u, s=s: risk(u, s), alpha * x[:, 0]).trace() for x, s in zip(X, y)]
+    found = samples.growth_across(D, C, q, d, alpha, nu, p)
+    assert found == pytest.approx(-float(chance @ torch.stack(bends)) / d, rel=1e-10)
+
+
+def test_sampled_growth_is_a_difference_of_slopes():
+    X, y = patches.PatchDistribution(8, 4, 4, 0.25, 0.5).sample(40, 6)
+    up, down = (slopes(X, y, attention(8, 4), torch.tensor([0.15, s, 0.0, 0.0], dtype=ROW))[1][1] for s in (0.04, -0.04))
+    assert samples.sampled_growth(40, 6, 0.15, 0.04) == pytest.approx(float(down - up) / 0.08, rel=1e-9)
+
+
+def test_medians_by_size():
+    runs = [samples.Coupled(N, 0.0, 0.0, (9.0, gap), 0.0, 0.0) for N, gap in ((50, 3.0), (20, 1.0), (50, 5.0), (50, 4.5))]
+    assert samples.medians(runs, 1) == {20: 1.0, 50: 4.5}
+    with pytest.raises(ValueError):
+        samples.Coupled(20, 0.0, 0.0, (9.0,), -0.1, 0.0)
+
+
+def test_the_edge_leaves_the_diagonal_out():
+    groups = torch.tensor([3, 1, 3, 1, 1, 3])
+    A = torch.randn(6, 6, generator=generator(2), dtype=ROW) - 3 * torch.eye(6)
+    expected = []
+    for i in range(6):
+        inside = [float(A[i, j]) for j in range(6) if groups[j] == groups[i] and j != i]
+        expected.append(min(inside) - max(float(A[i, j]) for j in range(6) if groups[j] != groups[i]))
+    assert samples.association_edge(A, groups).tolist() == pytest.approx(expected, rel=1e-12)
+
+
+# Transfer ------------------------------------------------------------------------------------------------------------
+
+
+def test_pretraining_is_the_training_of_the_first_feature():
+    model, error = transfer.pretrained(2, 0.4)
+    world = patches.PatchDistribution(16, 4, 16, 0.4, 0.25)
+    A = 1e-3 * normal(16, 16, generator=(source := generator(1)))
+    A, v = A.fill_diagonal_(1.0), 1e-3 * normal(16, generator=source)
+    X, y = world.sample(1000, 0)
+    for _ in range(2):
+        dA, dv = slopes(X, y, A, v)
+        A, v = A - 10.0 * off_diagonal(dA), v - 3e-3 * dv
+    assert torch.allclose(model.A, A, rtol=1e-10) and torch.allclose(model.v, v, rtol=1e-10)
+    X, y = world.sample(20_000, TEST_SEED)
+    assert error == pytest.approx(float((y * output(X, A, v) <= 0).double().mean()), abs=1e-14)
+
+
+def test_three_ways_to_learn_another_feature(monkeypatch):
+    """Scores of a stand-in for the pretrained model; each way by its literal loop."""
+    A = attention(16, 4, 1.0, 0.8, -0.3)
+    monkeypatch.setattr(transfer, "pretrained", lambda: (patches.PositionalViT(A, torch.zeros(16, dtype=ROW)), 0.0))
+    task = patches.PatchDistribution(16, 4, 16, 0.25, 0.25, w=torch.eye(16, dtype=ROW)[1])
+    found = transfer.comparison((2, 5, 6), 2, 100, 3)
+    assert found.sizes == (2, 5, 6) and found.misfits.shape == (2, 2)
+    for i, N in enumerate(found.sizes):
+        for j, seed in enumerate((50, 51)):
+            X, y = task.sample(N, seed)
+            direction = paper.theorem_5_1_step(A, X, y)
+            start = 1e-3 * normal(16, 16, generator=(source := generator(seed + 1)))
+            v = 1e-3 * normal(16, generator=source)
+            kept, B, u = v, start.fill_diagonal_(1.0), v
+            for _ in range(3):
+                kept = kept - 3e-3 * slopes(X, y, A, kept)[1]
+                dB, du = slopes(X, y, B, u)
+                B, u = B - 10.0 * off_diagonal(dB), u - 3e-3 * du
+            assert torch.allclose(transfer.fine_tuned(task, A, N, seed, 3).v, kept, rtol=1e-10)
+            fresh, label = task.sample(100, seed + TEST_SEED)
+            outputs = output(fresh, A, direction, nu=0.0), output(fresh, A, kept), output(fresh, B, u)
+            errors = [float((label * F <= 0).double().mean()) for F in outputs]
+            assert [way[i, j] for way in (found.one_step, found.kept, found.scratch)] == pytest.approx(errors, abs=1e-14)
+            if N == 5:
+                misfits = [failing(F, fresh[..., [1]], 4) for F in outputs[1:]]
+                assert found.misfits[:, j].tolist() == pytest.approx(misfits, abs=1e-14)
+
+
+def test_failures_after_one_step():
+    for size, share, N in ((16, 0.05, 1), (36, 0.1, 2)):
+        A = transfer.learned_form(size, share)
+        task, failed = patches.PatchDistribution(size, 4, size, 4 / size, size**-0.5), 0
+        for seed in range(40):
+            X, y = task.sample(N + 1, seed)
+            F = output(X[N:], A, paper.theorem_5_1_step(A, X[:N], y[:N]), nu=0.0)
+            failed += failing(F, X[N:], 4)
+        assert 1 < failed == transfer.failures(size, share, 40, N)
+
+
+# Gaussian patches ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["A", "P", "PQK"])
+def test_gaussian_training_is_the_literal_loop(kind):
+    """Start, scores and Adam by hand; the rows of the record with them."""
+    D, C, d, N, tests, rate = 6, 3, 2, 30, 40, 0.02
+    X, source = normal(N + tests, D, d, generator=generator(5)), generator(6)
+    y = convolution_label(X, C)
+    parts = [0.1 * normal(d, generator=source)]
+    if kind == "A":
+        parts.append(0.1 * normal(D, D, generator=source))
+    else:
+        parts += [normal(D, D, generator=source) / math.sqrt(D) for _ in range(1 if kind == "P" else 3)]
+
+    def scores(P, Q=None, K=None):
+        gram = P if kind == "A" else P @ P.T
+        return gram, gram if Q is None else P @ Q @ K.T @ P.T
+
+    rows, means, squares = [], [0.0] * len(parts), [0.0] * len(parts)
+    for step in range(6):
+        parts = [part.detach().requires_grad_() for part in parts]
+        gram, A = scores(*parts[1:])
+        if step in (0, 2, 4, 5):
+            wrong = float((y[N:] * output(X[N:], A, parts[0]) <= 0).double().mean())
+            rows.append((step, wrong, *(association(M.detach(), torch.arange(D) // C) for M in (A, gram))))
+        if step == 5:
+            break
+        loss = torch.log1p(torch.exp(-y[:N] * output(X[:N], A, parts[0]))).mean()
+        for i, slope in enumerate(torch.autograd.grad(loss, parts)):
+            means[i], squares[i] = 0.9 * means[i] + 0.1 * slope, 0.999 * squares[i] + 1e-3 * slope**2
+            move = means[i] / (1 - 0.9 ** (step + 1)) / ((squares[i] / (1 - 0.999 ** (step + 1))).sqrt() + 1e-8)
+            parts[i] = parts[i] - rate * move
+    run = train_gaussian(kind, 5, D=D, C=C, d=d, N=N, steps=5, rate=rate, every=2, tests=tests)
+    assert list(zip(run.steps, run.error, run.association_A, run.association_gram)) == rows
+    for found, expected in ((run.A, A), (run.gram, gram), (run.v, parts[0])):
+        assert torch.allclose(found, expected, rtol=1e-7, atol=1e-12)
+
+
+def test_a_recorded_run_of_gaussian_patches():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        result = gaussian_patches.run("PQK", 3, 0.02, 1, 2, 20, 10)
+        assert torch.get_num_threads() == 1  # the sweep runs one process on each core
+    finally:
+        torch.set_num_threads(threads)
+    run = train_gaussian("PQK", 1, d=3, rate=0.02, steps=2, N=20, tests=10)
+    assert result["steps"] == run.steps == [0, 2] and result["error"] == run.error
+    assert np.array_equal(result["A"], run.A.float().numpy()) and np.array_equal(result["gram"], run.gram.float().numpy())
+
+
+def test_recorded_runs_are_parted_by_their_end(monkeypatch):
+    groups = torch.arange(8) // 4
+    same = (groups[:, None] == groups).double()
+    half = same.clone()
+    half[:3] = 0.0  # three rows see no group
+    point = {"kind": "PQK", "d": 4, "rate": 0.05}
+    others = ({"kind": "P"}, {"d": 8}, {"rate": 0.02})
+    points = [point | {"seed": seed} for seed in range(4)] + [point | other | {"seed": 9} for other in others]
+    ends = [[0.5, 0.05], [0.4, 0.04, 0.06], [0.06, 0.3, 0.5], [0.2, 0.05, 0.6]]
+    results = [
+        {"A": half.numpy(), "gram": same.numpy(), "error": error, "association_gram": [0.0, 0.375, 0.75][: len(error)]}
+        for error in ends + ends[:3]
+    ]
+    monkeypatch.setattr(gaussian_patches, "read_record", lambda name: Record(name, {}, {}, points, results))
+    solved, unsolved = gaussian_patches.learned("PQK", 4, 0.05)
+    assert [(run.seed, run.error, run.rows_A, run.rows_gram, run.lost) for run in solved] == [(0, 0.05, 5, 8, None)]
+    expected = [(1, 0.06, 5, 8, 3), (2, 0.5, 5, 8, None), (3, 0.6, 5, 8, 3)]
+    assert [(run.seed, run.error, run.rows_A, run.rows_gram, run.lost) for run in unsolved] == expected
+    assert torch.equal(solved[0].A, half) and torch.equal(solved[0].gram, same)
+    assert not gaussian_patches.learned("PQK", 4, 0.05, solved=0.7)[1]

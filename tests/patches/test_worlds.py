@@ -1,0 +1,281 @@
+"""What is counted over whole populations and over all strays, against literal loops over every data point."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from attention_theory import patches
+from attention_theory.device import generator, normal
+from attention_theory.patches import errors, hidden, paper
+from attention_theory.patches.population import Trajectory
+from attention_theory.patches.runs import expectation, lemmas, worlds
+from attention_theory.patches.runs.expectation import Descent
+
+SIZES = [(6, 2, 0.5), (6, 3, 0.8), (4, 1, 0.3)]
+
+
+def every(D, C, q):
+    """Patches, label, signal group and probability of each data point."""
+    for y, signal in itertools.product((1, -1), range(D // C)):
+        for rest in itertools.product((-1, 0, 1), repeat=D - C):
+            strays = sum(map(abs, rest))
+            yield (
+                [*rest[: signal * C], *[y] * C, *rest[signal * C :]],
+                y,
+                signal,
+                (q / 2) ** strays * (1 - q) ** (D - C - strays) / (2 * (D // C)),
+            )
+
+
+def labelling(x, C):
+    """Groups full of +1, less those full of -1."""
+    sums = [sum(x[i : i + C]) for i in range(0, len(x), C)]
+    return sums.count(C) - sums.count(-C)
+
+
+def scores(D, C, beta, gamma, rho):
+    return [[beta if i == j else gamma if i // C == j // C else rho for j in range(D)] for i in range(D)]
+
+
+def margin(x, y, S, alpha, nu=1e-3):
+    """Y F at p = 3."""
+    rows = [len(x) * alpha * sum(s * value for s, value in zip(row, x)) for row in S]
+    return y * sum(z**3 + nu * z for z in rows)
+
+
+def softmax(D, C, beta, gamma, rho):
+    return torch.softmax(torch.tensor(scores(D, C, beta, gamma, rho), dtype=torch.float64), 1).tolist()
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def test_clauses_are_counted():
+    w = torch.tensor([0.0, 0.6, 0.8], dtype=torch.float64)
+    images = patches.PatchDistribution(6, 2, 3, 0.7, 0.5, groups=torch.tensor([5, 2, 2, 9, 9, 5]), w=w)
+    X, y = images.sample(80, 3)
+    full, last, alone, towards, away, others = [], 0, 0, 0, 0, 0
+    noise = []
+    for x, sign in zip(X, y):
+        carried = [round(float(x[j] @ w)) for j in (1, 2, 0, 5, 3, 4)]  # group by group
+        filled = [all(carried[2 * g + i] == sign for i in range(2)) for g in range(3)]
+        full.append(sum(filled))
+        noise.append(np.mean([float((patch - (patch @ w) * w).square().sum()) / 2 for patch in x]))
+        if sum(filled) == 1:
+            alone, last = alone + 1, last + filled[2]
+            strays = [value for g in range(3) if not filled[g] for value in carried[2 * g : 2 * g + 2]]
+            towards, away = towards + strays.count(sign), away + strays.count(-sign)
+            others += len(strays)
+    found = worlds.clauses(images, X, y)
+    assert max(full) > 1 and found[:4] == (1, (last, alone), (towards, others), (away, others))
+    assert found.noise.tolist() == pytest.approx(noise, rel=1e-12)
+    assert worlds.clauses(images, X, -y).full == 0  # no group need carry the other label
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("weights", [(1, 1, 1), (5, 3, 1), (2, 1, 7)])
+def test_errors_over_the_population(size, weights):
+    """In fractions, so that ties are ties; attention as odd as 7 for strangers makes the score wrong often."""
+    D, C, q = size
+    raised = scores(D, C, *map(Fraction, weights))
+    S = [[value / sum(row) for value in row] for row in raised]
+    label = form = ties = 0.0
+    for x, y, _, chance in every(D, C, q):
+        value, f = margin(x, y, S, Fraction(3, 10), Fraction(1, 1000)), y * labelling(x, C)
+        ties += chance * (value == 0)
+        label += chance * (0.5 if value == 0 else value < 0)
+        form += chance * (0.5 * (f != 0) if value == 0 else f * value < 0)
+    A, v = torch.tensor(scores(D, C, *map(math.log, weights)), dtype=torch.float64), torch.tensor([0.3], dtype=torch.float64)
+    found = worlds.population_error(patches.PositionalViT(A, v, temperature=1.0), D, C, q)
+    assert ties > 0 and found == pytest.approx((label, form), abs=1e-13)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_errors_of_scores_of_sums(size):
+    D, C, q = size
+    a = np.random.default_rng(1).integers(-2, 3, (4, D)) / 2
+    wrong, none, best = np.zeros(4), 0.0, [Counter(), Counter()]
+    missed = 0.0
+    for x, y, _, chance in every(D, C, q):
+        value, f = y * a @ x, labelling(x, C)
+        wrong += chance * np.where(value == 0, 0.5, value < 0)
+        none += chance * (f == 0)
+        missed += chance * (f * y <= 0)
+        for table, sign in zip(best, (y, np.sign(f))):
+            table[sum(x), sign] += chance
+    found = worlds.threshold_errors(torch.tensor(a, dtype=torch.float64), D, C, q)
+    assert found.tolist() == pytest.approx(wrong.tolist(), abs=1e-13)
+    assert none > 0 or C == 1
+    assert worlds.decoder_error(D, C, q) == pytest.approx(none, abs=1e-13)
+    least = [sum(min(table[t, 1], table[t, -1]) for t in range(-D, D + 1)) for table in best]
+    assert worlds.best_of_total(D, C, q) == pytest.approx((*least, missed), abs=1e-13)
+
+
+def own_largest(row, C):
+    return sorted(range(len(row)), key=lambda j: (-row[j], j))[:C]
+
+
+def test_rows_that_look_elsewhere():
+    groups = torch.tensor([4, 9, 9, 4, 1, 1])
+    for seed in range(5):
+        A = torch.randn(6, 6, generator=generator(seed), dtype=torch.float64)
+        away = sum(all(groups[j] != groups[i] for j in own_largest(A[i].tolist(), 2)) for i in range(6))
+        assert worlds.disjoint_rows(A, groups) == away
+    assert worlds.disjoint_rows(1.0 * (groups[:, None] != groups), groups) == 6
+
+
+@pytest.mark.parametrize("side", [3, 4])
+def test_touching_pairs_are_counted(side):
+    groups = torch.randint(0, 2, (12,), generator=generator(side))
+    pairs = 0
+    for i, j in itertools.combinations(range(12), 2):
+        near = abs(i // side - j // side) + abs(i % side - j % side) == 1
+        pairs += near and bool(groups[i] == groups[j])
+    assert worlds.touching_pairs(groups, side) == pairs > 3
+
+
+def test_gram_matrices_of_every_rank():
+    groups, source = torch.tensor([0, 1, 0, 1, 2, 2]), generator(7)
+    disjoint, longest = [], 0
+    for rank in range(1, 7):
+        for _ in range(8):
+            P = normal(rank, 6, generator=source)
+            A = [[float(P[:, i] @ P[:, j]) for j in range(6)] for i in range(6)]
+            disjoint.append(sum(all(groups[j] != groups[i] for j in own_largest(A[i], 2)) for i in range(6)))
+            first = max(range(6), key=lambda i: A[i][i])
+            longest += first in own_largest(A[first], 2)
+    assert worlds.gram_search(groups, 8, 7) == (48, max(disjoint), longest)
+
+
+@pytest.mark.parametrize(
+    ("D", "C", "q", "p"), [(14, 2, 0.8, 1), (8, 4, 1.0, 1), (4, 2, 0.6, 3), (21, 3, 0.9, 3), (12, 3, 0.7, 5)]
+)
+def test_disagreement_of_groups_one_after_the_other(D, C, q, p):
+    """Score and labelling function of a population of label +1, group by group."""
+    group = Counter()
+    for x in itertools.product((-1, 0, 1), repeat=C):
+        strays = sum(map(abs, x))
+        group[sum(x) ** p, (sum(x) == C) - (sum(x) == -C)] += (q / 2) ** strays * (1 - q) ** (C - strays)
+    law = Counter({(C**p, 1): 1.0})
+    for _ in range(D // C - 1):
+        longer = Counter()
+        for ((F, f), chance), ((more, full), part) in itertools.product(law.items(), group.items()):
+            longer[F + more, f + full] += chance * part
+        law = longer
+    wrong = [sum(chance for (F, f), chance in law.items() if F * f < 0 and f * sign > 0) for sign in (1, -1)]
+    assert patches.block_disagreement(D, C, q, p) == pytest.approx(sum(wrong), rel=1e-11)
+    assert (wrong[1] > 0) == ((D, C, p) in {(14, 2, 1), (21, 3, 3)})
+
+
+def test_critical_stray_rate_of_the_linear_score():
+    for size, error in (((6, 2), 1 / 8), ((16, 4), 1 / 8), ((32, 4), 0.2)):
+        q = errors.critical_q(*size, error)
+        assert patches.linear_error(*size, q) == pytest.approx(error, abs=1e-11)
+    assert math.isnan(errors.critical_q(8, 4))
+    assert errors.critical_q(4, 2) == 1  # where the error is exactly 1/8
+
+
+def test_hidden_groups_at_their_ends():
+    assert hidden.hidden_error(3, 3, 0.4) == 0 == paper.hidden_group_error(3, 3, 0.4)
+    curve = [hidden.lower_bound(24, 4, 0.9, N) for N in range(1, 16)]
+    for error in (0.2, 0.12, 0.07, 0.05, 0.04, 0.03, 0.5):
+        assert hidden.needed_samples(24, 4, 0.9, error) == 1 + sum(value > error for value in curve) <= 15
+
+
+# Descents in expectation ---------------------------------------------------------------------------------------------
+
+
+def fixed(loss=(1.0,), alpha=(0.3,), gamma=(1.0,), rho=(1.0,), world=(4, 2, 0.6), **settings):
+    """A descent that is not run: what is read off it is known."""
+    columns = [torch.tensor(x, dtype=torch.float64).expand(len(loss)) for x in (alpha, gamma, rho, loss, loss, loss)]
+    settings = {"rate_A": 4.0, "temperature": 1.0, "nu": 1e-3} | settings
+    return Descent(patches.Population(*world), Trajectory(*columns), **settings)
+
+
+def test_what_is_read_off_a_descent():
+    loss = (0.7, 0.4, 0.35, 0.34, 0.3)
+    run = fixed(loss, alpha=(0.1, 0.3, 0.5, 0.4, 0.45), gamma=(0.0, 1.0, 3.0, 2.0, 2.5), rho=(0.0, -1.0, 0.0, 2.0, 8.0))
+    assert run.early == 3 and expectation.loss_at_turn(run) == 0.35
+    assert math.isnan(expectation.loss_at_turn(fixed(loss, alpha=(0.1, 0.3, 0.5, 0.55, 0.6))))
+    assert expectation.loss_at_turn(fixed(loss, alpha=(0.1, 0.3, 0.5, 0.6, 0.55))) == 0.34
+    assert run.moved("gamma").tolist() == [0.25, 0.5, -0.25, 0.125] and run.moved("rho").tolist() == [-0.25, 0.25, 0.5, 1.5]
+    own = [sum(softmax(4, 2, 1.0, g, r)[0][:2]) for g, r in zip(run.path.gamma.tolist(), run.path.rho.tolist())]
+    assert run.G.tolist() == pytest.approx([4 * x for x in own], rel=1e-12)
+    share = Trajectory(*torch.tensor([[0.1, 0.5, 0.75, 0.9]], dtype=torch.float64).expand(6, 4))
+    assert [share.reaches(x) for x in (0.05, 0.5, 0.6, 0.75, 0.8, 0.95)] == [0, 1, 2, 2, 3, None]
+
+
+@pytest.mark.parametrize("step", [0, 3])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_the_own_group_outweighs_the_strays(step, share):
+    run = expectation.descent(6, 2, 0.4, steps=3, rate=0.3)
+    _, gamma, rho = run.at(step)
+    S = softmax(6, 2, *(x / 6**0.5 for x in (1.0, gamma, rho)))[0]
+    expected = 0.0
+    for strays in itertools.product((-1, 0, 1), repeat=4):
+        moved = sum(map(abs, strays))
+        expected += 0.2**moved * 0.6 ** (4 - moved) * (S[5] * abs(sum(strays)) <= share * (S[0] + S[1]))
+    assert 0 < expected < 1 and lemmas.outweighed(run, step, share) == pytest.approx(expected, abs=1e-13)
+
+
+def test_a_tie_outweighs():
+    """Equal weights: abs(N) <= 1 against 2 shared by half."""
+    assert lemmas.outweighed(fixed(), 0) == pytest.approx(1 - 2 * 0.3**2, abs=1e-14)
+
+
+@pytest.mark.parametrize(("D", "C", "q", "alpha"), [(6, 2, 0.5, 0.2), (6, 3, 0.8, 0.6), (8, 2, 0.3, 0.1)])
+def test_growth_of_a_score_by_event(D, C, q, alpha):
+    """By autograd of each event's part of the risk."""
+    A = torch.tensor(scores(D, C, 1.0, 0.0, 0.0), dtype=torch.float64, requires_grad=True)
+    points = [(x, signal, part) for x, y, signal, part in every(D, C, q) if y > 0]
+    X = torch.tensor([x for x, _, _ in points], dtype=torch.float64)
+    z = D * alpha * X @ torch.softmax(A, 1).T
+    losses = torch.nn.functional.softplus(-(z**3 + 1e-3 * z).sum(1))
+    event = torch.tensor([0 if signal == 0 else 2 if any(x[:C]) else 1 for x, signal, _ in points])
+    weight = 2 * torch.tensor([part for _, _, part in points], dtype=torch.float64)
+    chance = [float(weight[event == k].sum()) for k in range(3)]
+    growth = [-float(torch.autograd.grad((weight * losses)[event == k].sum(), A, retain_graph=True)[0][0, 1]) for k in range(3)]
+    found = lemmas.growth_by_event(D, C, q, alpha)
+    assert found.chance == pytest.approx(chance, rel=1e-12)
+    assert found.growth == pytest.approx([x / growth[0] for x in growth], rel=1e-9)
+
+
+@pytest.mark.parametrize("train_diagonal", [False, True])
+def test_descent_in_matrices_is_the_literal_one(train_diagonal):
+    X, y, chance = patches.every_point(4, 2, 0.4)
+    X = torch.cat([X, 0.3 * torch.randn(X.shape, generator=generator(0), dtype=torch.float64)], 2)
+    A, v = torch.tensor(scores(4, 2, 1.0, 0.2, -0.1), dtype=torch.float64), torch.tensor([0.2, 0.1], dtype=torch.float64)
+    As, vs = expectation.matrix_descent(A, v, X, y, chance, 4, 0.05, 3.0, train_diagonal)
+    assert As.shape == (5, 4, 4) and vs.shape == (5, 2)
+    for step in range(5):
+        assert torch.allclose(As[step], A, rtol=1e-12) and torch.allclose(vs[step], v, rtol=1e-12)
+        A, v = A.requires_grad_(), v.requires_grad_()
+        z = 4 * (X @ v) @ torch.softmax(A, 1).T
+        dA, dv = torch.autograd.grad((chance * torch.log1p(torch.exp(-y * (z**3 + 1e-3 * z).sum(1)))).sum(), (A, v))
+        kept = 0.0 if train_diagonal else torch.eye(4)
+        A, v = (A - 3.0 * dA * (1 - kept)).detach(), (v - 0.05 * dv).detach()
+
+
+def test_the_law_of_the_population():
+    for order in (None, [2, 0, 3, 1]):
+        law = Counter()
+        for x, y, _, chance in every(4, 2, 0.3):
+            law[(*(x[i] for i in order or range(4)), y)] += chance
+        found = expectation.population_law(4, 2, 0.3, order)
+        assert found == pytest.approx(law, abs=1e-15) and max(law.values()) > 0.1
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_plateau_ends_where_the_mean_sigmoid_has_halved(size):
+    def mean(alpha, gamma, rho):
+        S = softmax(*size[:2], 1.0, gamma, rho)
+        return sum(chance * sigmoid(-margin(x, y, S, alpha)) for x, y, _, chance in every(*size))
+
+    world = patches.Population(*size)
+    assert expectation.mean_sigmoid(world, patches.ReducedViT(0.2, 0.5, -0.3)) == pytest.approx(mean(0.2, 0.5, -0.3), rel=1e-12)
+    assert mean(expectation.plateau_end(*size), 0.0, 0.0) == pytest.approx(1 / 4, abs=1e-9)
