@@ -2,11 +2,13 @@
 
 import math
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from attention_theory import tokens, word_vectors
+from attention_theory.device import generator, normal
 
 
 @pytest.mark.parametrize("kind", tokens.KINDS)
@@ -131,6 +133,29 @@ def test_missing_packages_are_named(monkeypatch):
         tokens.contexts("bert", 1, 2, 3, 0)
 
 
+def test_bert_contexts_are_the_first_tokens_of_the_texts_that_are_long_enough():
+    table = normal(7, 5, generator=generator(0)).float()
+
+    def tokenizer(text, add_special_tokens, truncation, max_length):  # one word, one token: its length
+        assert not add_special_tokens and truncation
+        return {"input_ids": [len(word) for word in text.split()][:max_length]}
+
+    model = SimpleNamespace(get_input_embeddings=lambda: SimpleNamespace(weight=table))
+    texts = ["a bb ccc", "a<br />bb dddd eeeee", "aa bbb", "ffffff a ff fff"]
+    rows = {0: [1, 2, 3], 1: [1, 2, 4], 3: [6, 1, 2]}  # the third text is too short
+    found = tokens.bert_contexts(texts, 3, 3, 4, seed=2, tokenizer=tokenizer, model=model)
+    order = [i for i in torch.randperm(4, generator=generator(2)).tolist() if i != 2]
+    expected = torch.stack([table[rows[i], :4].double() for i in order])
+    torch.testing.assert_close(found, expected * (2 / expected.norm(dim=-1, keepdim=True)))
+    assert torch.equal(tokens.bert_contexts(texts, 1, 3, 4, seed=2, tokenizer=tokenizer, model=model), found[:1])
+    assert tokens.bert_contexts(texts, 2, 2, 5, seed=2, tokenizer=tokenizer, model=model).shape == (2, 2, 5)
+    for d in (0, 6):
+        with pytest.raises(ValueError, match="d"):
+            tokens.bert_contexts(texts, 1, 3, d, seed=2, tokenizer=tokenizer, model=model)
+    with pytest.raises(ValueError, match="4 texts of 3 tokens are needed, and only 3 of 4"):
+        tokens.bert_contexts(texts, 4, 3, 4, seed=2, tokenizer=tokenizer, model=model)
+
+
 @pytest.fixture(scope="module")
 def tiny_bert(tmp_path_factory):
     """A BERT of 16 coordinates with random weights, and its tokenizer, saved and loaded as the real one is."""
@@ -176,8 +201,6 @@ def test_bert_contexts(tiny_bert, monkeypatch):
 
 
 def test_imdb_labels_are_signs(monkeypatch):
-    from types import SimpleNamespace
-
     rows = {"text": ["good", "bad"], "label": [1, 0]}
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=lambda name, split: rows))
     assert tokens.imdb() == (["good", "bad"], [1, -1])

@@ -99,6 +99,14 @@ def test_errors_of_patches_by_enumeration():
     )
 
 
+def test_log_u_is_the_logarithm_of_u():
+    for u in (sharp(0.0), sharp(0.4), truncated(6), power(3), power(2.5), relu_power(2)):
+        for score in (0.0, 0.5, 1.0, 7.0):
+            value = float(u(torch.tensor(score, dtype=torch.float64)))
+            expected = math.log(value) if value else -math.inf
+            assert competition.log_u(u, score) == pytest.approx(expected, rel=1e-12, abs=1e-12), (u, score)
+
+
 def test_least_truncation_is_least():
     p = competition.least_truncation(20, 10, 1000)
     needed = math.log(1000)

@@ -1,5 +1,6 @@
 """Feature maps against their literal definitions, the ascent and its certificate, and wrong implementations that fail."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -330,6 +331,108 @@ def test_certificates_of_random_features():
     assert float(view.change(best).sqrt()) == pytest.approx(view.certificate())
     row = word.rf_certified(10, 6, 60, 1)
     assert row["S"] <= row["U"]
+
+
+class Noting(sensitivity.random_features.OneTokenFeatures):
+    """Random features that note where they were asked, with a change that is largest inside the disc."""
+
+    def change(self, deltas):
+        self.asked = deltas
+        return torch.exp(-(deltas - torch.tensor([0.35, -0.2], dtype=torch.float64)).square().sum(1))
+
+
+def test_the_supremum_in_the_plane_is_over_rays_and_lengths():
+    eye = torch.eye(2, dtype=torch.float64)
+    view = Noting(torch.zeros(2, dtype=torch.float64), 3 * eye, torch.tensor([1.0, 1.0], dtype=torch.float64), "relu")
+    for rays, lengths in ((5, 4), (8, 2), (360, 31)):
+        found = word.supremum_in_the_plane(view, rays, lengths)
+        disc = {  # both ends of the rays, and every ray once
+            (
+                round(math.sqrt(2) * j / (lengths - 1) * math.cos(2 * math.pi * i / rays), 9) + 0.0,
+                round(math.sqrt(2) * j / (lengths - 1) * math.sin(2 * math.pi * i / rays), 9) + 0.0,
+            )
+            for i in range(rays)
+            for j in range(lengths)
+        }
+        assert len(view.asked) == rays * lengths
+        assert {(round(x, 9) + 0.0, round(y, 9) + 0.0) for x, y in view.asked.tolist()} == disc
+        best = max(math.exp(-((x - 0.35) ** 2) - (y + 0.2) ** 2) for x, y in disc)
+        assert found == pytest.approx(math.sqrt(best) / (3 * math.sqrt(2)), rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["iid", "anisotropic"])
+@pytest.mark.parametrize(("n", "d", "ratio"), [(3, 20, 0.5), (6, 12, 2)])
+def test_points_of_random_features_are_what_a_longer_search_finds(kind, n, d, ratio):
+    X = tokens.contexts(kind, 1, n, d, seed=4)
+    view = sensitivity.random_features.one_token_in_law(X, 0, int(ratio * n * d), seed=4)[0]
+    assert word.rf_point(n, d, ratio, 4, kind)["S"] == pytest.approx(sensitivity.climb(view, 6, 80).value, rel=3e-3)
+
+
+def test_points_of_deep_features_have_the_law_of_matrices_that_are_drawn():
+    n, d, trials = 12, 16, 8
+    deferred = [word.drf_point(n, d, 2, trial)["S"] for trial in range(trials)]
+    drawn = []
+    for seed in range(trials):
+        deep = sensitivity.DeepRandomFeatures.sample(n, d, n * d, 2, seed)
+        drawn.append(sensitivity.climb(deep.one_token(context(n, d, 50 + seed), 0), 2, 30).value)
+    error = math.sqrt((np.var(deferred) + np.var(drawn)) / (trials - 1))
+    assert abs(np.mean(deferred) - np.mean(drawn)) < 4 * error < 0.3 * np.mean(drawn)
+
+
+def proof_run(n=5, d=7, seed=0):
+    """A run with numbers at random, to be put together by hand."""
+    draw = generator(seed)
+    some = lambda *shape: normal(*shape, generator=draw)
+    start = {"X": some(n, d), "kind": "", "draws": 1, "delta": some(d), "pair": some(2, d)}
+    measured = {"gap": 1.5 * some(2, n - 1).abs(), "rows": some(2, n).abs(), "landed": some(2, n).abs()}
+    return theorem_3.ProofRun(**start, scale=0.45, moves=some(2, d), scores=some(2, n), **measured, norm=0.9)
+
+
+def largest_nonlinearity(run):
+    n, d = run.X.shape
+    linear = [[0.45 * float(run.X[j] @ run.pair[k]) / math.sqrt(d) for j in range(n)] for k in range(2)]
+    return max(abs(float(run.scores[k, j]) - linear[k][j]) for k in range(2) for j in range(n)) / max(map(max, linear))
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 9), (5, 7), (9, 12), (13, 20)])
+def test_what_is_read_off_a_proof_run(n, d):
+    for seed in range(4):
+        run = proof_run(n, d, seed)
+        assert (run.n, run.d) == (n, d)
+        products = [[float(run.X[j] @ run.pair[k]) / d for j in range(n)] for k in range(2)]
+        torch.testing.assert_close(run.products, torch.tensor(products, dtype=torch.float64))
+        assert run.nonlinearity == pytest.approx(largest_nonlinearity(run))
+        # at least a quarter of all rows is at most that far
+        for k in range(2):
+            last = float(run.nearest_quarter[k])
+            assert (run.gap[k] <= last).sum() >= n / 4 > (run.gap[k] < last).sum()
+        errors = [
+            abs(float(run.rows[k, j] - run.landed[k, j]))
+            for j in range(1, n)
+            for k in range(2)
+            if float(run.gap[0, j - 1]) <= 1 and float(run.gap[1, j - 1]) <= 1
+        ]
+        assert run.landing_error == pytest.approx(max(errors, default=0.0))
+    far = dataclasses.replace(run, gap=run.gap + 1.1)  # nobody attends
+    assert far.landing_error == 0 and not far.attending.any()
+    near = dataclasses.replace(run, gap=torch.ones_like(run.gap))  # within 1/sqrt d of e_i, the end included
+    assert near.attending.all() and near.landing_error == pytest.approx(float((run.rows - run.landed)[:, 1:].abs().max()))
+
+
+def test_proof_runs_are_the_proof_on_three_kinds_of_tokens(monkeypatch):
+    equal = theorem_3.same_token(3, 8, 5)
+    assert equal.shape == (3, 8) and all(torch.equal(row, tokens.contexts("iid", 1, 1, 8, 5)[0, 0]) for row in equal)
+    monkeypatch.setattr(theorem_3, "least_dimension", lambda n: 10 * n)
+    for product in (False, True):
+        runs = theorem_3.proof_runs((2, 3), ("iid", "equal", "anisotropic"), product)
+        assert [(run.n, run.d, run.kind) for run in runs] == [
+            (n, 10 * n, kind) for n in (2, 3) for kind in ("iid", "equal", "anisotropic")
+        ]
+        for run in runs:
+            n, d = run.n, run.d
+            X = torch.stack([context(1, d, n)[0]] * n) if run.kind == "equal" else context(n, d, n, run.kind)
+            expected = theorem_3.prove_on(X, n, kind=run.kind, product=product)
+            assert torch.equal(run.X, X) and torch.equal(run.rows, expected.rows) and torch.equal(run.moves, expected.moves)
 
 
 def test_power_iterations_agree_in_law():

@@ -101,6 +101,13 @@ def test_rows_of_a_layer_fire_as_often_as_their_sign_vectors_say(model, n, d):
     assert len(numbers) > 2
 
 
+def test_a_value_that_equals_the_threshold_does_not_fire():
+    # a row of weights 1/10 each: 1/10 in the first column, 1/5 in five blocks, so that -1/10 + 1 = 0.9 is a tie
+    s = parts.layer("cross", "linear", 10, 6, 0.01)
+    assert chances.enumerated_alarm(s, 3) == 1  # all plus signs, 1.1
+    assert chances.layer_alarm(s, 3) == 1 / 2**6
+
+
 @pytest.mark.parametrize(("model", "n", "d"), [("cross", 12, 7), ("self-ones", 12, 6), ("self-identity", 15, 5)])
 @pytest.mark.parametrize("a", [0.4, 1.2, 2.0])
 def test_detection_is_the_weight_of_the_special_key_and_the_share_that_fires(model, n, d, a):
