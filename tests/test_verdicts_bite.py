@@ -166,7 +166,7 @@ MUTANTS = [
         "C * sigma * math.log(n * d / delta)",
     ),
     ("cao2024/own-width", "tangent.paper", "18 * B + 2 * math.log(log)", "16 * B + 2 * math.log(log)"),
-    ("cao2024/own-coupling", "tangent.runs.coupling", " / max(lam - eps_H, 0.0)", " / lam"),
+    ("cao2024/own-coupling", "tangent.runs.coupling", " / (lam - eps_H)", " / lam"),
     ("cao2024/theorem-f.2-features", "tangent.network", "math.sqrt(self.m) * S * (self", "self.m * S * (self"),
     ("cao2024/theorem-4.2", "tangent.paper", "math.log10(math.log(n * d / epsilon))", "math.log10(math.log(n / epsilon))"),
     ("cao2024/lemma-d.2", "tangent.runs.descent", "math.exp(16 * B)", "math.exp(12 * B)"),

@@ -6,6 +6,8 @@ import os
 import pickle
 import subprocess
 import sys
+import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -150,6 +152,101 @@ def test_house_numbers_are_not_flipped():
     pixels = torch.arange(1, 65, dtype=torch.uint8).reshape(1, 1, 8, 8).repeat(50, 1, 1, 1)
     middle = train_images.augmented(pixels, "crop", torch.Generator().manual_seed(0), "svhn")[:, 0, 3, 3:5].long()
     assert set((middle[:, 1] - middle[:, 0]).tolist()) == {1}
+
+
+def test_a_crop_is_a_window_of_the_padded_image():
+    pixels = torch.randint(1, 256, (40, 2, 16, 16), generator=generator(1), dtype=torch.uint8)
+    padded = torch.zeros(40, 2, 20, 20, dtype=torch.uint8)
+    padded[:, :, 2:18, 2:18] = pixels
+    corners = set()
+    for image, crop in zip(padded, train_images.augmented(pixels, "crop", generator(2), "svhn")):
+        places = [(i, j) for i in range(5) for j in range(5) if torch.equal(image[:, i : i + 16, j : j + 16], crop)]
+        assert len(places) == 1
+        corners.add(places[0])
+    assert {i for i, _ in corners} == {j for _, j in corners} == set(range(5)) and any(i != j for i, j in corners)
+
+
+def test_the_policy_follows_the_crop_with_a_seed_of_the_epoch(monkeypatch):
+    """A stand-in for torchvision's policy that adds noise of the global generator, which stays as it was."""
+    pixels = torch.randint(0, 128, (5, 1, 8, 8), generator=generator(1), dtype=torch.uint8)
+    monkeypatch.setattr(train_images, "auto_augment", lambda data: lambda image: image + torch.randint(0, 128, (8, 8)))
+    before = torch.get_rng_state()
+    found = train_images.augmented(pixels, "auto", source := generator(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    crops = train_images.augmented(pixels, "crop", other := generator(2))
+    seed = int(torch.randint(2147483648, (1,), generator=other))
+    noise = torch.randint(0, 128, (5, 8, 8), generator=torch.Generator().manual_seed(seed))
+    assert torch.equal(found, crops + noise[:, None])
+    assert torch.equal(torch.rand(3, generator=source), torch.rand(3, generator=other))
+
+
+@pytest.mark.parametrize("data", ["svhn", "cifar10", "cifar100"])
+def test_the_policy_is_that_of_the_data(monkeypatch, data):
+    module = types.ModuleType("torchvision.transforms.v2")
+    module.AutoAugment = lambda policy: ("policy", policy)
+    module.AutoAugmentPolicy = types.SimpleNamespace(SVHN="svhn", CIFAR10="cifar", IMAGENET="imagenet")
+    for name in ("torchvision", "torchvision.transforms"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "torchvision.transforms.v2", module)
+    assert train_images.auto_augment(data) == ("policy", data[:5] if data != "svhn" else data)
+
+
+def smoothed_loss(outputs, labels, smoothing):
+    """Mean cross-entropy against the label with 1 - smoothing, and smoothing spread evenly over all classes."""
+    logs = outputs - torch.log(torch.exp(outputs).sum(1, keepdim=True))
+    losses = [-(1 - smoothing) * row[y] - smoothing * row.mean() for row, y in zip(logs, labels.tolist())]
+    return float(torch.stack(losses).mean())
+
+
+def standing(**settings):
+    """A recipe whose rate is too small to move anything: all epochs see the start."""
+    small = {"patch": 4, "layers": 1, "heads": 2, "dim": 8, "hidden": 8, "augment": "none", "warmup": 1}
+    return train_images.Recipe(data="digits", rate=1e-30, rate_min=1e-30, weight_decay=0.0, **small | settings)
+
+
+def outputs_at_the_start(recipe, data, pixels):
+    """The network on pixels scaled by the mean and the spread of the training images."""
+    train = data.train.double()
+    scaled = (pixels.double() - train.mean((0, 2, 3))[:, None, None]) / train.std((0, 2, 3))[:, None, None]
+    return recipe.model(data).double()(scaled).detach()
+
+
+def test_an_epoch_is_noted_as_its_mean_loss_and_accuracy():
+    whole = images.load_digits(0)
+    data = replace(whole, train=whole.train[:40], train_labels=whole.train_labels[:40])
+    recipe = standing(batch=10, epochs=2)
+    history = train_images.train_images(recipe, data)[1]
+    right = (outputs_at_the_start(recipe, data, data.test).argmax(1) == data.test_labels).double().mean()
+    assert [row["epoch"] for row in history] == [1, 2]
+    for row in history:
+        start = outputs_at_the_start(recipe, data, data.train)
+        assert row["loss"] == pytest.approx(smoothed_loss(start, data.train_labels, 0.1), rel=1e-5)
+        assert row["accuracy"] == pytest.approx(float(right), abs=1e-9)
+
+
+def test_two_processes_average_their_losses_and_add_their_hits(monkeypatch):
+    """In this process, the other one a copy: all images alike, so that both shares lose the same."""
+    whole = images.load_digits(0)
+    data = replace(whole, train=whole.train[:8], train_labels=whole.train_labels[:1].expand(8))
+    data = replace(data, train=data.train[:1].expand(8, -1, -1, -1))
+    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda sums: sums.mul_(2))
+    recipe = standing(batch=4, epochs=1)
+    (row,) = train_images.train_images(recipe, data, rank=0, world=2)[1]
+    start = outputs_at_the_start(recipe, data, torch.cat([data.train, data.test[::2]]))
+    assert row["loss"] == pytest.approx(smoothed_loss(start[:8], data.train_labels, 0.1), rel=1e-5)
+    hits = int((start[8:].argmax(1) == data.test_labels[::2]).sum())
+    assert row["accuracy"] == pytest.approx(2 * hits / len(data.test_labels), abs=1e-9)
+
+
+def test_a_worker_ends_with_its_launcher(monkeypatch):
+    parents, slept, ended = iter([7, 7, 7, 1]), [], []
+    at_once = lambda target, daemon: types.SimpleNamespace(start=target if daemon else None)
+    monkeypatch.setattr(train_images, "threading", types.SimpleNamespace(Thread=at_once))
+    monkeypatch.setattr(train_images, "time", types.SimpleNamespace(sleep=slept.append))
+    monkeypatch.setattr(train_images, "os", types.SimpleNamespace(getppid=lambda: next(parents), _exit=ended.append))
+    train_images.end_with_launcher(0.2)
+    assert slept == [0.2, 0.2] and ended == [1]
 
 
 def test_missing_torchvision_is_said_at_once(tmp_path, monkeypatch, capsys):

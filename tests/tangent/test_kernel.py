@@ -5,6 +5,8 @@ import pytest
 import torch
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, limit_kernel, paper, smallest_eigenvalue, tangent_kernel
+from attention_theory.tangent.kernel import exp_kernel
+from attention_theory.tangent.runs.limit import limit_by_quadrature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
@@ -102,6 +104,19 @@ def test_limit():
     limit = torch.block_diag(limit_kernel(x, sigma=0.5), limit_kernel(x, sigma=0.5))
     assert (H - limit).abs().max() < 0.05
     torch.testing.assert_close(limit_kernel(x, x[:2], sigma=2.0), limit_kernel(x, sigma=2.0)[:, :2])
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.3])
+def test_limit_by_quadrature_is_the_closed_form(sigma):
+    x = inputs(4, 3)
+    torch.testing.assert_close(limit_by_quadrature(x, sigma), limit_kernel(x, sigma=sigma), rtol=1e-9, atol=1e-12)
+
+
+def test_exp_kernel_is_the_gram_matrix_of_its_jacobian():
+    net, x = SoftmaxNetwork.unpaired(3, 5, 0, outputs=2), inputs(4, 3)
+    net = SoftmaxNetwork(net.W, net.a * torch.linspace(0.5, 2, 5, dtype=torch.float64))
+    J = torch.func.jacrev(lambda W: (torch.exp(x @ W) @ net.a.T).T)(net.W).flatten(2).flatten(0, 1)
+    torch.testing.assert_close(exp_kernel(net, x), J @ J.T / 5)
 
 
 def test_duplicate_and_zero_inputs_are_said_not_crashed():

@@ -51,3 +51,11 @@ def test_same_seed_same_network():
 def test_zero_input_sees_the_sum_of_a():
     net = SoftmaxNetwork.unpaired(2, 5, seed=0)
     torch.testing.assert_close(net(torch.zeros(1, 2, dtype=torch.float64))[0], net.a.sum(1))
+
+
+def test_slopes_are_the_derivatives_by_the_neurons():
+    net, (x, _) = SoftmaxNetwork.unpaired(2, 5, seed=0, outputs=3), data(4, 2, 3)
+    P = net.slopes(x)
+    for i, point in enumerate(x):
+        derivatives = paper.equation_2(net.W, net.a, point)  # (outputs, d, m)
+        torch.testing.assert_close(5**0.5 * P[:, i, None] * point[:, None], derivatives)

@@ -1,10 +1,15 @@
 """The record of Table 1 is what its module computes, and its statistics are what its docstring says."""
 
+import math
+import random
+
+import numpy as np
 import pytest
 import torch
-from attention_theory.evidence.records import read_record
+from attention_theory.evidence.records import Record, read_record
 from attention_theory.tangent import draw_problems, limit_kernel
 from attention_theory.tangent.runs import table1
+from attention_theory.tangent.training import Problems
 from conftest import BOOK
 
 
@@ -60,3 +65,117 @@ def test_steps_at_infinite_width_are_the_first_that_reach_the_tolerance():
 def test_an_unknown_activation_has_no_limit():
     with pytest.raises(ValueError, match="tanh"):
         limit_kernel(torch.eye(2), kind="tanh")
+
+
+@pytest.mark.parametrize(("n", "d", "m", "expected"), [(10, 2, 4, 6), (9, 3, 2, 3), (5, 3, 4, 5), (12, 2, 6, 10)])
+def test_the_jacobians_rank_is_the_number_of_free_parameters(n, d, m, expected):
+    """Min(n, d (m - 1)): a common shift of all neurons changes nothing."""
+    assert table1.jacobian_rank(n, d, m) == table1.jacobian_rank(n, d, m, 7) == expected
+
+
+def test_dead_inputs_have_no_positive_score():
+    W = torch.tensor([[[1.0, 1.0, -1.0, -1.0], [0.0, 0.0, 1.0, 1.0]]])
+    x = torch.tensor([[[0.0, -1.0], [1.0, 0.0], [-1.0, -1.0], [0.0, 2.0], [0.0, 0.0]]])  # scores x_1 and x_2 - x_1, twice
+    problems = Problems(x, torch.ones(1, 5), W, torch.tensor([[[1.0, -1.0, 1.0, -1.0]]]))
+    assert table1.dead_inputs(problems).tolist() == [[True, False, True, False, True]]
+
+
+def test_counts_of_a_row():
+    row = {"steps": [-1, 0, 5, 7], "peak": [1.0, 1.001, 3.0, 0.5]}
+    assert (table1.fitted(row), table1.rises(row), table1.steps_of(row)) == (3, 2, [20_000, 0, 5, 7])
+
+
+def made_up():
+    """Three widths at every size and closeness with random outcomes, and rows of the sweep over the step size."""
+    draw = random.Random(0)
+    points = [dict(kind="exp", n=n, d=d, m=m) for n, d in table1.SIZES for m in (8 * n, 2, n)]
+    points += [dict(kind="exp", n=16, d=8, m=m, closeness=c) for c in table1.CLOSENESS for m in (2, 2048, 128)]
+    points += [dict(kind="exp", n=16, d=8, m=512, speed=s, limit=1_000) for s in (1.0, 2.5)]
+    outcome = lambda: (draw.choice([-1, 0, draw.randint(1, 10_000), draw.randint(1, 10_000)]), draw.choice([math.inf, 3.5, 80]))
+    results = [dict(zip(("steps", "condition"), map(list, zip(*(outcome() for _ in range(32)))))) for _ in points]
+    rows = [{"closeness": None, "speed": 1.0, **p, **r} for p, r in zip(points, results)]
+    return table1.Table1(Record("made up", {}, {}, points, results)), rows
+
+
+def needed(rows, seed, limit=10_000):
+    """The smallest width from which on all are fitted, twice the widest otherwise, one width after another."""
+    fitted = {row["m"]: 0 <= row["steps"][seed] <= limit for row in rows}
+    return min((m for m in fitted if all(fitted[wider] for wider in fitted if wider >= m)), default=2 * max(fitted))
+
+
+def test_the_table_takes_the_rows_it_says():
+    table, rows = made_up()
+    steps = lambda row: [s if s >= 0 else 20_000 for s in row["steps"]]
+    at = lambda n, d, c=None: [r for r in rows if (r["n"], r["d"], r["closeness"], "limit" in r) == (n, d, c, False)]
+    widest = lambda n, d, c=None: max(at(n, d, c), key=lambda row: row["m"])
+    assert [row["m"] for row in table.rows("exp", 32, 16)] == [2, 32, 256] and table.rows("relu", 32, 16) == []
+    assert [row["m"] for row in table.rows("exp", 16, 8)] == [2, 16, 128]
+    for speed in (1.0, 2.5):
+        assert [row["steps"] for row in table.rows("exp", 16, 8, speed=speed)] == [
+            row["steps"] for row in rows if "limit" in row and row["speed"] == speed
+        ]
+    for n, d in table1.SIZES:
+        first = [min((r["m"] for r in at(n, d) if r["steps"][seed] >= 0), default=16 * n) for seed in range(32)]
+        assert table.first_fitted("exp", n, d) == first
+    fitted = [
+        (k, s)
+        for row in rows
+        if "limit" not in row and row["m"] == 8 * row["n"]
+        for k, s in zip(row["condition"], row["steps"])
+    ]
+    assert sorted(zip(*table.by_condition("exp"))) == sorted((k, s) for k, s in fitted if s > 0 and k != math.inf)
+    sizes = [(n, 16) for n in (16, 32, 64, 96, 128)]
+    expected = [(n, needed(at(n, d), seed)) for n, d in sizes for seed in range(32)]
+    assert list(zip(*table.needed_in_n("exp", 16))) == expected
+    assert list(zip(*table.steps_in_n("exp", 16))) == [(n, s) for n, d in sizes for s in steps(widest(n, d))]
+    places = [(n, d, None) for n, d in table1.SIZES] + [(16, 8, c) for c in (1.0, 0.5, 0.25, 0.125)]
+    assert table.wide_runs("exp") == [(*place, steps(widest(*place))) for place in places]
+
+
+def smallest(n, d, closeness=None):
+    """Of the limit kernel x.x exp(x.x) of each seed's points."""
+    found = []
+    for seed in table1.SEEDS:
+        x = draw_problems(n, d, 2, [seed], closeness).x[0].numpy()
+        found.append(np.linalg.eigvalsh(x @ x.T * np.exp(x @ x.T))[0])
+    return found
+
+
+def test_close_pairs_are_laid_out_by_closeness_and_seed(monkeypatch):
+    table, rows = made_up()
+    limits = lambda kind, n, d, c: torch.tensor([seed + 100 * c + n / d for seed in range(1, 33)])
+    monkeypatch.setattr(table1, "lambdas", limits)
+    inverse = [1 / (seed + 100 * c + 2) for c in table1.CLOSENESS for seed in range(1, 33)]
+    pairs = [[r for r in rows if r["closeness"] == c] for c in table1.CLOSENESS]
+    x, widths = table.on_pairs("exp")
+    assert x == pytest.approx(inverse) and widths == [needed(at, seed) for at in pairs for seed in range(32)]
+    assert table.on_pairs("exp", limit=3_000)[1] == [needed(at, seed, 3_000) for at in pairs for seed in range(32)]
+    rows_128 = [next(row for row in at if row["m"] == 128) for at in pairs]
+    x, steps = table.on_pairs("exp", 128)
+    assert x == pytest.approx(inverse) and steps == [s if s >= 0 else 20_000 for row in rows_128 for s in row["steps"]]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_exact_steps_on_close_pairs(slow):
+    inverse, steps = table1.exact_on_pairs("softmax", slow)
+    assert inverse.tolist() == pytest.approx([1 / lam for c in table1.CLOSENESS for lam in smallest(16, 8, c)], rel=1e-6)
+    k = 0
+    for closeness in table1.CLOSENESS:
+        for seed in table1.SEEDS:
+            problems = draw_problems(16, 8, 2, [seed], closeness)
+            x, y = problems.x[0].numpy(), problems.y[0].numpy()
+            values, vectors = np.linalg.eigh(x @ x.T * np.exp(x @ x.T))
+            rate = values[0] / 16**2 if slow else 1 / values[-1]
+            left = lambda t, s=(vectors.T @ y) ** 2 / 16, v=rate * values: (s * (1 - v.clip(max=1)) ** (2 * t)).sum()
+            t, slack = float(steps[k]), 1e-7 * float(steps[k])  # of the eigenvalues' rounding
+            assert left(t + slack) <= 0.01 < left(t - 1 - slack)
+            k += 1
+    assert k == len(steps)
+
+
+def test_shares_are_in_units_of_n_and_lambda_squared():
+    runs = [(2, 2, None, list(range(1, 33))), (2, 4, 0.5, list(range(40, 72)))]
+    expected = [
+        value * lam**2 / (n**3 + 1) for n, d, c, values in runs for value, lam in zip(values, smallest(n, d, c)) if lam < 1
+    ]
+    assert table1.shares("softmax", runs, lambda n: n**3 + 1) == pytest.approx(expected) and 0 < len(expected) < 64

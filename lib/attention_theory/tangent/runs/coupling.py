@@ -15,7 +15,7 @@ from attention_theory.tangent.training import largest_rate, ntk_regression, trai
 
 
 def coupling_bound(labels: float, lam: float, eps_test: Tensor, eps_H: float, diagonal: Tensor) -> Annotated[Tensor, ANY]:
-    """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test input and output; needs eps_H < lambda.
+    """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite unless eps_H < lambda.
 
     Bound on |F_ntk - F_nn| (chapter "The trained network is a kernel regression"), which a kernel that moves at once attains.
 
@@ -26,7 +26,9 @@ def coupling_bound(labels: float, lam: float, eps_test: Tensor, eps_H: float, di
         eps_H: largest change |H - H*|_F.
         diagonal: k(x, x) of the test inputs.
     """
-    return labels * (eps_test + (diagonal / lam).sqrt() * eps_H) / max(lam - eps_H, 0.0)
+    if not eps_H < lam:  # also when lambda is 0 and computed below it
+        return torch.full_like(eps_test + diagonal, torch.inf)
+    return labels * (eps_test + (diagonal / lam).sqrt() * eps_H) / (lam - eps_H)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +111,18 @@ def on_circle(angles: Tensor) -> Float[Tensor, "n 2"]:
 
 
 def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tensor, "1 2"]) -> float:
-    """An angle of the circle at which the kernel with the training point x is the same before and after training."""
+    """An angle of the circle at which the kernel with the training point x is the same before and after training.
+
+    Raises:
+        ValueError: there is none between -1.4 and 1.4.
+    """
     row = lambda now, angle: tangent_kernel(now, on_circle(x.new_tensor([angle])), x).item()
     change = lambda angle: row(trained, angle) - row(net, angle)
     angles = torch.linspace(-1.4, 1.4, 57).tolist()
     values = [change(angle) for angle in angles]
-    k = next(k for k in range(56) if values[k] * values[k + 1] < 0)
+    k = next((k for k in range(56) if values[k] * values[k + 1] < 0), None)
+    if k is None:
+        raise ValueError("the kernel's change has one sign between the angles -1.4 and 1.4")
     return brentq(change, angles[k], angles[k + 1])  # pyright: ignore[reportReturnType]
 
 

@@ -19,12 +19,17 @@ def smallest(kernel: Float[Tensor, "k k"]) -> float:
     return float(torch.linalg.eigvalsh(kernel)[0])
 
 
+def _log_left(rates: Tensor) -> Tensor:
+    """Log |1 - m eta lambda|, what one step leaves of a component: accurate for small rates, finite (-34.5) at 1."""
+    return torch.log1p(-torch.where(rates > 1, 2 - rates, rates).clamp(max=1 - 1e-15))
+
+
 def limit_loss(
     kernel: Float[Tensor, "n n"], y: Float[Tensor, "n outputs"], m_eta: float, steps: Annotated[float, ANY]
 ) -> float:
     """|F - Y|^2 after that many steps at infinite width, where the kernel is constant and the outputs do not interact."""
     values, vectors = torch.linalg.eigh(kernel)
-    decay = torch.exp(2 * steps * torch.log1p(-(m_eta * values).clamp(max=1)))
+    decay = torch.exp(2 * steps * _log_left(m_eta * values))
     return float((decay[:, None] * (vectors.T @ y).square()).sum())
 
 
@@ -40,7 +45,7 @@ def limit_steps(kernel: Float[Tensor, "*b n n"], y: Float[Tensor, "*b n"], rate:
     values, vectors = torch.linalg.eigh(kernel)
     shares = (vectors.mT @ y[..., None])[..., 0].square()
     shares = shares / shares.sum(-1, keepdim=True)
-    decay = 2 * torch.log1p(-(rate[..., None] * values).clamp(max=1 - 1e-15))
+    decay = 2 * _log_left(rate[..., None] * values)
     low, high = torch.zeros_like(rate), torch.full_like(rate, 2.0**60)
     while bool((high - low > 1).any()):  # bisection: what is left falls
         middle = torch.floor((low + high) / 2)

@@ -1,0 +1,114 @@
+"""Network and kernel regression side by side, against Claim 3.4, Definition 3.6 and equation 24 of cao2024 step by step."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from attention_theory.tangent import SoftmaxNetwork, paper, unit_points
+from attention_theory.tangent.runs import coupling
+
+
+def descend(net, x, y, steps, rate):
+    """W at each step, by Claim 3.4."""
+    path = [net.W]
+    for _ in range(steps):
+        path.append(path[-1] - rate * paper.claim_3_4(path[-1], net.a, x, y))
+    return path
+
+
+def kernels(W, a, x, test):
+    """H of x, K of test with x, and k(x, x) of test, rows and columns in the order (output, input)."""
+    n, k = len(x), len(a)
+    both = paper.definition_3_6(W, a, torch.cat((x, test))).view(k, n + len(test), k, n + len(test))
+    H, K = both[:, :n, :, :n].reshape(k * n, -1), both[:, n:, :, :n].reshape(-1, k * n)
+    return H, K, both[:, n:, :, n:].reshape(len(K), len(K)).diagonal()
+
+
+def seen(monkeypatch):
+    """The arguments of every call of :func:`coupling.couple`, which goes on."""
+    calls, couple = [], coupling.couple
+    monkeypatch.setattr(coupling, "couple", lambda *arguments: calls.append(arguments) or couple(*arguments))
+    return calls
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("paired", 1), ("unpaired", 1), ("unpaired", 4)])
+def test_couple_compares_two_literal_descents(kind, seed):
+    """At the last one the kernel is singular, its smallest eigenvalue 0 to rounding: no bound."""
+    x, y, test = unit_points(2, 2, 1), unit_points(2, 2, 2), unit_points(3, 2, 3)
+    net = getattr(SoftmaxNetwork, kind)(2, 6, seed, 0.8, outputs=2)
+    H, K, diagonal = kernels(net.W, net.a, x, test)
+    at, rate = [0, 2, 5], 0.01 if seed == 4 else 0.001
+    start = paper.equation_1(net.W, net.a, test)
+    path = descend(net, x, paper.equation_1(net.W, net.a, x) + y, 5, rate)
+    gammas = paper.equation_24(H, y.T.flatten(), rate, 6, 5)
+    gap, eps_test, eps_H = torch.zeros(6), torch.zeros(6), 0.0
+    for k in at:
+        learnt = (paper.equation_1(path[k], net.a, test) - start).T.flatten()
+        gap = torch.maximum(gap, (learnt - paper.definition_f_1(K, gammas[k], 6)).abs())
+        H_now, K_now, _ = kernels(path[k], net.a, x, test)
+        eps_H = max(eps_H, float(((H_now - H) ** 2).sum().sqrt()))
+        eps_test = torch.maximum(eps_test, ((K_now - K) ** 2).sum(1).sqrt())
+    found, lam = coupling.couple(net, x, y, test, rate, at), float(np.linalg.eigvalsh(H.numpy())[0])
+    for name, expected in (("gap", gap), ("eps_test", eps_test), ("diagonal", diagonal)):
+        torch.testing.assert_close(getattr(found, name), expected.double(), rtol=1e-8, atol=1e-12)
+    assert (found.eps_H, found.lam) == pytest.approx((eps_H, lam), rel=1e-8)
+    expected = [float(y.norm()) * (e + math.sqrt(d / lam) * eps_H) / (lam - eps_H) if eps_H < lam else math.inf
+                for e, d in zip(eps_test.tolist(), diagonal.tolist())]  # fmt: skip
+    assert found.bound.tolist() == pytest.approx(expected, rel=1e-7) and found.applies == (eps_H < lam)
+
+
+def test_the_hypothesis_of_the_coupling_is_strict():
+    rows = torch.ones(1, dtype=torch.float64)
+    applies = [coupling.Coupling(rows, rows, eps_H, rows, rows, 0.5).applies for eps_H in (0.4, 0.5, 0.6)]
+    assert applies == [True, False, False]
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [("paired", (3, 4, 0.9, 5, 2)), ("unpaired", (8, 2, 1.0, 4, 1))])
+def test_draw_coupling_runs_six_condition_numbers(monkeypatch, kind, sizes):
+    n, d, sigma, tests, outputs = sizes
+    calls, m, seed = seen(monkeypatch), 40, 3
+    coupling.draw_coupling(kind, m, seed, n, d, sigma, tests, outputs)
+    ((net, x, y, test, rate, at),) = calls
+    expected = getattr(SoftmaxNetwork, kind)(d, m, seed, sigma, outputs=outputs)
+    assert torch.equal(net.W, expected.W) and torch.equal(net.a, expected.a)
+    for points, size, dimension, number in ((x, n, d, seed), (y, n, outputs, 500 + seed), (test, tests, d, 1000 + seed)):
+        assert torch.equal(points, unit_points(size, dimension, number))
+    values = np.linalg.eigvalsh(paper.definition_3_6(net.W, net.a, x).numpy())
+    steps = math.floor(6 * values[-1] / values[0])
+    assert rate == pytest.approx(0.5 / (m * values[-1])) and (steps > 1500) == (n == 8)
+    assert at[0] == 0 and at[-1] == min(steps, 1500) and len(at) == 16
+    assert max(abs(step - k * at[-1] / 15) for k, step in enumerate(at)) <= 1
+
+
+def test_points_of_the_circle_by_their_angles():
+    angles = torch.tensor([0.0, 0.5, -2.0], dtype=torch.float64)
+    expected = [[math.cos(angle), math.sin(angle)] for angle in angles.tolist()]
+    torch.testing.assert_close(coupling.on_circle(angles), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_one_point_compares_where_the_kernel_comes_back(monkeypatch):
+    calls, m, steps, speed = seen(monkeypatch), 100, 20, 0.5
+    coupling.one_point(m, steps, speed, 1)
+    ((net, x, y, test, rate, at),) = calls
+    assert x.tolist() == [[1, 0]] and y.tolist() == [[1]] and at == list(range(0, 21, 2))
+    assert torch.equal(net.W, SoftmaxNetwork.paired(2, m, 1, outputs=1).W) and net.outputs == 1
+    H, K, _ = kernels(net.W, net.a, x, test)
+    assert rate == pytest.approx(speed / (m * float(H)))
+    trained = descend(net, x, y, steps, rate)[-1]
+    assert float(test.norm()) == pytest.approx(1) and math.cos(1.4) < float(test[0, 0]) < 1  # in front of the training point
+    near = [torch.cat((test, coupling.on_circle(torch.atan2(test[:, 1], test[:, 0]) + 0.05)))[k : k + 1] for k in (0, 1)]
+    back, beside = (float(kernels(trained, net.a, x, point)[1] - kernels(net.W, net.a, x, point)[1]) for point in near)
+    assert abs(back) < 1e-10 * float(K) and abs(beside) > 1e-6 * float(K)
+
+
+def test_linearised_is_kernel_regression_in_the_weights():
+    x, y, test = unit_points(2, 2, 1), unit_points(2, 2, 2), unit_points(3, 2, 3)
+    net = SoftmaxNetwork.unpaired(2, 6, 4, 0.8, outputs=2)
+    H, K, _ = kernels(net.W, net.a, x, test)
+    found = coupling.linearised(net, x, y, test, 4, 0.02)
+    gammas = paper.equation_24(H, y.T.flatten(), 0.02, 6, 4)
+    assert len(found) == 5
+    for gamma, (seen_points, unseen) in zip(gammas, found):
+        torch.testing.assert_close(seen_points, 6 * H @ gamma)
+        torch.testing.assert_close(unseen, 6 * K @ gamma)

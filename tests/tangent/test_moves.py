@@ -1,0 +1,137 @@
+"""How far the kernel moves, against Definition 3.6 of cao2024 term by term and automatic differentiation."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from attention_theory.device import generator, normal
+from attention_theory.tangent import SoftmaxNetwork, kernel_change_bound, paper, unit_points
+from attention_theory.tangent.runs import moves
+
+
+def example(paired=False):
+    net = (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(2, 6, 1, 0.8, outputs=2)
+    return net, unit_points(3, 2, 2), unit_points(3, 2, 3)
+
+
+def kernel(net, x, step=0.0, R=1.0):
+    """H with the neurons moved along ``step``, the farthest by R."""
+    longest = max(float(column.norm()) for column in step.T) if isinstance(step, torch.Tensor) else 1.0
+    return paper.definition_3_6(net.W + R / longest * step, net.a, x)
+
+
+def exp_outputs(W, a, x):
+    return torch.exp(x @ W) @ a.T
+
+
+def exp_kernel(net, W, x):
+    """Gram matrix of the Jacobian of the exp network over m."""
+    J = torch.func.jacrev(lambda V: exp_outputs(V, net.a, x).T)(W).flatten(2).flatten(0, 1)
+    return J @ J.T / W.shape[1]
+
+
+def exp_gradient(net, x, y):
+    return torch.func.grad(lambda W: ((exp_outputs(W, net.a, x) - y) ** 2).sum() / 2)(net.W)
+
+
+def test_directions_neuron_by_neuron():
+    net, x, y = example()
+    net = replace(net, a=net.a * torch.linspace(0.5, 2, 6, dtype=torch.float64))
+    found = moves.directions(net, x, y, 4)
+    assert tuple(found) == moves.DIRECTIONS
+    torch.testing.assert_close(found["gradient"], paper.claim_3_4(net.W, net.a, x, y))
+    draw = normal(2, 6, generator=generator(1004))
+    for r in range(6):
+        assert torch.equal(found["random"][:, r], draw[:, r] / draw[:, r].norm())
+        up = x[0] if x[0] @ net.W[:, r] > 0 else -x[0]  # away from the score 0
+        assert torch.equal(found["sharpen"][:, r], up) and torch.equal(found["flatten"][:, r], -up)
+        assert torch.equal(found["along a"][:, r], x[0] if net.a[0, r] > 0 else -x[0])
+
+
+def test_kernel_changes_are_those_of_definition_3_6():
+    (net, x, y), R = example(), 0.3
+    bound = kernel_change_bound(net, x, R)
+    found, steps = moves.kernel_changes(net, x, y, R, 0), moves.directions(net, x, y, 0)
+    assert list(found) == list(steps)
+    for name, step in steps.items():
+        D = (kernel(net, x, step, R) - kernel(net, x)).abs()
+        shares = [float(D[l * 3 + i, k * 3 + j] / bound[i, j]) for l, k in [(0, 0), (0, 1), (1, 0), (1, 1)]
+                  for i in range(3) for j in range(3)]  # fmt: skip
+        assert found[name].entry == pytest.approx(float(D.max()), rel=1e-9)
+        assert found[name].norm == pytest.approx(math.sqrt(float((D**2).sum())), rel=1e-9)
+        assert found[name].over_bound == pytest.approx(max(shares), rel=1e-9) and max(shares) < 1
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(("R", "copies"), [(0.2, 8), (0.5, 27)])
+def test_heavy_neurons_are_two_among_many_light_ones(paired, R, copies):
+    """At one input H = m sum_r S_r^2 (a_r - <a, S>)^2, neuron by neuron: two heavy ones move up, the light ones down."""
+    count, weight = 2 * copies, copies ** (-1 / 3)
+    heavy, light = ([1, -1], [1, -1] * copies) if paired else ([1, 1], [-1] * count)
+
+    def entry(push):
+        powers = [(a, weight * count * math.exp(push)) for a in heavy] + [(a, math.exp(-push)) for a in light]
+        total = math.fsum(e for _, e in powers)
+        mean = math.fsum(a * e for a, e in powers) / total
+        return math.fsum((e / total * (a - mean)) ** 2 for a, e in powers)
+
+    squares = (2 * (weight * count) ** 2 + count) / (2 * weight * count + count) ** 2
+    assert moves.heavy_neurons(R, paired, copies) == pytest.approx(abs(entry(R) - entry(0)) / (R * squares), rel=1e-9)
+
+
+def test_exp_gradient_and_relative_changes():
+    (net, x, y), R = example(), 0.2
+    torch.testing.assert_close(moves.exp_gradient(net, x, y), exp_gradient(net, x, y))
+    found = moves.relative_changes(net, x, y, R, 5)
+    assert tuple(found) == moves.DIRECTIONS
+    for name, step in moves.directions(net, x, y, 5).items():
+        softmax = (kernel(net, x, step, R) - kernel(net, x)).norm() / kernel(net, x).norm()
+        own = exp_gradient(net, x, y) if name == "gradient" else step
+        start, moved = exp_kernel(net, net.W, x), exp_kernel(net, net.W + R / own.norm(dim=0).max() * own, x)
+        assert found[name] == pytest.approx((float(softmax), float((moved - start).norm() / start.norm())), rel=1e-9)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_doubling_compares_two_steps_along_the_gradient(paired):
+    net, x, y = example(paired)
+    step = paper.claim_3_4(net.W, net.a, x, y)
+    one, two = (float((kernel(net, x, step, R) - kernel(net, x)).norm()) for R in (0.1, 0.2))
+    assert moves.doubling(net, x, y, 0.1) == pytest.approx(math.log(two / one, 2), rel=1e-9)
+    assert moves.doubling(net, x, y, 1e-4) == pytest.approx(2 if paired else 1, abs=0.01)  # an odd move and a general one
+
+
+def test_after_training_is_descent_from_the_start():
+    net, x, y = example()
+    W, H = net.W, kernel(net, x)
+    labels, rate = paper.equation_1(W, net.a, x) + y, 1 / (6 * float(torch.linalg.matrix_norm(H, 2)))
+    for _ in range(3):
+        W = W - rate * paper.claim_3_4(W, net.a, x, labels)
+    change = float((paper.definition_3_6(W, net.a, x) - H).norm() / H.norm())
+    distance = max(float((W - net.W)[:, r].norm()) for r in range(6))
+    assert moves.after_training(net, x, y, 3) == pytest.approx((change, distance), rel=1e-9)
+
+
+@pytest.mark.parametrize("R", [0.3, 1.2])
+def test_worst_difference_is_that_of_every_pattern(R):
+    """And 2 tanh(R/2), which two neurons attain that swap the scores -R/2 and R/2."""
+    worst = 0.0
+    for case in itertools.product(itertools.product((-R / 2, 0.0, R / 2, 1.0, -3.0), (-R, 0.0, R)), repeat=2):
+        before, after = [math.exp(s) for s, _ in case], [math.exp(s + u) for s, u in case]
+        worst = max(worst, sum(abs(e / sum(before) - f / sum(after)) for e, f in zip(before, after)))
+    assert moves.worst_difference(R, 2) == pytest.approx(worst, rel=1e-12) == pytest.approx(2 * math.tanh(R / 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("gap", [4, 3])
+def test_worst_difference_of_three_neurons_at_the_other_scores(gap):
+    """Two against one attain the bound when e^R is twice the ratio of their weights: here from the scores 1 or 0, and -3."""
+    R = gap + math.log(2)
+    assert moves.worst_difference(R, 3) == pytest.approx(2 * math.tanh(R / 2), rel=1e-12)
+
+
+def test_nearby_moves_every_neuron_by_r():
+    net = SoftmaxNetwork.unpaired(3, 5, 0)
+    step, draw = moves.nearby(net, 0.4, 7).W - net.W, normal(3, 5, generator=generator(7))
+    for r in range(5):
+        torch.testing.assert_close(step[:, r], 0.4 * draw[:, r] / draw[:, r].norm())
