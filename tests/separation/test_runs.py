@@ -70,10 +70,11 @@ def f_of(n, dataset, weights, high):
 
 def fires(n, dataset, weights, tau, high):
     """Share of the 2^n sign vectors with <f, sigma> > tau; equal up to rounding is not larger."""
-    f = f_of(n, dataset, weights, high)
-    vectors = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=n)), dtype=torch.float64)
+    f, values = f_of(n, dataset, weights, high).numpy(), np.zeros(1)
+    for weight in f:
+        values = np.concatenate([values + weight, values - weight])
     # the library counts up to 1e-9 of a sign of a low entry as rounding
-    return float((vectors @ f > tau + 2e-9 * float(f.min())).double().mean())
+    return float((values > tau + 2e-9 * f.min()).mean())
 
 
 def failing(n, dataset, weights, tau, high, delta):
@@ -97,7 +98,7 @@ def test_failures_of_many_sign_vectors_from_those_of_one(n, delta, tau):
         assert thresholds.miss(n, tau, high, delta) == pytest.approx(failing(n, 1, "softmax", tau, high, delta)[1], rel=1e-9)
 
 
-@pytest.mark.parametrize(("n", "delta"), SIZES)
+@pytest.mark.parametrize(("n", "delta"), [*SIZES, (11, 0.5), (14, 0.9)])  # few signs: all networks end at 1
 def test_the_interval_of_thresholds_ends_where_failures_begin(n, delta):
     found, worst = thresholds.ends(n, delta), regression.worst_high(n)
 
@@ -115,7 +116,7 @@ def test_the_interval_of_thresholds_ends_where_failures_begin(n, delta):
 
 @pytest.mark.parametrize(("weights", "k"), [("linear", 1), ("softmax", 0), ("linear", 0)])
 def test_false_alarms_at_four_kinds_of_thresholds(weights, k):
-    delta, sizes = 0.3, (4, 6)
+    delta, sizes = 0.9, (4, 16)  # at n = 4 no sign vector passes the certified edge
     found = thresholds.quiet(weights, k, sizes, delta)
 
     def at(n, tau, high=0):
