@@ -91,7 +91,10 @@ def made_up():
     points = [dict(kind="exp", n=n, d=d, m=m) for n, d in table1.SIZES for m in (8 * n, 2, n)]
     points += [dict(kind="exp", n=16, d=8, m=m, closeness=c) for c in table1.CLOSENESS for m in (2, 2048, 128)]
     points += [dict(kind="exp", n=16, d=8, m=512, speed=s, limit=1_000) for s in (1.0, 2.5)]
-    outcome = lambda: (draw.choice([-1, 0, draw.randint(1, 10_000), draw.randint(1, 10_000)]), draw.choice([math.inf, 3.5, 80]))
+    outcome = lambda: (
+        draw.choice([-1, 0, 1, draw.randint(1, 10_000), draw.randint(1, 10_000)]),
+        draw.choice([math.inf, 3.5, 80]),
+    )
     results = [dict(zip(("steps", "condition"), map(list, zip(*(outcome() for _ in range(32)))))) for _ in points]
     rows = [{"closeness": None, "speed": 1.0, **p, **r} for p, r in zip(points, results)]
     return table1.Table1(Record("made up", {}, {}, points, results)), rows
