@@ -171,12 +171,12 @@ def test_sampled_rates_have_a_seed_at_every_point():
 def test_a_figure_is_its_panels_with_a_seed_each(monkeypatch):
     right = panels.panel
     monkeypatch.setattr(panels, "panel", lambda name: few(name, (0, 40, 80)) if name == "7c" else right(name))
-    monkeypatch.setattr(panels, "exact_curve", lambda grid: ["exact", grid.name])
-    monkeypatch.setattr(panels, "sampled_rates", lambda grid, seed: ["rates", grid.name, seed])
+    monkeypatch.setattr(panels, "exact_curve", lambda grid: [int(grid.name, 16) / 256])  # its name as a number
+    monkeypatch.setattr(panels, "sampled_rates", lambda grid, seed: [panels.Rate(seed, int(grid.name, 16), (0.0, 1.0))])
     found = panels.figure("7", "ba", (5, 9))
     assert list(found) == ["b", "a"] and [curve.grid.name for curve in found.values()] == ["7b", "7a"]
-    assert [curve.exact for curve in found.values()] == [["exact", "7b"], ["exact", "7a"]]
-    assert [curve.rates for curve in found.values()] == [["rates", "7b", 5], ["rates", "7a", 9]]
+    assert [curve.exact for curve in found.values()] == [[0x7B / 256], [0x7A / 256]]
+    assert [curve.rates for curve in found.values()] == [[(5, 0x7B, (0, 1))], [(9, 0x7A, (0, 1))]]
 
 
 def curve_of(exact, shares=None, name="4d", trials=1000):

@@ -108,7 +108,7 @@ class Layer:
             }[part.columns].expand(self.n, -1)
         if part.counting is None:
             return matrix[chosen[:, None] & mask]
-        return ((matrix >= part.counting * (1 - 1e-9)) & mask).sum(1)[chosen]
+        return ((matrix >= part.counting * (1 - 1e-9)) & mask).sum(1)[chosen].to(matrix)
 
 
 def layer(

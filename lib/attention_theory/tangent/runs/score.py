@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -175,7 +176,7 @@ def fokker_planck(
     for t, x in zip(times, points):
         rise, slope = jacobian(u, (t, x))
         laplacian = torch.trace(hessian(lambda x: u(t, x), x))
-        b, divergence = drift(t, x), torch.trace(jacobian(lambda x: drift(t, x), x))
+        b, divergence = drift(t, x), torch.trace(cast(Tensor, jacobian(lambda x: drift(t, x), x)))
         left.append(rise)
         right.append(-divergence - b @ slope + g(t) / 2 * (laplacian + slope @ slope))
     return torch.stack(left), torch.stack(right)

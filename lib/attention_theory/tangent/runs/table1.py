@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_theory.domain import ANY
@@ -148,7 +148,7 @@ def jacobian_rank(n: int, d: int, m: int, seed: int = 1) -> int:
     return int(torch.linalg.matrix_rank((slopes[0, :, None] * problem.x[0, :, :, None]).flatten(1), rtol=1e-9))
 
 
-def dead_inputs(problems: Problems) -> Float[Tensor, "b n"]:
+def dead_inputs(problems: Problems) -> Bool[Tensor, "b n"]:
     """Which inputs no ReLU neuron sees at the start: their output and its derivatives are zero."""
     return (respond("relu", problems.x @ problems.W, problems.a)[1] == 0).all(-1)
 
