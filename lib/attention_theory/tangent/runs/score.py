@@ -175,8 +175,8 @@ def fokker_planck(
     left, right = [], []
     for t, x in zip(times, points):
         rise, slope = jacobian(u, (t, x))
-        laplacian = torch.trace(hessian(lambda x: u(t, x), x))
-        b, divergence = drift(t, x), torch.trace(cast(Tensor, jacobian(lambda x: drift(t, x), x)))
+        laplacian = torch.trace(cast(Tensor, hessian(lambda x: u(t, x), x)))
+        b, divergence = drift(t, x), torch.trace(jacobian(lambda x: drift(t, x), x))
         left.append(rise)
         right.append(-divergence - b @ slope + g(t) / 2 * (laplacian + slope @ slope))
     return torch.stack(left), torch.stack(right)
