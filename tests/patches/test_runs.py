@@ -1,5 +1,6 @@
 """What the chapters of Part IV measure, at small sizes, against independent computations."""
 
+import itertools
 import math
 
 import numpy as np
@@ -62,6 +63,12 @@ def test_descent_reads_the_path():
 def test_flow_moves_by_its_step():
     flow = expectation.one_rate_flow(6, 2, 0.3, points=3, size=0.05)
     assert flow[1].gamma == pytest.approx(0.05) and flow[2].time > flow[1].time > 0
+    own = math.exp(1 / 6**0.5)  # at the start a patch's own score is 1, all others are 0
+    assert (flow[0].inside, flow[0].outside) == pytest.approx((1 / (own + 5), 4 / (own + 5)))
+    for here, after in itertools.pairwise(flow):  # both scores go up their growth, the steeper one by the size
+        step = 0.05 / max(abs(here.growth_gamma), abs(here.growth_rho))
+        assert after.gamma == pytest.approx(here.gamma + step * here.growth_gamma)
+        assert after.rho == pytest.approx(here.rho + step * here.growth_rho) != here.rho
     assert expectation.steps_to(flow, lambda p: p.gamma > 0.04) > 0
 
 

@@ -182,6 +182,10 @@ def test_critical_stray_rate_of_the_linear_score():
 
 def test_hidden_groups_at_their_ends():
     assert hidden.hidden_error(3, 3, 0.4) == 0 == paper.hidden_group_error(3, 3, 0.4)
+    for N in (1, 2, 5):  # every sequence of the images' groups, of 4; an unseen one counts among those that are left
+        left = [4 - len(set(groups)) for groups in itertools.product(range(4), repeat=N)]
+        errors_left = [k / 4 * hidden.hidden_error(2 * k, 2, 0.3) if k else 0 for k in left]
+        assert hidden.lower_bound(8, 2, 0.3, N) == pytest.approx(sum(errors_left) / len(left), rel=1e-12)
     curve = [hidden.lower_bound(24, 4, 0.9, N) for N in range(1, 16)]
     for error in (0.2, 0.12, 0.07, 0.05, 0.04, 0.03, 0.5):
         assert hidden.needed_samples(24, 4, 0.9, error) == 1 + sum(value > error for value in curve) <= 15

@@ -322,7 +322,7 @@ def test_deep_layers_and_the_recorded_search():
     rows = word.deep_layers(4, 6, 4, 0, "iid")
     assert [row["layer"] for row in rows] == [1, 2, 4]
     assert all(row["change"] <= math.sqrt(6) * row["C1"] ** row["layer"] for row in rows)
-    assert 0 < word.drf_search_share(4, 6, 2, 0) <= 1.05
+    assert 0.6 < word.drf_search_share(4, 6, 2, 0) <= 1.05  # the two values' product is 0.49
 
 
 def test_certificates_of_random_features():
