@@ -32,6 +32,7 @@ from typing import Annotated, Any, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 from jaxtyping import AbstractArray
+from numpy.typing import ArrayLike
 
 if typing.TYPE_CHECKING:
     import torch  # so far only for its names: evidence does without torch
@@ -350,7 +351,8 @@ class _Rules:
         self.hints[name] = hint
         self.ranges[name] = self._range(name, hint)
         members = _alternatives(hint)
-        if any("_NestedSequence" in str(item) for item in members):  # numpy's ArrayLike, and what else the union has
+        # numpy's ArrayLike, a union or (NumPy 2.5) one name, and what else the union has
+        if any(item is ArrayLike or "_NestedSequence" in str(item) for item in members):
             self.kinds[name] = [
                 _array_like,
                 *(self._kind(item) for item in members if item.__module__.startswith(LIBRARY)),
