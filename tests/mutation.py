@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import io
+import math
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 from attention_theory.evidence import MIME, load_ledger
 from conftest import BOOK, ROOT
 
@@ -178,6 +180,46 @@ def mutated_library(folder: Path, module: str, old: str, new: str) -> Iterator[N
     path.write_text(text.replace(old, new), encoding="utf-8")
     with fresh_package(str(folder)):
         yield
+
+
+@contextlib.contextmanager
+def numbers_compared() -> Iterator[list[str]]:
+    """What the checks of the package as imported get to compare, to nine digits of each array's largest number."""
+    checks, found = importlib.import_module(f"{PACKAGE}.evidence.checks"), []
+    array, interval, proved = checks._array, checks._interval, checks.proved
+
+    def note(values: object) -> None:
+        values = np.asarray(values)
+        if values.dtype.kind in "fc" and values.size:
+            finite = np.abs(values[np.isfinite(values)])
+            size = math.floor(math.log10(finite.max())) if finite.size and finite.max() else 0
+            values = np.round(values / 10.0**size, 9) + 0.0
+            found.append(f"e{size}")
+        found.append(str(values.tolist()))
+
+    def noted_array(what: str, values: object) -> np.ndarray:
+        result = array(what, values)
+        note(result)
+        return result
+
+    def noted_interval(method: str, what: str, estimate: tuple, relation: str, predicted: float, digits: int) -> object:
+        note([*estimate, predicted])
+        return interval(method, what, estimate, relation, predicted, digits)
+
+    def noted_proofs(what: str, *proofs: object) -> object:
+        found.extend(map(str, proofs))
+        return proved(what, *proofs)
+
+    checks._array, checks._interval = noted_array, noted_interval
+    places = [module for name, module in sys.modules.items() if name.split(".")[0] == PACKAGE and hasattr(module, "proved")]
+    try:
+        for module in places:
+            module.proved = noted_proofs
+        yield found
+    finally:
+        checks._array, checks._interval = array, interval
+        for module in places:
+            module.proved = proved
 
 
 def chapter_of(claim: str) -> str:

@@ -4,8 +4,9 @@
 
 Rows are environments: this one, and a virtual environment each for the oldest versions that the library claims to support, for
 the newest, and for every other Python from 3.11 to 3.14 that is at hand (built in ``_build/matrix``). Columns are kernels (as
-compiled for this processor, or without SIMD) and threads (one, two). Every number in the table is to be zero. An environment
-that cannot be built is named and left out. ``--only`` with ``--out`` replaces those rows of the record.
+compiled for this processor, or without SIMD) and threads (one, two): all four here, the first and the last elsewhere. Every
+number in the table is to be zero. An environment that cannot be built is named and left out. ``--only`` with ``--out``
+replaces those rows of the record, and adds them as they end.
 """
 
 import argparse
@@ -31,6 +32,8 @@ VARIANTS = {
     "no SIMD, 1 thread": {"OMP_NUM_THREADS": "1", "ATEN_CPU_CAPABILITY": "default"},
     "no SIMD, 2 threads": TWO | {"ATEN_CPU_CAPABILITY": "default"},
 }
+#: Elsewhere: both kernels and both numbers of threads, not every pair of them.
+ELSEWHERE = ("as compiled, 1 thread", "no SIMD, 2 threads")
 
 
 def environments() -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -86,6 +89,20 @@ def differing(python: str, variables: dict[str, str], chapters: list[str], jobs:
     return (wrong, wrong + counts.get("passed", 0)) if counts else (-1, 0)
 
 
+def record(points: list[dict[str, str]], results: list[dict[str, int]], folder: str, afresh: bool) -> None:
+    """Write what there is so far; unless ``afresh``, behind the rows of the earlier record that are not among these."""
+    from attention_theory.evidence.records import Record, read_record, write_record
+    from attention_theory.sweep import provenance
+
+    kept, there = [], Path(folder, "matrix.json").exists()
+    if there and not afresh:
+        earlier = read_record("matrix", folder)
+        kept = [pair for pair in zip(earlier.points, earlier.results) if pair[0] not in points]
+    origin = {"command": "python tools/matrix.py --out book/data"} | provenance()
+    rows = [[pair[i] for pair in kept] for i in (0, 1)]
+    write_record(Record("matrix", origin, {"oldest": list(OLDEST)}, rows[0] + points, rows[1] + results), folder)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", default=["book"], help="notebooks (default: all)")
@@ -95,24 +112,16 @@ def main() -> int:
     given = parser.parse_args()
     points, results = [], []
     for name, (interpreter, versions) in environments().items():
-        wanted = [variant for variant in VARIANTS if re.search(given.only, f"{name}, {variant}")]
+        variants = ELSEWHERE if versions else VARIANTS
+        wanted = [variant for variant in variants if re.search(given.only, f"{name}, {variant}")]
         python = built(name, interpreter, versions) if wanted else None
         for variant in wanted if python else ():
             wrong, compared = differing(python, VARIANTS[variant], given.chapters, given.jobs)
             print(f"{name}, {variant}: {wrong} of {compared} cells differ", flush=True)
             points.append({"environment": name, "versions": versions_of(python), "variant": variant})
             results.append({"differ": wrong, "compared": compared})
-    if given.out:
-        from attention_theory.evidence.records import Record, read_record, write_record
-        from attention_theory.sweep import provenance
-
-        if given.only and Path(given.out, "matrix.json").exists():
-            earlier = read_record("matrix", given.out)
-            kept = [i for i, point in enumerate(earlier.points) if point not in points]
-            points = [earlier.points[i] for i in kept] + points
-            results = [earlier.results[i] for i in kept] + results
-        origin = {"command": "python tools/matrix.py --out book/data"} | provenance()
-        write_record(Record("matrix", origin, {"oldest": list(OLDEST)}, points, results), given.out)
+            if given.out:
+                record(points, results, given.out, afresh=not given.only)
     return int(any(result["differ"] for result in results))
 
 

@@ -6,12 +6,15 @@ A mutant changes one place of a function's body: an operator, a comparison, a co
 copied with it, and the unit tests that reach the changed line run, the fastest first, until one fails; those that together
 take more than a minute with the right library are left out. Which tests reach which line is noted once, under
 ``_build/mutants``, and again when library or tests have changed. With ``--verdicts`` the verdicts of the ledger rows whose
-``code`` is the changed function run too. ``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
+``code`` is the changed function run too; one speaks of a change if its checks compare other numbers with it, or fail.
+``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
 """
 
 import argparse
 import ast
 import copy
+import functools
+import importlib
 import itertools
 import json
 import multiprocessing
@@ -237,15 +240,38 @@ def _failing(tests: list[str]) -> int:
     return pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])
 
 
-def _unnoticed(claim: str) -> int:
-    """0 if the claim's verdict holds all the same; an error counts as noticed."""
-    from mutation import verdict_of
+def _write_verdict(claim: str, path: str) -> int:
+    """1 if the claim's verdict fails; else ``path`` holds what its checks compared. An error counts as a failure."""
+    from mutation import numbers_compared, verdict_of
 
-    return verdict_of(claim) != "holds"
+    importlib.import_module("attention_theory.evidence.checks")
+    with numbers_compared() as numbers:
+        holds = verdict_of(claim) == "holds"
+    Path(path).write_text("\n".join(numbers))
+    return int(not holds)
 
 
-def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> tuple[str, list[str]]:
-    """``killed``, ``survived`` or ``not reached`` by the unit tests, and the claims whose verdicts hold all the same."""
+@functools.cache
+def compared(claim: str) -> str:
+    """What the claim's checks compare with the right library."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "numbers")
+        if _in_process(_write_verdict, str(PACKAGE.parent), claim, str(path)) != 0:
+            raise RuntimeError(f"{claim}: its verdict does not hold with the right library")
+        return path.read_text()
+
+
+def verdict_on(claim: str, folder: str) -> str:
+    """``fails``, ``holds`` on other numbers, or ``same numbers``, with the package in ``folder``."""
+    path = Path(folder, "numbers")
+    path.unlink(missing_ok=True)
+    if _in_process(_write_verdict, folder, claim, str(path)) != 0:
+        return "fails"
+    return "same numbers" if path.read_text() == compared(claim) else "holds"
+
+
+def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> tuple[str, dict[str, str]]:
+    """``killed``, ``survived`` or ``not reached`` by the unit tests, and what becomes of each claim's verdict."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(PACKAGE, Path(folder, "attention_theory"), ignore=shutil.ignore_patterns("__pycache__"))
         path = Path(*mutant.module.split(".")).with_suffix(".py")
@@ -253,7 +279,7 @@ def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> tuple[str, li
         fate = "not reached"
         if tests:
             fate = "survived" if _in_process(_failing, folder, tests) == 0 else "killed"
-        return fate, [claim for claim in claims if _in_process(_unnoticed, folder, claim) == 0]
+        return fate, {claim: verdict_on(claim, folder) for claim in claims}
 
 
 def claims_by_code() -> dict[str, list[str]]:
@@ -290,15 +316,14 @@ def main() -> int:
         for m in chosen
     ]
     results = []
-    for mutant, (fate, unnoticed) in zip(
-        chosen, Parallel(n_jobs=given.jobs, backend="threading", return_as="generator")(tasks)
-    ):
-        spoken = claims.get(f"{mutant.module}.{mutant.function}", [])
-        results.append({"fate": fate, "spoken of": bool(spoken), "noticed": len(unnoticed) < len(spoken)})
+    for mutant, (fate, verdicts) in zip(chosen, Parallel(n_jobs=given.jobs, backend="threading", return_as="generator")(tasks)):
+        spoken = [claim for claim, verdict in verdicts.items() if verdict != "same numbers"]
+        noticed = "fails" in verdicts.values()
+        results.append({"fate": fate, "spoken of": bool(spoken), "noticed": noticed})
         place = f"{mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}"
         if fate != "killed":
             print(f"{fate}: {place}", flush=True)
-        if spoken and len(unnoticed) == len(spoken):
+        if spoken and not noticed:
             print(f"no verdict of {', '.join(spoken)}: {place}", flush=True)
     kinds = ("killed", "survived", "not reached", "spoken of", "noticed")
     table: dict[str, Counter] = defaultdict(Counter)
