@@ -66,7 +66,7 @@ fuzz: examples
 	$(BIN)/python tools/fuzz.py --out book/data
 
 devices: examples
-	$(PYTEST) tests/devices
+	DEVICES=all $(PYTEST) tests/devices
 
 chapter: $(READY)
 	$(BIN)/python tools/new_chapter.py "$(NAME)"

@@ -209,6 +209,18 @@ def test_page(visit, look_at, name, second):
         assert not axe(page)
 
 
+@pytest.mark.parametrize("style", ["color: #aaa", "background: #666"])
+def test_pale_words_are_found_among_words_that_look_like_others(visit, style):
+    page = visit("book/reading.html", LOOKS[0])
+    assert not axe(page)
+    page.evaluate(f"""() => {{
+        const words = document.querySelector("article section > p").cloneNode(true);
+        words.style = "{style}";
+        document.querySelector("article section").append(words);
+    }}""")
+    assert [name for name, *_ in axe(page)] == ["color-contrast"]
+
+
 def test_first_loads_are_light(look_at):
     bytes_of = "performance.getEntries().reduce((sum, entry) => sum + (entry.encodedBodySize ?? 0), 0)"
     weights = sorted(look_at(name).evaluate(bytes_of) for name in PAGES[::5])  # what the cache had counts, too
@@ -411,6 +423,13 @@ def test_search_finds_the_boxes_of_the_book_by_number(visit):
     page = visit(f"search.html?q=the+{number.replace(' ', '+').lower()}")
     page.wait_for_selector(".found-statements li")
     assert f"{number} (this book)" in page.locator(".found-statements").inner_text()
+
+
+def test_excerpts_of_a_search_are_text_and_not_buttons(visit):
+    page = visit("search.html?q=transfer")
+    page.wait_for_selector("ul.search p.context")
+    excerpts = page.locator("ul.search p.context").all_inner_texts()
+    assert excerpts and not any(".pdf" in text or "Colab" in text for text in excerpts)
 
 
 def test_a_wide_formula_of_a_line_scrolls_on_a_phone(visit):
