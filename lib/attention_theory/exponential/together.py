@@ -93,7 +93,8 @@ def abilities(
         digits: log10 n.
         width: neurons. Patches start at score 0 with the diagonal at 1; powers, which have no slope there, one higher.
     """
-    values = torch.linalg.eigvalsh(width_kernel(weights, *start_network(points.shape[1], width, seed=0), points))
+    W, a = (part.to(points) for part in start_network(points.shape[1], width, seed=0))
+    values = torch.linalg.eigvalsh(width_kernel(weights, W, a, points))
     rank = int((values > 1e-11 * values[-1]).sum())
     raised = float(weights.family in ("power", "relu_power"))
     error = float(population_descent(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])
