@@ -23,6 +23,10 @@ def link(document):
         ("e^(p-2) sqrt(d)", "<i>e</i><sup><i>p</i>−2</sup> √(<i>d</i>)"),
         ("Lemma D.4, a word, e.g. two-layer d-dimensional", "Lemma D.4, a word, e.g. two-layer d-dimensional"),
         ("success_counts(5) of deng2023/lemma-d.4", "success_counts(5) of deng2023/lemma-d.4"),
+        ("nu^(1/(p-1)), max_s h_j", "<i>ν</i><sup>1/(<i>p</i>−1)</sup>, max<sub><i>s</i></sub> <i>h</i><sub><i>j</i></sub>"),
+        ("2f_j - 1, C_-, φ_τ", "2<i>f</i><sub><i>j</i></sub> − 1, <i>C</i><sub>−</sub>, <i>φ</i><sub>τ</sub>"),
+        ("[K^-1]_last, |z|_∞", "[<i>K</i><sup>−1</sup>]<sub>last</sub>, |<i>z</i>|<sub>∞</sub>"),
+        ("sum_r φ'_j Δw_r", "Σ<sub><i>r</i></sub> <i>φ'</i><sub><i>j</i></sub> Δ<i>w</i><sub><i>r</i></sub>"),
         ("XWXᵀ/√d, e_iᵀ", "XWXᵀ/√<i>d</i>, <i>e</i><sub><i>i</i></sub>ᵀ"),
     ],
 )

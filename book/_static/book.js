@@ -210,6 +210,12 @@
     const results = document.getElementById("search-results");
     const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
     if (!results || !asked) return;
+    const text = Search.htmlToText; // excerpts come from a page's text, not from its buttons
+    Search.htmlToText = (page, anchor) => {
+      const whole = new DOMParser().parseFromString(page, "text/html");
+      whole.querySelectorAll(".d-print-none, #jb-print-docs-body").forEach((part) => part.remove());
+      return text(whole.documentElement.outerHTML, anchor);
+    };
     await load("statements.js").catch(() => {});
     const words = asked.split(/[\s,]+/).filter((word) => !["of", "in", "the"].includes(word));
     const rank = ([name]) => {

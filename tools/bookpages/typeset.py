@@ -39,13 +39,17 @@ GREEK = {
     "Omega": "Ω",
 }
 _NAME = "|".join(GREEK)
-_ATOM = rf"(?:{_NAME}|[A-Za-zα-ωΑ-Ω])"
+_ROMAN = "max|min|sup|inf|Top|sum"
+_ATOM = rf"(?:{_ROMAN}|{_NAME}|[A-Za-zα-ωΑ-Ω][\u0303\u0304]?(?:'(?=_))?)"
+_INDEX = r"[A-Za-z0-9α-ωΑ-Ωℓ]+(?![A-Za-z0-9_])|[*∞⊥±+−-](?![\w(])"
 _EDGE = r"(?<![\w.'’-])"  # not inside a word or the number of a lemma
+# not inside a word or a path; a Greek letter may stand before it, and a number before an index
+_START = r"(?:(?<![\w.'’/-])|(?<=[α-ωΔΣΦ])|(?<=\d)(?=\w_))"
 _TOKENS = re.compile(
     rf"(?P<power>(?<![\w.])(?P<digits>\d+(?:\.\d+)?)e(?P<sign>[-+]?)0*(?P<power10>\d+)(?!\w))"
-    rf"|(?P<sup>\^(?:\{{(?P<braces>[^{{}}]*)\}}|\((?P<round>[^()]*)\)|(?P<plain>[-−]?(?:\d+(?:\.\d+)?|\w+))))"
-    rf"|(?P<sub>(?<![\w.'’/-])(?P<base>{_ATOM})(?:_\{{(?P<index>[^{{}}]*)\}}|_(?P<word>[A-Za-z0-9]+)(?![A-Za-z0-9_])|(?P<number>\d)(?!\w|\.\w)))"
-    r"|(?P<after>(?<=[)|′*])_(?:\{(?P<inner>[^{}]*)\}|(?P<one>[A-Za-z0-9]+)(?![A-Za-z0-9_])))"
+    rf"|(?P<sup>\^(?:\{{(?P<braces>[^{{}}]*)\}}|\((?P<round>(?:[^()]|\([^()]*\))*)\)|(?P<plain>[-−]?(?:\d+(?:\.\d+)?|\w+))))"
+    rf"|(?P<sub>{_START}(?P<base>{_ATOM})(?:_\{{(?P<index>[^{{}}]*)\}}|_(?P<word>{_INDEX})|(?P<number>(?<![a-z]{{3}})\d)(?!\w|\.\w)))"
+    rf"|(?P<after>(?<=[)|‖\]′*])_(?:\{{(?P<inner>[^{{}}]*)\}}|(?P<one>{_INDEX})))"
     rf"|(?P<greek>(?<![\w.'’-])(?:{_NAME})(?![\w(.]\w|\w))"
     rf"|(?P<letter>{_EDGE}[b-zB-HJ-Z](?![A-Za-z0-9_Α-ω'’]|[.-]\w))"
     r"|(?P<bracket><(?=[A-Za-z][^<>=]{0,24}>))|(?P<close>(?<=\w)>(?!=)(?<!->))"
@@ -78,6 +82,12 @@ def _power(found: dict) -> str:
     return f"{factor}10<sup>{'−' if found['sign'] == '-' else ''}{found['power10']}</sup>"
 
 
+def _base(name: str) -> str:
+    if re.fullmatch(_ROMAN, name):
+        return "Σ" if name == "sum" else name
+    return f"<i>{GREEK.get(name, name)}</i>"
+
+
 def _first(found: dict, *keys: str) -> str:
     return next(found[key] for key in keys if found[key] is not None)
 
@@ -86,7 +96,7 @@ _KINDS = {
     "power": _power,
     "sup": lambda found: f"<sup>{typeset(_first(found, 'braces', 'round', 'plain').replace('-', '−'))}</sup>",
     "sub": lambda found: (
-        f"<i>{GREEK.get(found['base'], found['base'])}</i><sub>{typeset(_first(found, 'index', 'word', 'number'))}</sub>"
+        f"{_base(found['base'])}<sub>{typeset(_first(found, 'index', 'word', 'number').replace('-', '−'))}</sub>"
     ),
     "after": lambda found: f"<sub>{typeset(_first(found, 'inner', 'one'))}</sub>",
     "greek": lambda found: f"<i>{GREEK[found['greek']]}</i>",
