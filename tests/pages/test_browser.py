@@ -209,6 +209,18 @@ def test_page(visit, look_at, name, second):
         assert not axe(page)
 
 
+@pytest.mark.parametrize("style", ["color: #aaa", "background: #666"])
+def test_pale_words_are_found_among_words_that_look_like_others(visit, style):
+    page = visit("book/reading.html", LOOKS[0])
+    assert not axe(page)
+    page.evaluate(f"""() => {{
+        const words = document.querySelector("article section > p").cloneNode(true);
+        words.style = "{style}";
+        document.querySelector("article section").append(words);
+    }}""")
+    assert [name for name, *_ in axe(page)] == ["color-contrast"]
+
+
 def test_first_loads_are_light(look_at):
     bytes_of = "performance.getEntries().reduce((sum, entry) => sum + (entry.encodedBodySize ?? 0), 0)"
     weights = sorted(look_at(name).evaluate(bytes_of) for name in PAGES[::5])  # what the cache had counts, too

@@ -153,6 +153,17 @@ def test_best_moves_lower_each_loss_and_stay_in_the_ball():
         assert loss[0][j] + p * found["shift"][j] ** 2 < loss[1][j]
 
 
+def test_best_moves_reach_the_alignment_that_they_aim_at():
+    map, contexts, features = list(maps())[1]
+    labels = 5 * signs(N + 1, generator=generator(2))  # a large residual, so that 1 - 2 y / residual is in reach
+    model = sensitivity.solutions(features[:-1], labels[:-1], features[-1], 1.0)
+    one = map.one_token(contexts[-1], 0)
+    deltas = sensitivity.best_moves(model, one, [("target-fine", 0.0), ("target-again", 0.0)], starts=3, steps=60)
+    found = model.measure(one, deltas)
+    for j, solution in enumerate(("fine", "again")):
+        assert float(found["alignment-" + solution][j]) == pytest.approx(1 - 2 / model.residual, abs=1e-3)
+
+
 def test_target_loss_is_the_error_at_shift_zero():
     map, contexts, features = list(maps())[1]
     labels = signs(N + 1, generator=generator(2))
@@ -182,8 +193,9 @@ def test_recorded_run_evaluates_the_parameters_it_trained():
         assert (found["error"] >= np.clip(2 - found["gamma"] - slack, 0, None) ** 2 - 1e-9).all()
         assert (np.abs(found["alignment"] - 1) <= found["ceiling"] + 1e-9).all()
         fine = np.array(found["solution"]) == "fine"
+        slope = 2**0.5 * (1 + 4**-0.5) / 4**0.5  # of ReLU features with k = nd = 4 d, for many of them
         assert (
-            (found["ceiling"][fine] <= found["sensitivity"][fine]).all()
+            (found["ceiling"][fine] <= found["sensitivity"][fine]).all() and (found["sensitivity"] < 1.5 * slope).all()
             if map == "RF"
             else np.isnan(found["sensitivity"]).all()
         )

@@ -13,7 +13,7 @@ from attention_theory.device import generator
 from attention_theory.domain import NATURAL, Range
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT, every_point, three_values
-from attention_theory.patches.training import TEST_SEED, SampleTrajectory, semi_idealised, train_vit
+from attention_theory.patches.training import TEST_SEED, SampleTrajectory, missed, semi_idealised, train_vit
 from attention_theory.patches.vit import PositionalViT
 
 #: Sixteen patches in four groups that are scattered over the positions.
@@ -26,7 +26,7 @@ RATES = {"rate_A": 10.0, "rate_v": 3e-3}
 def misfit(model: PositionalViT, images: PatchDistribution, tests: int, seed: int) -> float:
     """Fraction of fresh points on which f* F > 0 fails, f* the labelling function."""
     X, _ = images.sample(tests, seed + TEST_SEED)
-    return float((images.label(X).to(model.v) * model(X.to(model.v)) <= 0).double().mean())
+    return missed(images.label(X), model(X.to(model.v)))
 
 
 @cache

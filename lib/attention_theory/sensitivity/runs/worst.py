@@ -31,19 +31,21 @@ class Worst:
 
 
 def random_features_problem(
-    kind: str, n: int, d: int, N: int, trial: int, k: int | None = None
+    kind: str, n: int, d: int, N: int, trial: int, k: int | None = None, device: torch.device | str = "cpu"
 ) -> tuple[Solutions, OneTokenFeatures]:
     """Both solutions on ReLU features (k = nd if not given), and the last context as a function of its first token."""
-    contexts = tokens.contexts(kind, N + 1, n, d, seed=trial)
-    labels = signs(N + 1, generator=generator(10_000 + trial))
+    contexts = tokens.contexts(kind, N + 1, n, d, seed=trial).to(device)
+    labels = signs(N + 1, generator=generator(10_000 + trial)).to(device)
     ones = one_token_in_law(contexts, 0, k or n * d, seed=trial)
     features = torch.relu(torch.stack([one.rest for one in ones]) + contexts[:, 0] @ ones[-1].block.T)
     return solutions(features[:-1], labels[:-1], features[-1], float(labels[-1])), ones[-1]
 
 
-def worst_moves(kind: str, n: int, d: int, N: int, trial: int, k: int | None = None) -> Worst:
+def worst_moves(
+    kind: str, n: int, d: int, N: int, trial: int, k: int | None = None, device: torch.device | str = "cpu"
+) -> Worst:
     """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in one trial."""
-    model, one = random_features_problem(kind, n, d, N, trial, k)
+    model, one = random_features_problem(kind, n, d, N, trial, k, device)
     goals = ("fine", "again", "shift", "shift_again")
     which = torch.arange(len(goals)).repeat_interleave(2)[None].to(one.x.device)
 
@@ -79,15 +81,17 @@ def slack_law(n: float, d: float, k: float) -> float:
     return math.sqrt(1 / n**2 + 2 * d / (n * k))
 
 
-def turned(share: float, trial: int, n: int = 30, d: int = 192, N: int = 60) -> dict[str, float]:
+def turned(
+    share: float, trial: int, n: int = 30, d: int = 192, N: int = 60, device: torch.device | str = "cpu"
+) -> dict[str, float]:
     """Attention features, tokens with this share of their square in a common mean: errors of the best moves, and gamma.
 
     The moves make the error small at gamma near 0 (losses ``target-fine`` and ``target-again`` with penalty 1).
     """
     draw = generator(trial)
-    contexts = tokens.on_sphere((1 - share) ** 0.5 * normal(N + 1, n, d, generator=draw) + share**0.5)
-    labels = signs(N + 1, generator=draw)
-    raf = RandomAttentionFeatures.sample(d, seed=trial)
+    contexts = tokens.on_sphere((1 - share) ** 0.5 * normal(N + 1, n, d, generator=draw) + share**0.5).to(device)
+    labels = signs(N + 1, generator=draw).to(device)
+    raf = RandomAttentionFeatures.sample(d, seed=trial).to(device)
     features = torch.stack([raf(X).flatten() for X in contexts])
     model = solutions(features[:-1], labels[:-1], features[-1], float(labels[-1]))
     one = raf.one_token(contexts[-1], 0)
