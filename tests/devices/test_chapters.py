@@ -21,6 +21,8 @@ CHAPTERS = {  # with half of the operations that ran there when this was written
 #: Chapters that take more than 15 seconds there: with ``DEVICES=all`` alone, which ``make devices`` sets.
 LONGER = {
     "sensitivity/new-label": 200_000,
+    "tangent/closed-form": 220_000,
+    "tangent/kernel-regression": 620_000,
 }
 
 
