@@ -23,6 +23,9 @@ LONGER = {
     "sensitivity/new-label": 200_000,
     "tangent/closed-form": 220_000,
     "tangent/kernel-regression": 620_000,
+    "patches/transfer": 320_000,
+    "exponential/together": 220_000,
+    "exponential/words": 270_000,
 }
 
 
