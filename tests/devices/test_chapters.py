@@ -23,6 +23,7 @@ LONGER = {
     "sensitivity/new-label": 200_000,
     "tangent/closed-form": 220_000,
     "tangent/kernel-regression": 620_000,
+    "tangent/score": 90_000,
 }
 
 

@@ -65,7 +65,7 @@ def draw_score_problem(
     mixture: GaussianMixture, n: int, seed: int, horizon: float = 2.0, radius: float | None = None
 ) -> ScoreProblem:
     """N independent (t, x(t), x(0)); the radius is the largest |x(t)| unless it is given."""
-    t = horizon * torch.rand(n, generator=generator(seed), dtype=torch.float64)
+    t = horizon * torch.rand(n, generator=generator(seed), dtype=torch.float64).to(mixture.means)
     noisy, clean = mixture.pairs(t, seed + 1)
     return ScoreProblem(mixture, t, noisy, clean, horizon, float(noisy.norm(dim=1).max()) if radius is None else radius)
 
@@ -92,7 +92,7 @@ def error(prediction: Float[Tensor, "n k"], truth: Float[Tensor, "n k"]) -> floa
 
 def train_on(problem: ScoreProblem, m: int, steps: int, seed: int = 0) -> SoftmaxNetwork:
     """The network after gradient descent at rate 1 / (m lambda_max) on all pairs."""
-    net = SoftmaxNetwork.paired(problem.X.shape[1], m, seed, outputs=problem.clean.shape[1])
+    net = SoftmaxNetwork.paired(problem.X.shape[1], m, seed, outputs=problem.clean.shape[1]).to(problem.X)
     top = float(torch.linalg.eigvalsh(limit_kernel(problem.X))[-1])
     return train(net, problem.X, problem.clean, steps, 1 / (m * top), kernel=False).net
 
@@ -142,10 +142,12 @@ def centred_pair(covariances: list[list[float]], apart: float) -> GaussianMixtur
     return GaussianMixture(half, means, torch.diag_embed(torch.tensor(covariances, dtype=torch.float64)))
 
 
-def reverse_sample(score: Callable[[float, Tensor], Tensor], stop: float, seed: int, count: int = 1000) -> Tensor:
+def reverse_sample(
+    score: Callable[[float, Tensor], Tensor], stop: float, seed: int, count: int = 1000, device: torch.device | str = "cpu"
+) -> Tensor:
     """Points of the reverse process in the plane, from a standard normal sample at time 2 down to ``stop``, 60 steps."""
-    start = normal(count, 2, generator=generator(seed))
-    return reverse_sde(score, start, reverse_times(2.0, stop, 60), seed + 1)
+    start = normal(count, 2, generator=generator(seed)).to(device)
+    return reverse_sde(score, start, reverse_times(2.0, stop, 60).to(start), seed + 1)
 
 
 def distances(mixture: GaussianMixture, make: Callable[[int], Tensor], seeds: range = range(2000, 2060, 10)) -> list[float]:
