@@ -176,8 +176,10 @@ def negative_share(D: int, C: int, q: float, point: tuple[float, float, float], 
     return float(chance[(z**p < -1 / D).any(1)].sum())
 
 
-def medians(runs: list[Coupled], step: int) -> dict[int, float]:
+def medians(runs: list[Coupled], step: Annotated[int, NATURAL]) -> dict[int, float]:
     """Median over seeds of the distance of the scores at a step, by N."""
+    if any(step >= len(run.gaps) for run in runs):
+        raise ValueError(f"step = {step} is not allowed: a run has fewer steps")
     return {N: float(np.median([r.gaps[step] for r in runs if r.N == N])) for N in sorted({r.N for r in runs})}
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attention_theory import tokens
 from attention_theory.device import generator, signs
-from attention_theory.domain import ANY
+from attention_theory.domain import ANY, FILLED
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
@@ -50,7 +50,14 @@ def figures_4_to_7(
 
 
 def run(
-    map: str, kind: str, n: int, d: int, losses: dict[int, list], trial: int, pool: int | None = None, **search: int
+    map: str,
+    kind: str,
+    n: int,
+    d: int,
+    losses: Annotated[dict[int, list], FILLED],
+    trial: int,
+    pool: int | None = None,
+    **search: int,
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One draw of contexts, labels and map, and the worst moves for each number of training samples.
 

@@ -4,14 +4,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import cast
+from typing import Annotated, cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import FILLED, SIZE
 from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 from attention_theory.tangent.kernel import limit_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
@@ -135,7 +136,7 @@ def steepest(mixture: GaussianMixture, t: float, points: Float[Tensor, "n d"]) -
     return float(torch.linalg.matrix_norm(slopes.movedim(1, 0), 2).max())
 
 
-def centred_pair(covariances: list[list[float]], apart: float) -> GaussianMixture:
+def centred_pair(covariances: Annotated[list[list[float]], FILLED], apart: float) -> GaussianMixture:
     """Two equally likely clusters of the plane: diagonal covariances, means -apart and apart on the first axis."""
     half = torch.full((2,), 0.5, dtype=torch.float64)
     means = torch.tensor([[-apart, 0.0], [apart, 0.0]], dtype=torch.float64)
@@ -143,7 +144,11 @@ def centred_pair(covariances: list[list[float]], apart: float) -> GaussianMixtur
 
 
 def reverse_sample(
-    score: Callable[[float, Tensor], Tensor], stop: float, seed: int, count: int = 1000, device: torch.device | str = "cpu"
+    score: Callable[[float, Tensor], Tensor],
+    stop: float,
+    seed: int,
+    count: Annotated[int, SIZE] = 1000,
+    device: torch.device | str = "cpu",
 ) -> Tensor:
     """Points of the reverse process in the plane, from a standard normal sample at time 2 down to ``stop``, 60 steps."""
     start = normal(count, 2, generator=generator(seed)).to(device)
@@ -159,8 +164,8 @@ def fokker_planck(
     log_q: Callable[[Tensor, Tensor], Tensor],
     drift: Callable[[Tensor, Tensor], Tensor],
     g: Callable[[Tensor], Tensor],
-    times: Float[Tensor, " p"],
-    points: Float[Tensor, "p d"],
+    times: Float64[Tensor, " p"],
+    points: Float64[Tensor, "p d"],
 ) -> tuple[Float[Tensor, " p"], Float[Tensor, " p"]]:
     """Both sides of d_t u = -div b - b.grad u + g/2 (laplace u + |grad u|^2) for u = log q, by automatic differentiation.
 
