@@ -22,10 +22,12 @@ CHAPTERS = {  # with half of the operations that ran there when this was written
 LONGER = {
     "sensitivity/new-label": 200_000,
     "tangent/closed-form": 220_000,
+    "tangent/kernel-barely-moves": 200_000,
     "tangent/kernel-regression": 620_000,
     "patches/transfer": 320_000,
     "exponential/together": 220_000,
     "exponential/words": 270_000,
+    "tangent/score": 90_000,
 }
 
 
