@@ -13,6 +13,7 @@ from pretended import DEVICE, Elsewhere
 
 CHAPTERS = {  # with half of the operations that ran there when this was written: fewer say that its data stayed behind
     "sensitivity/attention-is-sensitive": 50_000,
+    "sensitivity/random-features": 9_000,
     "separation/exact-probability": 25_000,
     "tangent/network-and-kernel": 9_000,
     "patches/learning-from-samples": 12_000,
@@ -22,6 +23,7 @@ CHAPTERS = {  # with half of the operations that ran there when this was written
 LONGER = {
     "sensitivity/new-label": 200_000,
     "sensitivity/paper-sizes": 170_000,
+    "sensitivity/depth": 38_000,
 }
 
 
