@@ -11,6 +11,7 @@ from attention_theory.evidence import Check, VerdictError, compare, exponent, id
 from scipy import stats
 
 GOOD, BAD = Check("exact", True, "good"), Check("exact", False, "bad")
+REFUTING, STANDING = Check("counterexample", False, "refutes"), Check("counterexample", True, "refutes nothing")
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,10 @@ def test_exponent_finds_the_power_and_rejects_another():
         ({"printed": GOOD, "settings": BAD}, "unsettled"),
         ({"printed": BAD, "settings": BAD}, "unsettled"),
         ({"printed": GOOD, "settings": GOOD, "empty": GOOD}, "unsettled"),
+        ({"printed": [BAD, REFUTING], "corrected": GOOD}, "corrected"),
+        ({"printed": [BAD, STANDING], "corrected": GOOD}, "unsettled"),
+        ({"printed": [BAD, STANDING]}, "unsettled"),
+        ({"printed": [GOOD, STANDING]}, "holds"),
     ],
 )
 def test_the_outcome_follows_from_the_checks(arguments, outcome):

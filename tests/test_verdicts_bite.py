@@ -192,6 +192,10 @@ MUTANTS = [
     ),
     ("jelassi2022/lemma-d.1", "patches.runs.expectation", "0.0)) - 0.25, 1e-3, 2.0)", "0.0)) - 0.4, 1e-3, 2.0)"),
     ("jelassi2022/lemma-g.2", "patches.paper", "Xi * C**2 / D +", "Xi * C**2 +"),
+    ("jelassi2022/theorem-3.1", "patches.runs.worlds", "(X[..., 0] @ 3.0 **", "(X[..., 0] @ 2.0 **"),
+    # one refutation is left: the range at D = 16
+    ("jelassi2022/hypothesis-b.1-3", "patches.runs.expectation", "(C - 1) * inside, (D", "inside / D, (D"),
+    ("jelassi2022/lemma-g.1", "patches.runs.lemmas", "< len(X) // (D // C)", "< len(X) // D"),
     ("jelassi2022/lemma-g.3", "patches.runs.lemmas", "<= share * (own", "<= 2 * share * (own"),
     ("jelassi2022/lemma-e.4", "patches.vit", "dA = -D / self.temperature * S", "dA = -D * S"),
     ("jelassi2022/lemma-e.25", "patches.training", "rho - rate_A * d_rho", "rho"),

@@ -108,7 +108,8 @@ def cases(found: list[examples.Example]) -> Iterator[tuple[int, str | int, str]]
 
 def announced(example: examples.Example) -> bool:
     """Whether its result, or a field of it, may be infinite or NaN by its annotation."""
-    hint = typing.get_type_hints(inspect.unwrap(example.function), include_extras=True).get("return")
+    function = inspect.unwrap(example.function)
+    hint = function if isinstance(function, type) else typing.get_type_hints(function, include_extras=True).get("return")
     fields = typing.get_type_hints(hint, include_extras=True).values() if isinstance(hint, type) else ()
     return any(ANY in getattr(item, "__metadata__", ()) for item in (hint, *fields))
 

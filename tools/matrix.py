@@ -4,9 +4,10 @@
 
 Rows are environments: this one, and a virtual environment each for the oldest versions that the library claims to support, for
 the newest, and for every other Python from 3.11 to 3.14 that is at hand (built in ``_build/matrix``). Columns are kernels (as
-compiled for this processor, or without SIMD) and threads (one, two): all four here, the first and the last elsewhere. Every
-number in the table is to be zero. An environment that cannot be built is named and left out. ``--only`` with ``--out``
-replaces those rows of the record, and adds them as they end.
+compiled for this processor, or without SIMD) and threads (one, two): all four here, the first and the last elsewhere; and here
+the chapters that compute on the best device at hand run on a pretended one. Every number in the table is to be zero. An
+environment that cannot be built is named and left out. ``--only`` with ``--out`` replaces those rows of the record. Rows are
+recorded as they end.
 """
 
 import argparse
@@ -34,6 +35,8 @@ VARIANTS = {
 }
 #: Elsewhere: both kernels and both numbers of threads, not every pair of them.
 ELSEWHERE = ("as compiled, 1 thread", "no SIMD, 2 threads")
+#: Whole chapters on a device that is none (see tests/devices/pretended.py).
+PRETENDED = {"pretended device, by chapter": {"OMP_NUM_THREADS": "1", "DEVICES": "all"}}
 
 
 def environments() -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -76,10 +79,9 @@ def versions_of(python: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def differing(python: str, variables: dict[str, str], chapters: list[str], jobs: int) -> tuple[int, int]:
-    """How many cells differ from their stored outputs, and how many were compared."""
-    command = [python, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
-    command += ["-n", str(jobs), "--dist", "loadscope", *chapters]
+def differing(python: str, variables: dict[str, str], tests: list[str], jobs: int) -> tuple[int, int]:
+    """How many cells differ from their stored outputs, and how many were compared; on the pretended device chapters."""
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(jobs), "--dist", "loadscope", *tests]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "lib")} | variables
     environment.pop("MPLBACKEND", None)
     lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()
@@ -112,11 +114,13 @@ def main() -> int:
     given = parser.parse_args()
     points, results = [], []
     for name, (interpreter, versions) in environments().items():
-        variants = ELSEWHERE if versions else VARIANTS
+        variants = ELSEWHERE if versions else VARIANTS | PRETENDED
         wanted = [variant for variant in variants if re.search(given.only, f"{name}, {variant}")]
         python = built(name, interpreter, versions) if wanted else None
         for variant in wanted if python else ():
-            wrong, compared = differing(python, VARIANTS[variant], given.chapters, given.jobs)
+            on_chapters = ["--nbval", "--nbval-current-env", *given.chapters]
+            tests = ["tests/devices/test_chapters.py", "-k", "same_digits"] if variant in PRETENDED else on_chapters
+            wrong, compared = differing(python, (VARIANTS | PRETENDED)[variant], tests, given.jobs)
             print(f"{name}, {variant}: {wrong} of {compared} cells differ", flush=True)
             points.append({"environment": name, "versions": versions_of(python), "variant": variant})
             results.append({"differ": wrong, "compared": compared})

@@ -8,9 +8,9 @@ A context is a matrix X (n, d) whose rows, the tokens, have norm sqrt d (bombari
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -184,8 +184,15 @@ def imdb(name: str = "stanfordnlp/imdb", split: str = "train") -> tuple[list[str
     return list(rows["text"]), [2 * label - 1 for label in rows["label"]]
 
 
+@runtime_checkable
+class Embedding(Protocol):
+    """A model of transformers, as far as it is used here."""
+
+    def get_input_embeddings(self) -> Any: ...
+
+
 def bert_contexts(
-    texts: Iterable[str], count: int, n: int, d: int, seed: int, *, tokenizer: Any, model: Any
+    texts: Iterable[str], count: int, n: int, d: int, seed: int, *, tokenizer: Callable[..., Any], model: Embedding
 ) -> Float[Tensor, "count n d"]:
     """Contexts from texts: the first d coordinates of the embeddings of the first n tokens (bombari2024, Figures 2-7).
 

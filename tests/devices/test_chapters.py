@@ -24,6 +24,8 @@ LONGER = {
     "sensitivity/new-label": 200_000,
     "sensitivity/paper-sizes": 170_000,
     "sensitivity/depth": 38_000,
+    "tangent/closed-form": 220_000,
+    "tangent/kernel-regression": 620_000,
 }
 
 

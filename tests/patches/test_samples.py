@@ -186,7 +186,7 @@ def test_pretraining_is_the_training_of_the_first_feature():
 def test_three_ways_to_learn_another_feature(monkeypatch):
     """Scores of a stand-in for the pretrained model; each way by its literal loop."""
     A = attention(16, 4, 1.0, 0.8, -0.3)
-    monkeypatch.setattr(transfer, "pretrained", lambda: (patches.PositionalViT(A, torch.zeros(16, dtype=ROW)), 0.0))
+    monkeypatch.setattr(transfer, "pretrained", lambda device: (patches.PositionalViT(A, torch.zeros(16, dtype=ROW)), 0.0))
     task = patches.PatchDistribution(16, 4, 16, 0.25, 0.25, w=torch.eye(16, dtype=ROW)[1])
     found = transfer.comparison((2, 5, 6), 2, 100, 3)
     assert found.sizes == (2, 5, 6) and found.misfits.shape == (2, 2)

@@ -7,6 +7,8 @@ from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, bounds, fit_guarantee, kernel_change_bound, tangent_kernel
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 
 def unit(n, d, seed=0):
@@ -87,3 +89,12 @@ def test_a_sufficient_width_is_one():
     x, y = unit(3, 3, 1), torch.tensor([[1.0], [-1.0], [1.0]], dtype=torch.float64)
     m = 2 * round(10 ** bounds.sufficient_width(x, 1, 0.5))
     assert fit_guarantee(SoftmaxNetwork.paired(3, m, 0, 0.5, outputs=1), x, y).holds
+
+
+def test_a_sufficient_width_is_where_the_path_is_as_long_as_the_radius():
+    """At one point of the sphere lambda is the kernel's only entry, e^(sigma^2), and the radius is where k f(R) = 1/2."""
+    sigma, k, delta = 0.7, 2, 0.05
+    m = 10 ** bounds.sufficient_width(unit(1, 3), k, sigma, delta)
+    R = brentq(lambda R: k * bounds.change_factor(R, True) - 0.5, 0, 1)
+    largest = math.exp(sigma * norm.isf(delta / m) - sigma**2 / 2)
+    assert m * R == pytest.approx(2 * (1 + R) * math.exp(2 * R) * math.sqrt(k) * largest / math.exp(sigma**2), rel=1e-9)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, limit_kernel, paper, smallest_eigenvalue, tangent_kernel
-from attention_theory.tangent.kernel import exp_kernel
-from attention_theory.tangent.runs.limit import limit_by_quadrature
+from attention_theory.tangent.kernel import error_constant, exp_kernel
+from attention_theory.tangent.runs.limit import error_constant_by_quadrature, limit_by_quadrature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
@@ -110,6 +110,12 @@ def test_limit():
 def test_limit_by_quadrature_is_the_closed_form(sigma):
     x = inputs(4, 3)
     torch.testing.assert_close(limit_by_quadrature(x, sigma), limit_kernel(x, sigma=sigma), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("sigma", "outputs"), [(0.4, 1), (1.2, 3)])
+def test_the_error_constant_is_the_delta_methods_by_quadrature(sigma, outputs):
+    x = inputs(4, 2)
+    assert error_constant(x, sigma, outputs) == pytest.approx(error_constant_by_quadrature(x, sigma, outputs), rel=1e-9)
 
 
 def test_exp_kernel_is_the_gram_matrix_of_its_jacobian():

@@ -139,14 +139,19 @@ def judge(
     ``unsettled``        anything else; no ledger may declare it
     ===================  ==================================================================
 
+    Where ``printed`` fails, each of its counterexamples must: one that holds refutes nothing, and gives ``unsettled``.
+
     Raises:
         ValueError: a group without a check, or something that is not a check.
     """
     groups = [_group(claim, checks) for checks in (printed, corrected, empty, settings)]
     hold = [all(check.holds for check in group) for group in groups]
     some = [bool(group) for group in groups]
+    outcome = _outcome(hold, some, bool(regime))
+    if not hold[0] and any(check.holds and check.method == "counterexample" for check in groups[0]):
+        outcome = "unsettled"
     remark = "; ".join(filter(None, [regime and f"regime: {regime}", remark]))
-    return Verdict(claim, _outcome(hold, some, bool(regime)), sum(groups, ()), remark)
+    return Verdict(claim, outcome, sum(groups, ()), remark)
 
 
 def _group(claim: str, checks: Checks | None) -> tuple[Check, ...]:

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from ..attention import Weights, attention_weights
 from ..device import generator, normal, signs
-from ..domain import Extended, Range
+from ..domain import FILLED, Extended, Range
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
 NODES = 64
 
 
-def taylor_mean(degree: int, variance: Fraction | float) -> Fraction | float:
+def taylor_mean(degree: Annotated[int, Range(0, 10_000)], variance: Fraction | float) -> Fraction | float:
     """E T_degree(sigma g) for g ~ N(0, 1): sum_i variance^i / (2^i i!) over 2 i <= degree. Exact for a Fraction."""
     return sum((variance**i / (2**i * math.factorial(i)) for i in range(degree // 2 + 1)), 0 * variance)
 
@@ -160,7 +160,7 @@ def fittable_share(n: int, dimension: int) -> Fraction:
     return Fraction(2 * sum(math.comb(n - 1, k) for k in range(min(dimension, n))), 2**n)
 
 
-def monomials(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
+def monomials(degree: Annotated[int, Range(1, 100)], x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
     """All monomials of this degree and of the one below, at each point: on the sphere a basis of the polynomials up to it."""
     factors = [list(combinations_with_replacement(range(x.shape[1]), k)) for k in (degree - 1, degree)]
     return torch.cat([x[:, torch.tensor(c, dtype=torch.long, device=x.device)].prod(dim=2) for c in factors], dim=1)
@@ -237,7 +237,7 @@ def exact_limit_kernel(weights: Weights, points: list[list[Fraction]]) -> list[l
     return [[sum(c * rho ** (k + 1) for k, c in enumerate(coefficients)) for rho in row] for row in gram]
 
 
-def exact_width_kernel(weights: Weights, points: list[list[Fraction]], m: int, seed: int) -> list[list[Any]]:
+def exact_width_kernel(weights: Weights, points: Annotated[list[list[Fraction]], FILLED], m: int, seed: int) -> list[list[Any]]:
     """The tangent kernel of m paired neurons with rational weights, up to the factors 1 / sum u of its rows and columns."""
     degree = _polynomial_degree(weights)
     d = len(points[0])

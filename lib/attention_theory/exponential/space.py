@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import Weights
-from ..domain import Like
+from ..domain import SIZE, Like
 from ..patches import population
 from ..patches.population import Population, ReducedViT, Trajectory, check_population
 
@@ -130,7 +130,7 @@ def first_push(
     return -d_gamma, -d_rho
 
 
-def push_difference(ratio, D: int, C: int, q: Fraction, p: int = 3, nu: Fraction = Fraction(1, 1000)):
+def push_difference(ratio, D: int, C: int, q: Fraction, p: Annotated[int, SIZE] = 3, nu: Fraction = Fraction(1, 1000)):
     """First push inside a group minus that between groups, over u'/u at the start, in ball arithmetic; alpha = nu^(1/(p-1)).
 
     It depends on u only through ``ratio`` = u(diagonal score) / u(start), which may be a ball; the sum runs over all
@@ -147,6 +147,8 @@ def push_difference(ratio, D: int, C: int, q: Fraction, p: int = 3, nu: Fraction
         return flint.arb(flint.fmpq(x.numerator, x.denominator))
 
     check_population(D, C, float(q))
+    if not isinstance(ratio, int | float | flint.fmpq | flint.arb):
+        raise TypeError(f"ratio must be a number or a flint.arb, got {ratio!r}")
     ratio = flint.arb(ratio)
     plain = 1 / (ratio + D - 1)  # the weight of another patch
     scale = D * ball(nu).root(p - 1)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from ..attention import Weights
@@ -80,7 +80,7 @@ class Abilities:
 
 
 def abilities(
-    weights: Weights, X: Float[Tensor, "c n d"], points: Float[Tensor, "p k"], digits: float = 12, width: int = 1000
+    weights: Weights, X: Float64[Tensor, "c n d"], points: Float64[Tensor, "p k"], digits: float = 12, width: int = 1000
 ) -> Abilities:
     """One row of the table: word sensitivity, separation at n = 10^digits, rank of the tangent kernel, error on patches.
 

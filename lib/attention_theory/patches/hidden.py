@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from scipy.special import gammaln
 
-from attention_theory.domain import PROBABILITY, SIZE, Range
+from attention_theory.domain import PROBABILITY, SIZE, STEPS, Range
 from attention_theory.patches.population import check_population
 
 
@@ -50,7 +50,7 @@ def hidden_error(m: int, C: int, q: float) -> float:
     return float(np.where(fits, np.exp(log_chance + least), 0).sum() / 2)
 
 
-def groups_seen(L: int, N: int) -> np.ndarray:
+def groups_seen(L: int, N: Annotated[int, STEPS]) -> np.ndarray:
     """Distribution of the number of different groups, out of L, among the signal groups of N images."""
     seen = np.eye(1, L + 1)[0]
     for _ in range(N):

@@ -48,10 +48,15 @@ class SampleTrajectory:
         return self.alpha / self.v.norm(dim=1)
 
 
+def missed(signs: Float[Tensor, "N"], F: Float[Tensor, "N"]) -> float:
+    """Fraction of points on which the output F does not have this sign; an output or a sign of 0 is a miss."""
+    return float((signs.to(F) * F <= 0).double().mean())
+
+
 def error_rate(model: PositionalViT, distribution: PatchDistribution, N: int, seed: int) -> float:
     """Fraction of N fresh points with y F(X) <= 0."""
     X, y = distribution.sample(N, seed + TEST_SEED)
-    return float((y.to(model.v) * model(X.to(model.v)) <= 0).double().mean())
+    return missed(y, model(X.to(model.v)))
 
 
 def train_vit(

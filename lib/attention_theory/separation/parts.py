@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..attention import attention_weights
-from ..domain import ANY
+from ..domain import ANY, FILLED
 from ..evidence import Check, compare, identity, proved
 from . import data
 from .network import attention_features
@@ -163,7 +163,10 @@ def ratios(lemma: Lemma, part: str, layers: Sequence[Layer]) -> list[tuple[Layer
     """For each layer and each line of a part that has entries there: its relation, and least and largest entry / value."""
     found = []
     for L in layers:
-        lines = lemma(L)[part]
+        parts = lemma(L)
+        if part not in parts:
+            raise ValueError(f"the lemma has no part {part!r}, but {', '.join(parts)}")
+        lines = parts[part]
         pairs = []
         for line in [lines] if isinstance(lines, Part) else lines:
             values = L.entries(line).double()
@@ -217,7 +220,7 @@ def holds(what: str, lemma: Lemma, part: str, layers: Sequence[Layer], floor: fl
 def judge(
     name: str,
     lemma: Lemma,
-    layers: Sequence[Layer],
+    layers: Annotated[Sequence[Layer], FILLED],
     printed_on: Sequence[Layer] | None = None,
     meant: Lemma | None = None,
     floor: float = 0.5,

@@ -62,7 +62,7 @@ class Events(NamedTuple):
     """By what the first group is: the signal group, random and empty, random and not empty."""
 
     chance: list[float]
-    growth: list[float]  # contribution to the growth of the score between patches 1 and 2, in units of its first part
+    growth: list[float]  # contribution to the growth of the score between patches 1 and 2, a step of rate 1
 
 
 def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
@@ -71,12 +71,12 @@ def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
     A, v = three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([alpha], dtype=torch.float64)
     model = PositionalViT(A, v, temperature=1.0)
     z, u = model.preactivations(X)[:, 0], X[..., 0]
-    pull = chance * torch.sigmoid(-model(X)) * model.activation_slope(z) * (u[:, 1] - u @ model.weights[0])
+    pull = 2 * chance * torch.sigmoid(-model(X)) * model.activation_slope(z) * alpha * (u[:, 1] - u @ model.weights[0])
     first = torch.arange(len(X)) < len(X) // (D // C)
     empty = ~first & (u[:, :C] == 0).all(1)
     events = (first, empty, ~first & ~empty)
-    parts = [float(pull[event].sum()) for event in events]
-    return Events([float(2 * chance[event].sum()) for event in events], [x / parts[0] for x in parts])
+    unit = D * float(model.weights[0, 1])
+    return Events([float(2 * chance[event].sum()) for event in events], [unit * float(pull[event].sum()) for event in events])
 
 
 def crowding(C: Annotated[int, SIZE], q: float, d: float) -> int:

@@ -13,7 +13,7 @@ from attention_theory.device import generator
 from attention_theory.domain import NATURAL, Range
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT, every_point, three_values
-from attention_theory.patches.training import TEST_SEED, SampleTrajectory, semi_idealised, train_vit
+from attention_theory.patches.training import TEST_SEED, SampleTrajectory, missed, semi_idealised, train_vit
 from attention_theory.patches.vit import PositionalViT
 
 #: Sixteen patches in four groups that are scattered over the positions.
@@ -26,7 +26,7 @@ RATES = {"rate_A": 10.0, "rate_v": 3e-3}
 def misfit(model: PositionalViT, images: PatchDistribution, tests: int, seed: int) -> float:
     """Fraction of fresh points on which f* F > 0 fails, f* the labelling function."""
     X, _ = images.sample(tests, seed + TEST_SEED)
-    return float((images.label(X).to(model.v) * model(X.to(model.v)) <= 0).double().mean())
+    return missed(images.label(X), model(X.to(model.v)))
 
 
 @cache
@@ -176,8 +176,10 @@ def negative_share(D: int, C: int, q: float, point: tuple[float, float, float], 
     return float(chance[(z**p < -1 / D).any(1)].sum())
 
 
-def medians(runs: list[Coupled], step: int) -> dict[int, float]:
+def medians(runs: list[Coupled], step: Annotated[int, NATURAL]) -> dict[int, float]:
     """Median over seeds of the distance of the scores at a step, by N."""
+    if any(step >= len(run.gaps) for run in runs):
+        raise ValueError(f"step = {step} is not allowed: a run has fewer steps")
     return {N: float(np.median([r.gaps[step] for r in runs if r.N == N])) for N in sorted({r.N for r in runs})}
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import three_values
 from attention_theory.patches.runs.samples import RATES
-from attention_theory.patches.training import TEST_SEED, train_vit
+from attention_theory.patches.training import TEST_SEED, missed, train_vit
 from attention_theory.patches.vit import PositionalViT
 
 D, C, d, q = 16, 4, 16, 0.25
@@ -26,9 +26,9 @@ def world(stray: float = q, w: Tensor | None = None, groups: Tensor | None = Non
 
 
 @cache
-def pretrained(steps: int = 120, stray: float = q) -> tuple[PositionalViT, float]:
-    """A model trained on 1000 samples of the first feature, and its error there."""
-    run = train_vit(world(stray), 1000, steps, seed=0, every=steps, tests=20_000, **RATES)
+def pretrained(steps: int = 120, stray: float = q, device: torch.device | str = "cpu") -> tuple[PositionalViT, float]:
+    """A model trained (on the device) on 1000 samples of the first feature, and its error there."""
+    run = train_vit(world(stray), 1000, steps, seed=0, every=steps, tests=20_000, device=device, **RATES)
     return run.model, float(run.error[-1])
 
 
@@ -39,9 +39,16 @@ def one_step(A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Float[Tensor
     return PositionalViT(A, -dv / dv.norm(), nu=0.0, temperature=1.0)
 
 
-def fine_tuned(task: PatchDistribution, A: Float64[Tensor, "D D"], N: int, seed: int, steps: int = 150) -> PositionalViT:
-    """Descent on v alone from N samples of the task."""
-    return train_vit(task, N, steps, seed=seed, rate_A=0.0, rate_v=3e-3, A=A, every=steps, tests=1).model
+def fine_tuned(
+    task: PatchDistribution,
+    A: Float64[Tensor, "D D"],
+    N: int,
+    seed: int,
+    steps: int = 150,
+    device: torch.device | str = "cpu",
+) -> PositionalViT:
+    """Descent on v alone (on the device) from N samples of the task."""
+    return train_vit(task, N, steps, seed=seed, rate_A=0.0, rate_v=3e-3, A=A, every=steps, tests=1, device=device).model
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +63,25 @@ class Comparison:
 
 
 @cache
-def comparison(sizes: tuple[int, ...] = (2, 5, 20, 50, 200), draws: int = 6, fresh: int = 4000, steps: int = 150) -> Comparison:
-    """Learn the new task from the same few samples in three ways, each from several draws."""
-    A, task = pretrained()[0].A, world(w=OTHER)
+def comparison(
+    sizes: tuple[int, ...] = (2, 5, 20, 50, 200),
+    draws: int = 6,
+    fresh: int = 4000,
+    steps: int = 150,
+    device: torch.device | str = "cpu",
+) -> Comparison:
+    """Learn the new task from the same few samples in three ways, each from several draws; the descents on the device."""
+    A, task = pretrained(device=device)[0].A, world(w=OTHER)
     errors, misfits = np.zeros((3, len(sizes), draws)), np.zeros((2, draws))
     for j, seed in enumerate(range(50, 50 + draws)):
         X, y = task.sample(fresh, seed + TEST_SEED)
         for i, N in enumerate(sizes):
-            scratch = train_vit(task, N, steps, seed=seed, every=steps, tests=1, **RATES).model
-            models = one_step(A, *task.sample(N, seed=seed)), fine_tuned(task, A, N, seed, steps), scratch
+            scratch = train_vit(task, N, steps, seed=seed, every=steps, tests=1, device=device, **RATES).model
+            models = one_step(A, *task.sample(N, seed=seed)), fine_tuned(task, A, N, seed, steps, device), scratch
             outputs = [model(X) for model in models]
-            errors[:, i, j] = [float((y * F <= 0).double().mean()) for F in outputs]
+            errors[:, i, j] = [missed(y, F) for F in outputs]
             if N == 5:
-                misfits[:, j] = [float((task.label(X) * F <= 0).double().mean()) for F in outputs[1:]]
+                misfits[:, j] = [missed(task.label(X), F) for F in outputs[1:]]
     return Comparison(sizes, *errors, misfits)
 
 

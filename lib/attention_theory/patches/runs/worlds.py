@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import SIZE
+from attention_theory.domain import SIZE, Range
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import every_point
 from attention_theory.patches.vit import PositionalViT, top_c
@@ -25,6 +25,8 @@ class Clauses(NamedTuple):
 
 def clauses(images: PatchDistribution, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> Clauses:
     """Count each clause of the definition; images with two full groups are left out where the signal group must be known."""
+    if X.shape[1:] != (images.D, images.d):
+        raise ValueError(f"X must hold images of {images.D} patches of {images.d} numbers, got shape {tuple(X.shape)}")
     feature = (X @ images.w).round()  # -1, 0 or 1, which a feature other than a unit vector gives up to rounding
     carried = feature[:, images.groups.argsort(stable=True)].reshape(len(X), images.L, images.C)
     full = (carried == y[:, None, None]).all(2)
@@ -124,7 +126,7 @@ class GramSearch(NamedTuple):
     longest: int  # matrices in which the longest encoding is in its own Top_C
 
 
-def gram_search(groups: Int[Tensor, "D"], per_rank: int = 50, seed: int = 4) -> GramSearch:
+def gram_search(groups: Int[Tensor, "D"], per_rank: Annotated[int, Range(1, 10_000)] = 50, seed: int = 4) -> GramSearch:
     """Draw P of each rank and look at Top_C of P^T P."""
     D, C, source = len(groups), int((groups == groups[0]).sum()), generator(seed)
     drawn = (normal(rank, D, generator=source).to(groups.device) for rank in range(1, D + 1) for _ in range(per_rank))

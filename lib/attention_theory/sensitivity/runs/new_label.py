@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attention_theory import tokens
 from attention_theory.device import generator, signs
-from attention_theory.domain import ANY
+from attention_theory.domain import ANY, FILLED
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
@@ -61,7 +61,7 @@ def run(
     kind: str,
     n: int,
     d: int,
-    losses: dict[int, list],
+    losses: Annotated[dict[int, list], FILLED],
     trial: int,
     pool: int | None = None,
     device: torch.device | str = "cpu",

@@ -65,7 +65,7 @@ def needs_no_growth(model: str, n: int, level: float) -> bool:
     return room > 0 and detected and not noisy
 
 
-def no_growth_from(model: str, level: float) -> int:
+def no_growth_from(model: data.Model, level: float) -> int:
     """The least n from which on, up to 1000, :func:`needs_no_growth` is true."""
     return 1 + max(n for n in range(2, 1001) if not needs_no_growth(model, n, level))
 

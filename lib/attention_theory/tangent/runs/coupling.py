@@ -84,6 +84,7 @@ def draw_coupling(
     sigma: float = 1.0,
     tests: int = 20,
     outputs: int = 1,
+    device: torch.device | str = "cpu",
 ) -> Coupling:
     """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
 
@@ -96,13 +97,15 @@ def draw_coupling(
         sigma: standard deviation of the first layer.
         tests: test points.
         outputs: number of outputs.
+        device: where to compute; all is drawn on the CPU.
     """
-    x, y = unit_points(n, d, seed), unit_points(n, outputs, 500 + seed)
-    net = getattr(SoftmaxNetwork, kind)(d, m, seed, sigma, outputs=outputs)
+    draws = ((n, d, seed), (n, outputs, 500 + seed), (tests, d, 1000 + seed))
+    x, y, test = (unit_points(*draw).to(device) for draw in draws)
+    net = getattr(SoftmaxNetwork, kind)(d, m, seed, sigma, outputs=outputs).to(device)
     values = torch.linalg.eigvalsh(tangent_kernel(net, x))
     steps = int(min(6 * float(values[-1] / values[0]), 1500))
     at = sorted(set(torch.linspace(0, steps, 16).int().tolist()))
-    return couple(net, x, y, unit_points(tests, d, 1000 + seed), 0.5 / (net.m * float(values[-1])), at)
+    return couple(net, x, y, test, 0.5 / (net.m * float(values[-1])), at)
 
 
 def on_circle(angles: Tensor) -> Float[Tensor, "n 2"]:
@@ -126,13 +129,15 @@ def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tenso
     return brentq(change, angles[k], angles[k + 1])  # pyright: ignore[reportReturnType]
 
 
-def one_point(m: int, steps: Annotated[int, Range(10, 2**31)], speed: float, seed: int = 0) -> Coupling:
+def one_point(
+    m: int, steps: Annotated[int, Range(10, 2**31)], speed: float, seed: int = 0, device: torch.device | str = "cpu"
+) -> Coupling:
     """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven steps."""
-    x, y = torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
-    net = SoftmaxNetwork.paired(2, m, seed, outputs=1)
+    x = torch.tensor([[1.0, 0.0]], dtype=torch.float64, device=device)
+    y, net = x[:, :1], SoftmaxNetwork.paired(2, m, seed, outputs=1).to(device)
     rate = speed / 2 * largest_rate(tangent_kernel(net, x), m)
     trained = train(net, x, y, steps, rate, kernel=False).net
-    angle = torch.tensor([returning_angle(net, trained, x)], dtype=torch.float64)
+    angle = x.new_tensor([returning_angle(net, trained, x)])
     return couple(net, x, y, on_circle(angle), rate, list(range(0, steps + 1, steps // 10)))
 
 

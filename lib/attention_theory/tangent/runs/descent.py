@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.domain import ANY, Range
+from attention_theory.domain import ANY, FILLED, Range
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, loss_terms, train
@@ -57,6 +57,8 @@ def limit_steps(kernel: Float[Tensor, "*b n n"], y: Float[Tensor, "*b n"], rate:
 def fits_in_time(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], epsilon: float = 0.1) -> bool:
     """Whether |F - Y|^2 <= epsilon after log(n outputs / epsilon) / (m eta lambda) steps at m eta lambda_max = 1."""
     values = torch.linalg.eigvalsh(tangent_kernel(net, x))
+    if not values[0] > 0:
+        raise ValueError("the kernel at the start is singular to rounding: no number of steps is enough")
     steps = math.ceil(float(values[-1] / values[0]) * math.log(y.numel() / epsilon))
     run = train(net, x, y, steps, rate=1 / (net.m * float(values[-1])), kernel=False)
     return 2 * run.losses[-1] <= epsilon
@@ -169,7 +171,7 @@ def one_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " ro
 
 
 def descent_curve(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: list[int]
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: Annotated[list[int], FILLED]
 ) -> tuple[Float[Tensor, " steps"], float]:
     """|F - Y|^2 / |Y|^2 at these steps of descent at m eta lambda_max = 1, and the condition number at the start."""
     kernel = tangent_kernel(net, x)

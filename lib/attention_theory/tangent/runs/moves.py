@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import Range
 from attention_theory.tangent.bounds import kernel_change_bound
 from attention_theory.tangent.kernel import exp_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
@@ -112,7 +114,7 @@ def after_training(
     return run.kernel_change[-1] / float(H.norm()), run.movement[-1]
 
 
-def worst_difference(R: float, m: int) -> float:
+def worst_difference(R: float, m: Annotated[int, Range(1, 10)]) -> float:
     """Largest |<z, S - S~>| over |z|_inf <= 1, scores from a grid, changes -R, 0, R, and all multisets of m neurons."""
     levels = [(s, u) for s in (-R / 2, 0.0, R / 2, 1.0, -3.0) for u in (-R, 0.0, R)]
     cases = torch.tensor(levels, dtype=torch.float64)[torch.combinations(torch.arange(len(levels)), m, with_replacement=True)]

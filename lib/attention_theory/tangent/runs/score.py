@@ -4,14 +4,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import cast
+from typing import Annotated, cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import FILLED, SIZE
 from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 from attention_theory.tangent.kernel import limit_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
@@ -92,7 +93,7 @@ def error(prediction: Float[Tensor, "n k"], truth: Float[Tensor, "n k"]) -> floa
 
 def train_on(problem: ScoreProblem, m: int, steps: int, seed: int = 0) -> SoftmaxNetwork:
     """The network after gradient descent at rate 1 / (m lambda_max) on all pairs."""
-    net = SoftmaxNetwork.paired(problem.X.shape[1], m, seed, outputs=problem.clean.shape[1])
+    net = SoftmaxNetwork.paired(problem.X.shape[1], m, seed, outputs=problem.clean.shape[1]).to(problem.X)
     top = float(torch.linalg.eigvalsh(limit_kernel(problem.X))[-1])
     return train(net, problem.X, problem.clean, steps, 1 / (m * top), kernel=False).net
 
@@ -135,14 +136,16 @@ def steepest(mixture: GaussianMixture, t: float, points: Float[Tensor, "n d"]) -
     return float(torch.linalg.matrix_norm(slopes.movedim(1, 0), 2).max())
 
 
-def centred_pair(covariances: list[list[float]], apart: float) -> GaussianMixture:
+def centred_pair(covariances: Annotated[list[list[float]], FILLED], apart: float) -> GaussianMixture:
     """Two equally likely clusters of the plane: diagonal covariances, means -apart and apart on the first axis."""
     half = torch.full((2,), 0.5, dtype=torch.float64)
     means = torch.tensor([[-apart, 0.0], [apart, 0.0]], dtype=torch.float64)
     return GaussianMixture(half, means, torch.diag_embed(torch.tensor(covariances, dtype=torch.float64)))
 
 
-def reverse_sample(score: Callable[[float, Tensor], Tensor], stop: float, seed: int, count: int = 1000) -> Tensor:
+def reverse_sample(
+    score: Callable[[float, Tensor], Tensor], stop: float, seed: int, count: Annotated[int, SIZE] = 1000
+) -> Tensor:
     """Points of the reverse process in the plane, from a standard normal sample at time 2 down to ``stop``, 60 steps."""
     start = normal(count, 2, generator=generator(seed))
     return reverse_sde(score, start, reverse_times(2.0, stop, 60), seed + 1)
@@ -157,8 +160,8 @@ def fokker_planck(
     log_q: Callable[[Tensor, Tensor], Tensor],
     drift: Callable[[Tensor, Tensor], Tensor],
     g: Callable[[Tensor], Tensor],
-    times: Float[Tensor, " p"],
-    points: Float[Tensor, "p d"],
+    times: Float64[Tensor, " p"],
+    points: Float64[Tensor, "p d"],
 ) -> tuple[Float[Tensor, " p"], Float[Tensor, " p"]]:
     """Both sides of d_t u = -div b - b.grad u + g/2 (laplace u + |grad u|^2) for u = log q, by automatic differentiation.
 

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_theory.domain import ANY
+from attention_theory.domain import ANY, FILLED
 from attention_theory.evidence.records import Record
 from attention_theory.sweep import Recording
 from attention_theory.tangent.kernel import ACTIVATIONS, limit_kernel
@@ -153,12 +153,12 @@ def dead_inputs(problems: Problems) -> Bool[Tensor, "b n"]:
     return (respond("relu", problems.x @ problems.W, problems.a)[1] == 0).all(-1)
 
 
-def fitted(row: dict) -> int:
+def fitted(row: Annotated[dict, FILLED]) -> int:
     """How many networks of a row were fitted."""
     return sum(step >= 0 for step in row["steps"])
 
 
-def rises(row: dict) -> int:
+def rises(row: Annotated[dict, FILLED]) -> int:
     """How many networks of a row had a loss above its start."""
     return sum(peak > 1 for peak in row["peak"])
 
@@ -179,10 +179,17 @@ class Table1:
     def rows(
         self, kind: str, n: int, d: int, closeness: float | None = None, speed: float | None = None
     ) -> Annotated[list[dict], ANY]:
-        """The rows of an activation, by width. With ``speed`` those of the sweep over the step size."""
+        """The rows of an activation, by width. With ``speed`` those of the sweep over the step size.
+
+        Raises:
+            ValueError: the record has none.
+        """
         limit = STEPS if speed is None else 1_000
         wanted = dict(kind=kind, n=n, d=d, closeness=closeness, speed=speed or 1.0, limit=limit)
-        return sorted((row for row in self.runs if wanted.items() <= row.items()), key=lambda row: row["m"])
+        found = sorted((row for row in self.runs if wanted.items() <= row.items()), key=lambda row: row["m"])
+        if not found:
+            raise ValueError(f"the record has no runs of {', '.join(f'{key} = {value!r}' for key, value in wanted.items())}")
+        return found
 
     def typical(self, kind: str) -> list[int]:
         """The typical width at each size."""
@@ -217,8 +224,10 @@ class Table1:
         """1 / lambda and needed width (or the steps at width m) on close pairs, over closeness and seeds."""
         found = []
         for closeness in CLOSENESS:
-            rows = self.rows(kind, 16, 8, closeness)
-            values = needed_widths(rows, limit) if m is None else steps_of(next(row for row in rows if row["m"] == m))
+            rows = [row for row in self.rows(kind, 16, 8, closeness) if m in (None, row["m"])]
+            if not rows:
+                raise ValueError(f"the record has no runs on close pairs at m = {m}")
+            values = needed_widths(rows, limit) if m is None else steps_of(rows[0])
             found += zip((1 / lambdas(kind, 16, 8, closeness)).tolist(), values)
         return _columns(found)
 
@@ -235,8 +244,10 @@ def exact_on_pairs(kind: str, slow: bool) -> tuple[Tensor, Tensor]:
 
 
 def _columns(pairs: Iterable[tuple]) -> tuple[list, list]:
-    x, y = zip(*pairs)
-    return list(x), list(y)
+    rows = list(pairs)
+    if not rows:
+        raise ValueError("the record has no such runs")
+    return [x for x, _ in rows], [y for _, y in rows]
 
 
 @lru_cache(maxsize=128)
