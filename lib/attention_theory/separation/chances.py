@@ -64,8 +64,8 @@ def class_alarms(
 
 def layer_alarm(layer: Layer, row: int) -> float:
     """The same for a row of a layer, from its features."""
-    if not 0 <= row < layer.n:
-        raise ValueError(f"row = {row} is not allowed: the layer has rows 0 to {layer.n - 1}")
+    if not -layer.n <= row < layer.n:
+        raise ValueError(f"row = {row} is not allowed: the layer has {layer.n} rows")
     scale = 1.0 if layer.model == "cross" else math.sqrt(math.log(layer.n))
     features = [round(x, 12) for x in (layer.features[row] / scale).tolist()]
     values, counts = np.unique(features, return_counts=True)
