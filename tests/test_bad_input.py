@@ -1,13 +1,16 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import sympy
 import torch
-from attention_theory import evidence, figures
+from attention_theory import evidence, figures, tokens
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator
 from attention_theory.evidence.prove import same
 from attention_theory.exponential import kernels, sharp, space, truncated, windows
 from attention_theory.movable import movable
+from attention_theory.patches import hidden
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, population_descent
 from attention_theory.patches.runs import expectation, lemmas, sample_sizes
@@ -19,7 +22,7 @@ from attention_theory.sensitivity.new_label import solutions
 from attention_theory.sensitivity.random_features import DeepRandomFeatures
 from attention_theory.sensitivity.runs.worst import turned
 from attention_theory.sensitivity.word import word_sensitivity
-from attention_theory.separation import data, proofs, regression
+from attention_theory.separation import data, parts, proofs, regression
 from attention_theory.separation.panels import as_printed, panel
 from attention_theory.separation.runs import phases, thresholds
 from attention_theory.tangent.kernel import rank
@@ -27,6 +30,7 @@ from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.runs.coupling import draw_coupling
 from attention_theory.tangent.runs.descent import aim, moved_pair
 from attention_theory.tangent.runs.limit import draw_kernels
+from attention_theory.tangent.runs.moves import worst_difference
 
 
 def test_attention_weights():
@@ -141,6 +145,15 @@ ONES = torch.ones(3, 4, dtype=torch.float64)
         (lambda: RandomAttentionFeatures.sample(4, 0).to(3), "where = 3 is not allowed"),
         (lambda: PatchDistribution(4, 2, 3, 0.5, 0.1, "ab"), "groups = 'ab' is not allowed"),
         (lambda: as_printed(panel("4a"), {}), "and models are needed"),
+        (lambda: hidden.groups_seen(3, 2**40), "N = 1099511627776 is not allowed"),
+        (lambda: worst_difference(0.1, 2**40), "m = 1099511627776 is not allowed: at least 1 and at most 10"),
+        (lambda: kernels.taylor_mean(10**30, 0.5), "degree = 10+ is not allowed"),
+        (lambda: space.push_difference(1j, 4, 2, Fraction(1, 2)), "ratio must be a number or a flint.arb, got 1j"),
+        (lambda: parts.judge("d.2", dict, []), r"layers = \[\] is not allowed: not empty"),
+        (lambda: parts.ratios(lambda _: {"a": []}, "b", [parts.layer("cross", "softmax", 3, 4, 1.0)]), "no part 'b', but a"),
+        (lambda: phases.no_growth_from("self", 1.0), "model = 'self' is not allowed"),
+        (lambda: tokens.bert_contexts([], 1, 1, 1, 0, tokenizer="", model=None), "tokenizer = '' is not allowed"),
+        (lambda: tokens.bert_contexts([], 1, 1, 1, 0, tokenizer=len, model="x"), "model = 'x' is not allowed"),
     ],
 )
 def test_what_the_fuzz_found(call, message):

@@ -25,7 +25,9 @@ LONGER = {
     "sensitivity/paper-sizes": 170_000,
     "sensitivity/depth": 38_000,
     "tangent/closed-form": 220_000,
+    "tangent/kernel-barely-moves": 200_000,
     "tangent/kernel-regression": 620_000,
+    "tangent/score": 90_000,
 }
 
 

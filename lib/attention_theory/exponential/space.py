@@ -148,7 +148,7 @@ def push_difference(ratio, D: int, C: int, q: Fraction, p: Annotated[int, SIZE] 
 
     check_population(D, C, float(q))
     if not isinstance(ratio, int | float | flint.fmpq | flint.arb):
-        raise TypeError(f"ratio must be a number or a flint.arb, got {ratio!r}")
+        raise ValueError(f"ratio must be a number or a flint.arb, got {ratio!r}")
     ratio = flint.arb(ratio)
     plain = 1 / (ratio + D - 1)  # the weight of another patch
     scale = D * ball(nu).root(p - 1)

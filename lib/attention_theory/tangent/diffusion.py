@@ -6,14 +6,14 @@ The forward process is dx = -x/2 dt + dB (cao2024, eq. 3 with g = 1; another g o
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import generator, normal
+from attention_theory.device import Where, generator, normal
 
 
 def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,6 +55,12 @@ class GaussianMixture:
         symmetric = torch.equal(self.covariances, self.covariances.mT)
         if not symmetric or float(torch.linalg.eigvalsh(self.covariances).min()) < -1e-12:
             raise ValueError("every covariance must be symmetric and positive semidefinite")
+
+    def to(self, target: Where) -> "GaussianMixture":
+        """The same mixture on another device or in another precision."""
+        return replace(
+            self, weights=self.weights.to(target), means=self.means.to(target), covariances=self.covariances.to(target)
+        )
 
     def _components(self, t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """For every x and component: log weight + log density at time t; alpha; and C_k^{-1} (x - alpha mu_k)."""

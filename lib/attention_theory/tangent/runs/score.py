@@ -66,7 +66,7 @@ def draw_score_problem(
     mixture: GaussianMixture, n: int, seed: int, horizon: float = 2.0, radius: float | None = None
 ) -> ScoreProblem:
     """N independent (t, x(t), x(0)); the radius is the largest |x(t)| unless it is given."""
-    t = horizon * torch.rand(n, generator=generator(seed), dtype=torch.float64)
+    t = horizon * torch.rand(n, generator=generator(seed), dtype=torch.float64).to(mixture.means)
     noisy, clean = mixture.pairs(t, seed + 1)
     return ScoreProblem(mixture, t, noisy, clean, horizon, float(noisy.norm(dim=1).max()) if radius is None else radius)
 
@@ -144,11 +144,15 @@ def centred_pair(covariances: Annotated[list[list[float]], FILLED], apart: float
 
 
 def reverse_sample(
-    score: Callable[[float, Tensor], Tensor], stop: float, seed: int, count: Annotated[int, SIZE] = 1000
+    score: Callable[[float, Tensor], Tensor],
+    stop: float,
+    seed: int,
+    count: Annotated[int, SIZE] = 1000,
+    device: torch.device | str = "cpu",
 ) -> Tensor:
     """Points of the reverse process in the plane, from a standard normal sample at time 2 down to ``stop``, 60 steps."""
-    start = normal(count, 2, generator=generator(seed))
-    return reverse_sde(score, start, reverse_times(2.0, stop, 60), seed + 1)
+    start = normal(count, 2, generator=generator(seed)).to(device)
+    return reverse_sde(score, start, reverse_times(2.0, stop, 60).to(start), seed + 1)
 
 
 def distances(mixture: GaussianMixture, make: Callable[[int], Tensor], seeds: range = range(2000, 2060, 10)) -> list[float]:
