@@ -13,6 +13,7 @@ from pretended import DEVICE, Elsewhere
 
 CHAPTERS = {  # with half of the operations that ran there when this was written: fewer say that its data stayed behind
     "sensitivity/attention-is-sensitive": 50_000,
+    "sensitivity/random-features": 9_000,
     "separation/exact-probability": 25_000,
     "tangent/network-and-kernel": 9_000,
     "patches/learning-from-samples": 12_000,
@@ -21,6 +22,8 @@ CHAPTERS = {  # with half of the operations that ran there when this was written
 #: Chapters that take more than 15 seconds there: with ``DEVICES=all`` alone, which ``make devices`` sets.
 LONGER = {
     "sensitivity/new-label": 200_000,
+    "sensitivity/paper-sizes": 170_000,
+    "sensitivity/depth": 38_000,
     "tangent/closed-form": 220_000,
     "tangent/kernel-barely-moves": 200_000,
     "tangent/kernel-regression": 620_000,

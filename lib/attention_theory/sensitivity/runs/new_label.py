@@ -42,11 +42,18 @@ SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} 
 
 
 def figures_4_to_7(
-    map: str, kind: str, n: int, sizes: list[int], trial: int, d: int = D, pool: int | None = None
+    map: str,
+    kind: str,
+    n: int,
+    sizes: list[int],
+    trial: int,
+    d: int = D,
+    pool: int | None = None,
+    device: torch.device | str = "cpu",
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
     losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
-    return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, pool, **SEARCH[map])
+    return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, pool, device, **SEARCH[map])
 
 
 def run(
@@ -57,6 +64,7 @@ def run(
     losses: Annotated[dict[int, list], FILLED],
     trial: int,
     pool: int | None = None,
+    device: torch.device | str = "cpu",
     **search: int,
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One draw of contexts, labels and map, and the worst moves for each number of training samples.
@@ -70,6 +78,7 @@ def run(
         trial: seed of all draws.
         pool: number of contexts drawn apart from X, of which the first ones are used; the largest N if not given. A
             recorded run with a smaller N is repeated with the pool of the record.
+        device: what is drawn goes there.
         search: ``starts`` and ``steps`` of :func:`best_moves`.
 
     Returns:
@@ -84,6 +93,7 @@ def run(
     if most < pool:
         used = torch.tensor([*range(most), pool])
         contexts, labels = contexts[used], labels[used]
+    contexts, labels = contexts.to(device), labels.to(device)
     sensitivity = float("nan")
     if map == "RF":
         ones = one_token_in_law(contexts, 0, n * d, seed=trial)
@@ -92,7 +102,7 @@ def run(
         sensitivity = one.certificate() / float(one.norm)
         literal = one.features
     else:
-        raf = RandomAttentionFeatures.sample(d, seed=trial, weights="relu" if map == "ReLU-RAF" else "softmax")
+        raf = RandomAttentionFeatures.sample(d, seed=trial, weights="relu" if map == "ReLU-RAF" else "softmax").to(device)
         X = contexts[-1].clone()
         one = raf.one_token(X, 0)
         Phi = contexts.flatten(1)

@@ -118,22 +118,22 @@ def supremum_in_the_plane(view: OneToken, rays: int = 360, lengths: int = 31) ->
     return float(view.change(disc).max().sqrt() / view.norm)
 
 
-def rf_certified(n: int, d: int, k: int, seed: int, steps: int = 40) -> dict:
+def rf_certified(n: int, d: int, k: int, seed: int, steps: int = 40, device: torch.device | str = "cpu") -> dict:
     """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what the ascent finds (``S``)."""
-    view = one_token_in_law(tokens.contexts("real", 1, n, d, seed=seed), 0, k, seed=seed)[0]
+    view = one_token_in_law(tokens.contexts("real", 1, n, d, seed=seed).to(device), 0, k, seed=seed)[0]
     change = view.certificate()
     return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": climb(view, 2, steps).value}
 
 
-def deep_layers(n: int, d: int, depth: int, seed: int, kind: str) -> list[dict]:
+def deep_layers(n: int, d: int, depth: int, seed: int, kind: str, device: torch.device | str = "cpu") -> list[dict]:
     """Deep random features at k = nd: what the best move found changes at layers 1, 2, 4, ..., and the operator norms.
 
     Returns:
         A row for each of these layers: ``C1`` the largest operator norm of all matrices, ``gap`` = | |phi_l| - sqrt k |,
         ``change`` of the features at the move, ``S`` the change relative to |phi_l(X)|.
     """
-    deep = DeepRandomFeatures.sample(n, d, n * d, depth, seed)
-    X = tokens.contexts(kind, 1, n, d, seed)[0]
+    deep = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device)
+    X = tokens.contexts(kind, 1, n, d, seed)[0].to(device)
     C1 = max(float(torch.linalg.matrix_norm(V, ord=2)) for V in deep.V)
     move = climb(deep.one_token(X, 0), starts=3, steps=40).delta
     before, after = deep.layers(X), deep.layers(torch.cat([X[:1] + move, X[1:]]))
@@ -146,10 +146,10 @@ def deep_layers(n: int, d: int, depth: int, seed: int, kind: str) -> list[dict]:
     return rows
 
 
-def drf_search_share(n: int, d: int, depth: int, seed: int) -> float:
+def drf_search_share(n: int, d: int, depth: int, seed: int, device: torch.device | str = "cpu") -> float:
     """What the search of :func:`drf_point` finds (1 start, 20 steps), over what 6 starts and 60 steps find."""
-    X = tokens.contexts("iid", 1, n, d, seed=seed)[0]
-    view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).one_token(X, 0)
+    X = tokens.contexts("iid", 1, n, d, seed=seed)[0].to(device)
+    view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device).one_token(X, 0)
     return climb(view, 1, 20).value / climb(view, 6, 60).value
 
 
