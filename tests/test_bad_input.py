@@ -9,6 +9,7 @@ from attention_theory.attention import attention_weights
 from attention_theory.device import generator
 from attention_theory.evidence.prove import same
 from attention_theory.exponential import kernels, sharp, space, truncated, windows
+from attention_theory.exponential import proofs as threshold_proofs
 from attention_theory.movable import movable
 from attention_theory.patches import hidden
 from attention_theory.patches.distribution import PatchDistribution
@@ -28,7 +29,7 @@ from attention_theory.separation.runs import phases, thresholds
 from attention_theory.tangent.kernel import rank
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.runs.coupling import draw_coupling
-from attention_theory.tangent.runs.descent import aim, moved_pair
+from attention_theory.tangent.runs.descent import aim, descent, moved_pair
 from attention_theory.tangent.runs.limit import draw_kernels
 from attention_theory.tangent.runs.moves import worst_difference
 
@@ -149,6 +150,10 @@ ONES = torch.ones(3, 4, dtype=torch.float64)
         (lambda: worst_difference(0.1, 2**40), "m = 1099511627776 is not allowed: at least 1 and at most 10"),
         (lambda: kernels.taylor_mean(10**30, 0.5), "degree = 10+ is not allowed"),
         (lambda: space.push_difference(1j, 4, 2, Fraction(1, 2)), "ratio must be a number or a flint.arb, got 1j"),
+        (lambda: threshold_proofs.fixed_degree_fails(2**40), "degree = 1099511627776 is not allowed"),
+        (lambda: kernels.fittable_share(10**30, 5), "n = 10+ is not allowed"),
+        (lambda: thresholds.union_bound(2**40, 1.0, 0.1), "n = 1099511627776 is not allowed"),
+        (lambda: descent(SoftmaxNetwork.paired(4, 2, 0, outputs=2), ONES, ONES[:, :1]), "y has 1 outputs, the network 2"),
         (lambda: parts.judge("d.2", dict, []), r"layers = \[\] is not allowed: not empty"),
         (lambda: parts.ratios(lambda _: {"a": []}, "b", [parts.layer("cross", "softmax", 3, 4, 1.0)]), "no part 'b', but a"),
         (lambda: phases.no_growth_from("self", 1.0), "model = 'self' is not allowed"),

@@ -138,7 +138,7 @@ def rank(degree: int, d: int) -> int:
     return math.comb(degree + d - 1, d - 1) + math.comb(degree + d - 2, d - 1)
 
 
-def least_fitting_degree(n: int, d: int) -> int:
+def least_fitting_degree(n: Annotated[int, Range(1, 10**9)], d: int) -> int:
     """The least even degree whose :func:`rank` reaches n: below it the tangent kernel of n points is singular.
 
     Raises:
@@ -152,7 +152,7 @@ def least_fitting_degree(n: int, d: int) -> int:
     return degree
 
 
-def fittable_share(n: int, dimension: int) -> Fraction:
+def fittable_share(n: Annotated[int, Range(1, 10**5)], dimension: int) -> Fraction:
     """Share of the 2^n labellings by signs of n points in general position that a linear space of this dimension reaches.
 
     2^(1-n) sum_(k < dimension) C(n - 1, k): all for n <= dimension, half at n = 2 dimension (Cover 1965).

@@ -2,8 +2,10 @@
 
 import math
 from fractions import Fraction
+from typing import Annotated
 
 from ..attention import Weights
+from ..domain import Range
 from ..evidence.prove import Number, Proof, every, joined, nonnegative, positive, same
 from .kernels import exact_rank, kernel_coefficients
 from .space import push_difference
@@ -123,7 +125,7 @@ def degree_window(low: Number = "1.3", high: Number = 60, n: tuple[int, int] = (
     return joined("(a1 + 2b) own > 0.1 + b and (a0 + b) own < 0.05", shown, *parts)
 
 
-def fixed_degree_fails(degree: int) -> tuple[int, Proof]:
+def fixed_degree_fails(degree: Annotated[int, Range(1, 1_000)]) -> tuple[int, Proof]:
     """X = 1: from which n on z^degree leaves D1 silent, (a1 + b) own <= 0.05, and the proof for all those n."""
     ratio = ((A1 + B + C) / (B + C)) ** degree
     bar = 2 * (A1 + B) / MARGIN - 1  # silent iff (n - 1) / ratio >= bar

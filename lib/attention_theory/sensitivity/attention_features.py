@@ -168,6 +168,8 @@ class OneTokenAttention:
 
     def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m nd"]) -> Float[Tensor, "batch m"]:
         """Inner products of flat phi(X^i(delta)) with each direction, without the (n, d) features of each move."""
+        if directions.shape[1] % len(self.x):
+            raise ValueError(f"directions of {directions.shape[1]} numbers are not made of tokens of {len(self.x)}")
         moved = self.x + deltas
         rows = directions.unflatten(1, (-1, len(self.x)))
         others = torch.cat([rows[:, : self.token], rows[:, self.token + 1 :]], dim=1)

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import numpy as np
 
-from ..domain import SIZE
+from ..domain import SIZE, Range
 from . import data
 from .exact import RowClass, row_classes
 from .network import ROUNDING, sign_vectors
 from .parts import Layer
 
 
-def row_alarm(single: Sequence[float], other: float, others: int, tau: float) -> float:
+def row_alarm(single: Sequence[float], other: float, others: Annotated[int, Range(0, 2**31)], tau: float) -> float:
     """Pr[<row, sigma> > tau] for a row with these single entries and ``others`` entries that all are ``other`` >= 0."""
     from scipy import stats
 

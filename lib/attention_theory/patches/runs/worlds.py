@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal
@@ -99,7 +99,7 @@ def decoder_error(D: int, C: int, q: float) -> float:
     return float(chance[g * f.label(X) <= 0].sum())
 
 
-def threshold_errors(a: Float[Tensor, "m D"], D: int, C: int, q: float) -> Float[Tensor, "m"]:
+def threshold_errors(a: Float64[Tensor, "m D"], D: int, C: int, q: float) -> Float64[Tensor, "m"]:
     """Error against the label of sign sum_j a_j <w*, X_j> for each row a, over every data point; a tie counts half."""
     X, y, chance = (part.to(a) for part in every_point(D, C, q))
     margin = y[:, None] * (X[..., 0] @ a.T)

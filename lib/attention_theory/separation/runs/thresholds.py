@@ -3,11 +3,12 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 
 from ...device import generator, signs
+from ...domain import Range
 from ...evidence import Interval, rate_interval
 from .. import panels, regression
 
@@ -135,7 +136,7 @@ def quiet(weights: str, dataset: int, sizes: Sequence[int], delta: float) -> Qui
     return Quiet(at(2, 0.25), [at(n, 1 / n) for n in sizes], certified, own)
 
 
-def union_bound(n: int, tau: float, delta: float) -> float:
+def union_bound(n: Annotated[int, Range(1, 10_000)], tau: float, delta: float) -> float:
     """The union bound m exp(-tau^2 / 2|f|^2) n/delta with the largest |f| over all two-level data, tried one by one."""
     data = itertools.product(regression.NETWORKS[1:], range(n))
     norm = max(float(regression.regression_weights(n, k, weights, high).norm()) for (weights, k), high in data)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from attention_theory.domain import ANY, FILLED, Range
@@ -33,7 +33,9 @@ def limit_loss(
     return float((decay[:, None] * (vectors.T @ y).square()).sum())
 
 
-def limit_steps(kernel: Float[Tensor, "*b n n"], y: Float[Tensor, "*b n"], rate: Tensor, tolerance: float = 0.01) -> Tensor:
+def limit_steps(
+    kernel: Float64[Tensor, "*b n n"], y: Float64[Tensor, "*b n"], rate: Float64[Tensor, "*b"], tolerance: float = 0.01
+) -> Float64[Tensor, "*b"]:
     """The first step at which |F - Y|^2 <= tolerance |Y|^2 at infinite width, exactly, for each kernel of a batch.
 
     Args:
@@ -73,6 +75,8 @@ def aim(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"])
 
 def descent(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> float:
     """2 m f'Hf: how fast gradient flow lowers |F - Y|^2, with f = F - Y."""
+    if y.shape[1] != net.outputs:
+        raise ValueError(f"y has {y.shape[1]} outputs, the network {net.outputs}")
     f = (net(x) - y).T.flatten()
     return 2 * net.m * float(f @ tangent_kernel(net, x) @ f)
 

@@ -99,7 +99,7 @@ def train_on(problem: ScoreProblem, m: int, steps: int, seed: int = 0) -> Softma
 
 
 def error_by_time(
-    problem: ScoreProblem, predict: Callable[[Tensor], Tensor], times: list[float]
+    problem: ScoreProblem, predict: Callable[[Tensor], Tensor], times: Annotated[list[float], FILLED]
 ) -> tuple[Float[Tensor, " times"], Float[Tensor, " times"]]:
     """E|F - F_*|^2 and E|F_*|^2 at each time, over 1000 points each."""
     rows = []
