@@ -27,6 +27,7 @@ def link(document):
         ("2f_j - 1, C_-, φ_τ", "2<i>f</i><sub><i>j</i></sub> − 1, <i>C</i><sub>−</sub>, <i>φ</i><sub>τ</sub>"),
         ("[K^-1]_last, |z|_∞", "[<i>K</i><sup>−1</sup>]<sub>last</sub>, |<i>z</i>|<sub>∞</sub>"),
         ("sum_r φ'_j Δw_r", "Σ<sub><i>r</i></sub> <i>φ'</i><sub><i>j</i></sub> Δ<i>w</i><sub><i>r</i></sub>"),
+        ("√(n-1)/(1-ε) for d-dimensional", "√(<i>n</i>−1)/(1−ε) for d-dimensional"),
         ("XWXᵀ/√d, e_iᵀ", "XWXᵀ/√<i>d</i>, <i>e</i><sub><i>i</i></sub>ᵀ"),
     ],
 )
