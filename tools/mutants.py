@@ -170,7 +170,7 @@ def reached_by(jobs: int) -> dict[str, dict[int, list[str]]]:
 
         shutil.rmtree(NOTES, ignore_errors=True)
         found = (ROOT / "tests").rglob("test_*.py")
-        files = [path for path in found if path.stem[5:] not in OTHER_TESTS and path.parent.name != "pages"]
+        files = [path for path in found if path.stem[5:] not in OTHER_TESTS and path.parent.name not in ("pages", "devices")]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutants", "-n", str(jobs)]
         subprocess.run([*command, *map(str, files)], cwd=ROOT, env=_environment(str(PACKAGE.parent)), check=True)
         lines = coverage.Coverage(str(NOTES / "lines"), config_file=False)

@@ -117,6 +117,15 @@ def test_positional_scores_do_not_see_the_image():
     )
 
 
+def test_a_block_adds_attention_and_network_to_its_tokens():
+    block = transformer.Block(8, 2, 16).double()
+    tokens, positions = torch.randn(2, 3, 5, 8, dtype=torch.float64, generator=generator(1))
+    for source in (None, positions):
+        seen = block.norm1(tokens)
+        between = tokens + block.attention(seen, seen if source is None else source)
+        assert torch.equal(block(tokens, source), between + block.mlp(block.norm2(between)))
+
+
 def test_locality_sees_the_grid():
     place = torch.stack((torch.arange(64) // 8, torch.arange(64) % 8), 1).double()
     local = torch.exp(-(torch.cdist(place, place) ** 2) / 4)
