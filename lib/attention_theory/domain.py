@@ -259,10 +259,10 @@ def _array_like(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it has arithmetic and is not a collection."""
+    """Whether it has arithmetic and is neither a collection nor complex."""
     if isinstance(value, np.ndarray | np.generic):
         return isinstance(value, float)  # NumPy's other scalars have no exp, and no type that makes one of a word
-    return hasattr(value, "__mul__") and hasattr(value, "__truediv__")
+    return hasattr(value, "__mul__") and hasattr(value, "__truediv__") and not isinstance(value, complex)
 
 
 def _members(hint: Any) -> list[Any]:

@@ -4,7 +4,9 @@ Run apart from the other tests (``make test`` does): the pretended backend stays
 each part's central functions; with examples at hand (``make examples``) all of them are sent there.
 """
 
+import inspect
 import math
+import types
 
 import examples
 import fuzz
@@ -62,8 +64,9 @@ def check(function, arguments, keywords=()):
     if devices_of(right):
         assert "cpu" not in left_behind, "a result is on the CPU"
     found, expected = numbers_of(back), numbers_of(right)
-    scale = max(map(abs, expected), default=0.0)
-    assert len(found) == len(expected) and all(abs(x - y) <= 1e-6 * scale + 1e-12 for x, y in zip(found, expected))
+    scale = max((abs(x) for x in expected if math.isfinite(x)), default=0.0)
+    assert len(found) == len(expected)
+    assert all(x == y or abs(x - y) <= 1e-6 * scale + 1e-12 for x, y in zip(found, expected))
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -99,6 +102,15 @@ FOUND = [e for e in examples.load() if devices_of(list(e.arguments)) or devices_
 @pytest.mark.parametrize("example", FOUND, ids=lambda e: f"{e.module[17:]}.{e.name}")
 def test_every_noted_call_elsewhere(example):
     function, arguments = example.call
-    if example.name.endswith(".__init__") or "tokens" in example.module:
+    given = (*arguments, *dict(example.keywords).values())
+    if example.name.endswith(".__init__") or "tokens" in example.module or example.name == "world":
         pytest.skip("an object alone computes nothing")
+    if example.name.endswith(".to") or "device" in inspect.signature(function).parameters:
+        pytest.skip("it is told where to compute")
+    if any(isinstance(value, types.FunctionType) for value in given):
+        pytest.skip("a caller's function holds tensors of its own")
+    if example.module.endswith("train_images"):
+        pytest.skip("torch's modules do not take the pretended tensors")
+    if example.name == "fits_in_time":
+        pytest.skip("a hundred thousand steps, one by one")
     check(function, arguments, example.keywords)

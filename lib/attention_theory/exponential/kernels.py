@@ -203,7 +203,7 @@ def smallest(kernel: Float[Tensor, "n n"]) -> Extended:
     return float(values[0]) if values[0] > 1e-11 * values[-1] else math.nan
 
 
-def truncation_error(degree: int) -> float:
+def truncation_error(degree: Annotated[int, Range(1, 1_000)]) -> float:
     """sum_k |alpha_k(exp) - alpha_k(T_p)|, sigma = 1: the kernels differ by at most this at any two points of the sphere."""
     found = [float(c) for c in kernel_coefficients(Weights("truncated", degree))]
     limit = [1 / math.factorial(k) for k in range(len(found) + 30)]

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import combinations_with_replacement, product
 from typing import Annotated, Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -40,7 +39,7 @@ class WeightedPopulation(Population):
         Raises:
             ValueError: the weights of a row sum to zero.
         """
-        scores = torch.tensor([vit.beta, vit.gamma, vit.rho], dtype=torch.float64) / vit.temperature
+        scores = self.probability.new_tensor([vit.beta, vit.gamma, vit.rho]) / vit.temperature
         hard = self.family.knob == math.inf
         raised = (scores == scores.max()).to(scores) if hard else self.family(scores)
         total = raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2]

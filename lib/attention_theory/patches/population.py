@@ -130,7 +130,7 @@ class Population:
 
         They satisfy Lambda + (C - 1) Gamma + (D - C) Xi = 1.
         """
-        raised = (torch.tensor([vit.beta, vit.gamma, vit.rho], dtype=torch.float64) / vit.temperature).exp()
+        raised = (self.probability.new_tensor([vit.beta, vit.gamma, vit.rho]) / vit.temperature).exp()
         return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
 
     def rises(self, vit: ReducedViT) -> Float[Tensor, "3"]:

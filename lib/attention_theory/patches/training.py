@@ -141,4 +141,4 @@ def semi_idealised(
         rows.append((gamma, rho))
         _, d_gamma, d_rho, _ = population.gradients(ReducedViT(length, gamma, rho, beta, p, nu))
         gamma, rho = gamma - rate_A * d_gamma, rho - rate_A * d_rho
-    return tuple(torch.tensor(rows, dtype=torch.float64).T)
+    return tuple(alpha.new_tensor(rows).T)

@@ -99,4 +99,7 @@ def fitting(n: int, need: float, single: int = 2) -> int:
     """
     k = len(str(n))
     powers = (2**i * 5**j for i, j in itertools.product(range(k), repeat=2))
-    return single + min(p for p in powers if n % p == 0 and p >= need)
+    fits = [p for p in powers if n % p == 0 and p >= need]
+    if not fits:
+        raise ValueError(f"no divisor of n = {n} is as large as {need}")
+    return single + min(fits)

@@ -23,7 +23,7 @@ class Clauses(NamedTuple):
     noise: Float[Tensor, "N"]  # mean square of the noise in the directions across the feature
 
 
-def clauses(images: PatchDistribution, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> Clauses:
+def clauses(images: PatchDistribution, X: Float64[Tensor, "N D d"], y: Float64[Tensor, "N"]) -> Clauses:
     """Count each clause of the definition; images with two full groups are left out where the signal group must be known."""
     if X.shape[1:] != (images.D, images.d):
         raise ValueError(f"X must hold images of {images.D} patches of {images.d} numbers, got shape {tuple(X.shape)}")
@@ -47,7 +47,8 @@ def clauses(images: PatchDistribution, X: Float[Tensor, "N D d"], y: Float[Tenso
 def population_error(model: PositionalViT, D: int, C: int, q: float) -> tuple[float, float]:
     """Error of sign F against the label and against f*, over every data point; a tie counts half, f* = 0 not at all."""
     X, y, chance = every_point(D, C, q)
-    F, f = model(X), PatchDistribution(D, C, 1, q, 0.0).label(X)
+    X, y, f, chance = (part.to(model.v) for part in (X, y, PatchDistribution(D, C, 1, q, 0.0).label(X), chance))
+    F = model(X)
     F = torch.where(F.abs() < 1e-9 * F.abs().max(), 0.0, F).sign()
     wrong = [torch.where(F == 0, 0.5, (target * F < 0).double()) * (target != 0) for target in (y, f)]
     return float(chance @ wrong[0]), float(chance @ wrong[1])
@@ -101,6 +102,8 @@ def decoder_error(D: int, C: int, q: float) -> float:
 
 def threshold_errors(a: Float64[Tensor, "m D"], D: int, C: int, q: float) -> Float64[Tensor, "m"]:
     """Error against the label of sign sum_j a_j <w*, X_j> for each row a, over every data point; a tie counts half."""
+    if a.shape[1] != D:
+        raise ValueError(f"a has {a.shape[1]} columns, one for each of D = {D} patches is needed")
     X, y, chance = (part.to(a) for part in every_point(D, C, q))
     margin = y[:, None] * (X[..., 0] @ a.T)
     return chance @ torch.where(margin.abs() < 1e-9, 0.5, (margin < 0).double())

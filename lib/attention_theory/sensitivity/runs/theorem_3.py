@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from scipy.optimize import nnls
 from torch import Tensor
 
@@ -110,7 +110,7 @@ def directions(X: Float[Tensor, "n d"], seed: int = 0, kind: str = "") -> Direct
     return Directions(X, kind, draws, delta, torch.stack(two_directions(X, delta, seed)))
 
 
-def prove_on(X: Float[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str = "", product: bool = False) -> ProofRun:
+def prove_on(X: Float64[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str = "", product: bool = False) -> ProofRun:
     """Run the proof on token 0.
 
     W is looked at through W^T times a few vectors only, so it is drawn through :class:`DeferredGaussian`.

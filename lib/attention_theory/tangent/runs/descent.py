@@ -181,7 +181,7 @@ def descent_curve(
     kernel = tangent_kernel(net, x)
     values = torch.linalg.eigvalsh(kernel)
     run = train(net, x, y, max(steps), largest_rate(kernel, net.m) / 2, at=steps, kernel=False)
-    loss = 2 * torch.tensor(run.losses, dtype=torch.float64) / float(y.square().sum())
+    loss = 2 * x.new_tensor(run.losses) / float(y.square().sum())
     return loss, float(values[-1] / values[0])
 
 

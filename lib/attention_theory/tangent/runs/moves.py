@@ -52,7 +52,7 @@ def kernel_changes(
     return found
 
 
-def heavy_neurons(R: float, paired: bool, copies: int = 200_000) -> float:
+def heavy_neurons(R: float, paired: bool, copies: Annotated[int, Range(1, 10**8)] = 200_000) -> float:
     """Change of the kernel at one input, over R m sum_r S_r^2, in the case that comes nearest to the bound.
 
     Few heavy neurons carry sum_r S_r^2, many light ones the total weight; the heavy ones move up, the light ones down.
@@ -109,6 +109,8 @@ def after_training(
     net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: int = 150
 ) -> tuple[float, float]:
     """Relative change of the kernel and largest move of a neuron, by descent at 1 / (m lambda_max) on labels F(W(0), x) + y."""
+    if y.shape[1] != net.outputs:
+        raise ValueError(f"y has {y.shape[1]} outputs, the network {net.outputs}")
     H = tangent_kernel(net, x)
     run = train(net, x, net(x) + y, steps, largest_rate(H, net.m) / 2, at=[steps])
     return run.kernel_change[-1] / float(H.norm()), run.movement[-1]
