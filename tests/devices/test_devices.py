@@ -107,10 +107,12 @@ def test_every_noted_call_elsewhere(example):
         pytest.skip("an object alone computes nothing")
     if example.name.endswith(".to") or "device" in inspect.signature(function).parameters:
         pytest.skip("it is told where to compute")
-    if any(isinstance(value, types.FunctionType) for value in given):
+    if any(isinstance(value, types.FunctionType | types.MethodType) for value in given):
         pytest.skip("a caller's function holds tensors of its own")
     if example.module.endswith("train_images"):
         pytest.skip("torch's modules do not take the pretended tensors")
+    if example.name == "assumption_1":
+        pytest.skip("the printed data set, drawn one number at a time")
     if example.name == "fits_in_time":
         pytest.skip("a hundred thousand steps, one by one")
     check(function, arguments, example.keywords)

@@ -48,7 +48,7 @@ def success(model: data.Model, decades: float, d: int, **changes: float) -> Exte
 LEVELS = {"self-ones": (0.3, 0.5, 0.8), "self-identity": (0.3, 0.5, 0.8), "cross": (1.2, 1.5, 1.9)}
 
 
-def needs_no_growth(model: str, n: int, level: float) -> bool:
+def needs_no_growth(model: data.Model, n: int, level: float) -> bool:
     """Whether n and tau = (c + level) sqrt(log n), or tau = level, satisfy own-higher-threshold at ``PARAMETERS``."""
     a0, a1, *scales = PARAMETERS[model].values()
     if model == "cross":

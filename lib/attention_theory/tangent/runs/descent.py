@@ -166,12 +166,12 @@ def gradient_flow(
         run.movement,
         [smallest(tangent_kernel(now, x)) for now in run.path],
     )
-    return Flow(*(torch.tensor(column, dtype=torch.float64) for column in columns))
+    return Flow(*map(x.new_tensor, columns))
 
 
 def one_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"], rate: float) -> Float[Tensor, "4"]:
     """C0, C1, C2, C3 (cao2024, Lemma E.1) over |f|^2, for a step at the residual f = F - Y."""
-    return torch.tensor(loss_terms(net, x, aim(net, x, f), rate), dtype=torch.float64) / float(f @ f)
+    return x.new_tensor(loss_terms(net, x, aim(net, x, f), rate)) / float(f @ f)
 
 
 def descent_curve(
@@ -190,7 +190,7 @@ def limit_curve(x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: l
     kernel = limit_kernel(x)
     values = torch.linalg.eigvalsh(kernel)
     losses = [limit_loss(kernel, y, 1 / float(values[-1]), step) for step in steps]
-    return torch.tensor(losses, dtype=torch.float64) / float(y.square().sum()), float(values[-1] / values[0])
+    return x.new_tensor(losses) / float(y.square().sum()), float(values[-1] / values[0])
 
 
 def moved_pair(s: float, k: Annotated[int, Range(1, 10**6)]) -> tuple[SoftmaxNetwork, SoftmaxNetwork]:

@@ -107,7 +107,7 @@ def error_by_time(
         x = problem.mixture.sample(1000, seed=500 + k, t=t)
         exact = problem.mixture.posterior_mean(t, x)
         rows.append((error(predict(problem.inputs(t, x)), exact), error(exact, 0 * exact)))
-    errors, energies = torch.tensor(rows, dtype=torch.float64).T
+    errors, energies = problem.t.new_tensor(rows).T
     return errors, energies
 
 
