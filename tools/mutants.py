@@ -14,7 +14,6 @@ import argparse
 import ast
 import copy
 import functools
-import importlib
 import itertools
 import json
 import multiprocessing
@@ -244,7 +243,6 @@ def _write_verdict(claim: str, path: str) -> int:
     """1 if the claim's verdict fails; else ``path`` holds what its checks compared. An error counts as a failure."""
     from mutation import numbers_compared, verdict_of
 
-    importlib.import_module("attention_theory.evidence.checks")
     with numbers_compared() as numbers:
         holds = verdict_of(claim) == "holds"
     Path(path).write_text("\n".join(numbers))

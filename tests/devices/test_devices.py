@@ -114,5 +114,5 @@ def test_every_noted_call_elsewhere(example):
     if example.name == "assumption_1":
         pytest.skip("the printed data set, drawn one number at a time")
     if example.name == "fits_in_time":
-        pytest.skip("a hundred thousand steps, one by one")
+        pytest.skip("many small steps: not through after minutes")
     check(function, arguments, example.keywords)
