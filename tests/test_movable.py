@@ -35,8 +35,8 @@ def test_text_and_picture_hold_the_same_rounded_numbers():
         "    bound <1>: 1 1 1",
     ]
     data = stored(picture)
-    assert data["curves"] == [[[0.1, 0.2, 0.3], [0.5, None, 0]], [[1, 1, 1], [1, 1, 1]]]
-    assert data["values"] == ["5", "50"] and data["says"] == ["it grows", "it falls"]
+    assert data["curves"] == [[[1], [[0.1, 0.2, 0.3], [0.5, None, 0]]], [[0], [[1, 1, 1]]]]
+    assert data["sliders"] == [["n", ["5", "50"]]] and data["says"] == [[1], ["it grows", "it falls"]]
 
 
 def test_what_a_machine_adds_below_the_rounding_changes_nothing():
@@ -85,7 +85,7 @@ def test_ticks(low, high, log, labels):
 
 def test_a_logarithmic_axis_keeps_digits_of_each_value():
     picture = movable([1, 2], {"a": [1.2345e-9, 4567.8]}, ("p", ["small", "large"]), alt="a", log="y")
-    assert picture.curves["a"][0] == [1.23e-9, 4570] and picture.values == ["small", "large"]
+    assert picture.curves["a"].rows == [[1.23e-9, 4570]] and picture.sliders[0].values == ["small", "large"]
 
 
 def test_a_flat_picture_has_room():
@@ -100,8 +100,46 @@ def test_numbers_of_the_table_have_powers_of_ten_instead_of_e():
 
 def test_powers_in_labels_are_raised():
     picture = movable([1, 2], {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1]}, ("n", ["10^3", "10^-12"]), points=["z^8"], alt="None.")
-    assert picture.values == ["10³", "10⁻¹²"] and list(picture.curves) == ["z⁸", "x^p"] and picture.points == ("z⁸",)
+    assert picture.sliders[0].values == ["10³", "10⁻¹²"] and list(picture.curves) == ["z⁸", "x^p"] and picture.points == ("z⁸",)
 
 
 def test_a_zero_has_no_sign():
     assert "<td>-0</td>" not in movable([-0.0, 1.0], {"a": [[-0.0, 1.0], [1.0, 2.0]]}, ("p", [1, 2]), alt="a")._repr_html_()
+
+
+def test_two_sliders_and_a_curve_that_follows_one_of_them():
+    picture = movable(
+        [1, 2],
+        {"both": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], "first": [[[0, 1]], [[2, 3]]], "none": [9, 9]},
+        [("a", [10, 20]), ("b", ["x", "y"])],
+        says=[["1", "2"], ["3", "4"]],
+        start=(20, "x"),
+        alt="a",
+    )
+    assert repr(picture).splitlines() == [
+        "x: 1 2", "a = 10, b = x: 1", "    both: 1 2", "    first: 0 1", "    none: 9 9", "a = 10, b = y: 2", "    both: 3 4",
+        "a = 20, b = x: 3", "    both: 5 6", "    first: 2 3", "a = 20, b = y: 4", "    both: 7 8",
+    ]  # fmt: skip
+    data = stored(picture)
+    assert [steps for steps, _ in data["curves"]] == [[2, 1], [1, 0], [0, 0]] and data["says"] == [[2, 1], ["1", "2", "3", "4"]]
+    page = picture._repr_html_()
+    assert page.count('type="range"') == 2 and "<td>5</td>" in page and ">3</output>" in page
+
+
+def test_bars_stand_side_by_side_on_the_lower_end():
+    page = movable(["one", "two"], {"a": [[0, 1], [1, 1]], "b": [1, 1]}, ("p", [1, 2]), alt="a", ylim=(0, 1), start=1)
+    (a, b) = re.findall(r'data-curve="\d" d="(.*?)"', page._repr_html_())
+    boxes = [tuple(map(float, box)) for box in re.findall(r"M([\d.]+),([\d.]+)V([\d.]+)H([\d.]+)V[\d.]+Z", a + b)]
+    (left, foot, top, right), second = boxes[0], boxes[2]
+    assert foot == top == 208 and boxes[1][2] == 8 and second[0] == right > left  # of height 0, then 1; b right of a
+    assert ">one</text>" in page._repr_html_() and "x: one two" in repr(page)
+
+
+def test_squares_have_the_area_of_their_entry():
+    picture = movable(["1", "2"], {"1": [[1, 0.25], [0, 1]], "2": [0, 1]}, ("p", [1, 2]), alt="a", squares=True, start=1)
+    sides = [
+        float(side) for side in re.findall(r"h([\d.]+)v", re.search(r'data-curve="0" d="(.*?)"', picture._repr_html_())[1])
+    ]
+    assert sides[0] == pytest.approx(2 * sides[1], abs=0.11) and sides[0] > 50
+    with pytest.raises(ValueError, match="matrix of numbers >= 0"):
+        movable([1, 2], {"a": [1, 2]}, ("p", [1, 2]), alt="a", squares=True)

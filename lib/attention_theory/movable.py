@@ -1,11 +1,12 @@
-"""A picture that the reader moves: curves for every value of a parameter, and a slider that works without a kernel.
+"""A picture that the reader moves: curves or bars for every value of a parameter, and sliders that work without a kernel.
 
 The values are computed once, in the cell, and travel with the output as rounded numbers beside an SVG and a small script. So
-the slider moves on the static page, in JupyterLab and in Colab alike, by mouse, touch and keyboard; where scripts do not run
+a slider moves on the static page, in JupyterLab and in Colab alike, by mouse, touch and keyboard; where scripts do not run
 the picture stands at its first position. The text form holds the same rounded numbers, so that nbval compares what is seen.
 """
 
 import html
+import itertools
 import json
 import math
 import re
@@ -27,14 +28,21 @@ DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 4")
 SCRIPT = """
 for (const root of document.querySelectorAll("figure.movable:not([data-ready])")) {
   root.dataset.ready = "";
-  const { x, curves, dots, axes, name, values, says } = JSON.parse(root.dataset.movable);
+  const { x, curves, marks, axes, sliders, says } = JSON.parse(root.dataset.movable);
   const find = (selector) => [...root.querySelectorAll(selector)];
   const at = (v, [low, high, log, from, to]) =>
     (from + (to - from) * (log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low))).toFixed(1);
-  const draw = (row, dot) => {
+  const draw = (row, [kind, left, right]) => {
     let path = "", pen = false;
     row.forEach((y, i) => {
-      if (y !== null) path += `${pen && !dot ? "L" : "M"}${at(x[i], axes[0])},${at(y, axes[1])}${dot ? "h0" : ""}`;
+      if (y === null) path += "";
+      else if (kind === "bar") {
+        const foot = at(axes[1][0], axes[1]);
+        path += `M${at(i + left, axes[0])},${foot}V${at(y, axes[1])}H${at(i + right, axes[0])}V${foot}Z`;
+      } else if (kind === "square") {
+        const half = right * Math.sqrt(y), x0 = (+at(i, axes[0]) - half).toFixed(1), side = (2 * half).toFixed(1);
+        path += `M${x0},${(left - half).toFixed(1)}h${side}v${side}H${x0}Z`;
+      } else path += `${pen && kind === "line" ? "L" : "M"}${at(x[i], axes[0])},${at(y, axes[1])}${kind === "dot" ? "h0" : ""}`;
       pen = y !== null;
     });
     return path;
@@ -46,15 +54,21 @@ for (const root of document.querySelectorAll("figure.movable:not([data-ready])")
     const raised = [...`${+power}`].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("");
     return `${front === "1" ? "" : front + " × "}10${raised}`;
   };
-  const [range] = find("input"), [output] = find("output"), paths = find("path[data-curve]"), rows = find("tbody tr");
-  range.addEventListener("input", () => {
-    const k = Number(range.value);
-    paths.forEach((path, c) => path.setAttribute("d", draw(curves[c][k], dots[c])));
-    rows.forEach((row, i) => curves.forEach((curve, c) => (row.cells[c + 1].textContent = shown(curve[k][i]))));
-    range.setAttribute("aria-valuetext", `${name} = ${values[k]}`);
-    find(".movable-value")[0].textContent = values[k];
-    output.textContent = says[k];
-  });
+  const ranges = find("input"), [output] = find("output"), paths = find("path[data-curve]"), rows = find("tbody tr");
+  const row = ([steps, rows]) => rows[ranges.reduce((k, range, i) => k + steps[i] * Number(range.value), 0)];
+  const move = () => {
+    curves.map(row).forEach((values, c) => {
+      paths[c].setAttribute("d", draw(values, marks[c]));
+      rows.forEach((line, i) => (line.cells[c + 1].textContent = shown(values[i])));
+    });
+    ranges.forEach((range, i) => {
+      const [name, values] = sliders[i], value = values[Number(range.value)];
+      range.setAttribute("aria-valuetext", `${name} = ${value}`);
+      find(".movable-value")[i].textContent = value;
+    });
+    output.textContent = row(says);
+  };
+  ranges.forEach((range) => range.addEventListener("input", move));
 }
 """
 
@@ -97,76 +111,133 @@ def _raised(k: int | str) -> str:
 
 
 @dataclass(frozen=True)
+class Slider:
+    """A parameter that the reader moves: its name, its values as shown, and the index of the one shown first."""
+
+    name: str
+    values: list[str]
+    start: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Something that follows the sliders: slider i, moved by one, leads ``steps[i]`` rows on (0: it does not matter)."""
+
+    steps: list[int]
+    rows: list[Any]
+
+    def at(self, position: Sequence[int]) -> Any:
+        """The row at these slider positions."""
+        return self.rows[sum(step * k for step, k in zip(self.steps, position))]
+
+
+@dataclass(frozen=True)
 class Movable:
-    """What :func:`movable` returns: shows as the picture with its slider, prints as the rounded numbers.
+    """What :func:`movable` returns: shows as the picture with its sliders, prints as the rounded numbers.
 
     Attributes:
-        x: positions, rounded.
-        curves: name -> a row of rounded values for each value of the parameter; None where there is no point.
-        name: the parameter.
-        values: its values, as shown.
-        start: index of the value shown first.
-        says: a sentence for each value.
+        x: positions, rounded; words for a picture of bars.
+        curves: name -> rows of rounded values; None where there is no point.
+        sliders: one or two.
+        says: the sentences.
         axes: horizontal and vertical.
         labels: of the two axes.
         points: names of the curves drawn as dots.
         alt: what the picture shows.
+        squares: the curves are the rows of a matrix, drawn as squares.
     """
 
-    x: list[float]
-    curves: dict[str, list[list[float | None]]]
-    name: str
-    values: list[str]
-    start: int
-    says: list[str]
+    x: list[float] | list[str]
+    curves: dict[str, Rows]
+    sliders: tuple[Slider, ...]
+    says: Rows
     axes: tuple[Axis, Axis]
     labels: tuple[str, str]
     points: tuple[str, ...]
     alt: str
+    squares: bool = False
+
+    @property
+    def start(self) -> list[int]:
+        """The slider positions shown first."""
+        return [slider.start for slider in self.sliders]
 
     def __repr__(self) -> str:
         lines = [f"{self.labels[0] or 'x'}: {_numbers(self.x)}"]
-        for k, value in enumerate(self.values):
-            lines += [f"{self.name} = {value}: {self.says[k]}"] if self.says[k] else [f"{self.name} = {value}:"]
-            lines += [f"    {curve}: {_numbers(rows[k])}" for curve, rows in self.curves.items()]
+        for position in itertools.product(*(range(len(slider.values)) for slider in self.sliders)):
+            # a row that a slider does not touch is printed once
+            new = {
+                name: curve.at(position)
+                for name, curve in self.curves.items()
+                if len(self.sliders) == 1 or not any(k for k, step in zip(position, curve.steps) if not step)
+            }
+            said = self.says.at(position)
+            if new or said:
+                where = ", ".join(f"{s.name} = {s.values[k]}" for s, k in zip(self.sliders, position))
+                lines += [f"{where}: {said}" if said else f"{where}:"]
+                lines += [f"    {name}: {_numbers(row)}" for name, row in new.items()]
         return "\n".join(lines)
+
+    @property
+    def _words(self) -> list[str] | None:
+        return [str(word) for word in self.x] if isinstance(self.x[0], str) else None
+
+    def _marks(self) -> list[tuple[str, float, float]]:
+        """How each curve is drawn: a line, dots, bars from left to right of each word, squares (height of the row, scale)."""
+        if self.squares:
+            high = (HEIGHT - BOTTOM - TOP) / len(self.curves)
+            scale = round(0.47 * high / math.sqrt(self.axes[1].high), 4)
+            return [("square", round(TOP + high * (i + 0.5), 1), scale) for i in range(len(self.curves))]
+        bars = [name for name in self.curves if self._words and name not in self.points]
+        wide = 0.8 / max(len(bars), 1)
+        edges = {name: (round(-0.4 + wide * i, 4), round(-0.4 + wide * (i + 1), 4)) for i, name in enumerate(bars)}
+        return [
+            ("bar", *edges[name]) if name in edges else ("dot" if name in self.points else "line", 0, 0) for name in self.curves
+        ]
 
     def _repr_html_(self) -> str:
         data = {
-            "x": [_short(v) for v in self.x],
-            "curves": [[[_short(v) for v in row] for row in rows] for rows in self.curves.values()],
-            "dots": [int(curve in self.points) for curve in self.curves],
+            "x": list(range(len(self.x))) if self._words else [_short(v) for v in self.x],  # type: ignore[arg-type]
+            "curves": [[c.steps, [[_short(v) for v in row] for row in c.rows]] for c in self.curves.values()],
+            "marks": self._marks(),
             "axes": [[_short(a.low), _short(a.high), int(a.log), a.start, a.end] for a in self.axes],
-            "name": self.name,
-            "values": self.values,
-            "says": self.says,
+            "sliders": [[slider.name, slider.values] for slider in self.sliders],
+            "says": [self.says.steps, self.says.rows],
         }
         packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
         key = "movable-" + sha256((packed + self.alt).encode()).hexdigest()[:8]
         # Inline style: Colab and JupyterLab do not have the book's style sheet.
         return (
             f'<figure class="movable" id="{key}" data-movable="{packed}" style="margin:0.5em 0;max-width:36rem">'
-            f"{self._control(key)}{self._svg()}{self._legend()}"
-            f'<output for="{key}-range" style="display:block;min-height:1.5em">{html.escape(self.says[self.start])}</output>'
+            f"{''.join(self._control(key, i) for i in range(len(self.sliders)))}{self._svg()}{self._legend()}"
+            f'<output for="{" ".join(self._name(key, i) for i in range(len(self.sliders)))}" '
+            f'style="display:block;min-height:1.5em">{html.escape(self.says.at(self.start))}</output>'
             f"{self._table()}</figure><script>{SCRIPT}</script>"
         )
 
-    def _control(self, key: str) -> str:
-        shown, name = html.escape(self.values[self.start]), html.escape(self.name)
+    @staticmethod
+    def _name(key: str, i: int) -> str:
+        return f"{key}-range{i or ''}"
+
+    def _control(self, key: str, i: int) -> str:
+        slider, identity = self.sliders[i], self._name(key, i)
+        shown, name = html.escape(slider.values[slider.start]), html.escape(slider.name)
         return (
-            f'<label for="{key}-range" style="display:block">{name} = <strong class="movable-value">{shown}</strong></label>'
-            f'<input type="range" id="{key}-range" min="0" max="{len(self.values) - 1}" step="1" value="{self.start}" '
+            f'<label for="{identity}" style="display:block">{name} = <strong class="movable-value">{shown}</strong></label>'
+            f'<input type="range" id="{identity}" min="0" max="{len(slider.values) - 1}" step="1" value="{slider.start}" '
             f'aria-valuetext="{name} = {shown}" autocomplete="off" style="width:100%;min-height:2em;touch-action:pan-y">'
         )
 
     def _svg(self) -> str:
         across, up = self.axes
         grid, text = [], []
-        for value, label in across.ticks().items():
+        for value, label in (dict(enumerate(self._words)) if self._words else across.ticks()).items():
             place = across.place(value)
-            grid.append(f"M{place:.1f},{TOP}V{HEIGHT - BOTTOM}")
-            text.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{label}</text>')
-        for value, label in up.ticks().items():
+            grid += [] if self._words else [f"M{place:.1f},{TOP}V{HEIGHT - BOTTOM}"]
+            text.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{html.escape(label)}</text>')
+        for name, (_, place, _) in zip(self.curves, self._marks() if self.squares else ()):
+            text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{html.escape(name)}</text>')
+        for value, label in ({} if self.squares else up.ticks()).items():
             place = up.place(value)
             grid.append(f"M{LEFT},{place:.1f}H{WIDTH - RIGHT}")
             text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{label}</text>')
@@ -176,7 +247,8 @@ class Movable:
             f'<text transform="translate(11 {middle}) rotate(-90)" text-anchor="middle">{html.escape(self.labels[1])}</text>'
         )
         curves = [
-            f'<path data-curve="{c}" d="{self._path(name)}" {self._stroke(c, name)}/>' for c, name in enumerate(self.curves)
+            f'<path data-curve="{c}" d="{self._path(name, mark)}" {self._paint(c, mark[0])}/>'
+            for c, (name, mark) in enumerate(zip(self.curves, self._marks()))
         ]
         return (
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(self.alt)}" '
@@ -193,28 +265,39 @@ class Movable:
         size = f'x="{x}" y="{y}" width="{width}" height="{height}"'
         return f'<svg {size} viewBox="{x} {y} {width} {height}">{curves}</svg>'
 
-    def _path(self, name: str) -> str:
+    def _path(self, name: str, mark: tuple[str, float, float]) -> str:
         path, pen = "", False
-        dot = name in self.points
-        for x, y in zip(self.x, self.curves[name][self.start]):
-            if y is not None:
-                letter = "L" if pen and not dot else "M"
-                path += f"{letter}{self.axes[0].place(x):.1f},{self.axes[1].place(y):.1f}{'h0' * dot}"
+        (across, up), (kind, left, right) = self.axes, mark
+        for i, y in enumerate(self.curves[name].at(self.start)):
+            if y is not None and kind == "bar":
+                foot, edges = f"{up.place(up.low):.1f}", [f"{across.place(i + edge):.1f}" for edge in (left, right)]
+                path += f"M{edges[0]},{foot}V{up.place(y):.1f}H{edges[1]}V{foot}Z"
+            elif y is not None and kind == "square":
+                half = right * math.sqrt(y)
+                x, side = f"{round(across.place(i), 1) - half:.1f}", f"{2 * half:.1f}"
+                path += f"M{x},{left - half:.1f}h{side}v{side}H{x}Z"
+            elif y is not None:
+                letter = "L" if pen and kind == "line" else "M"
+                x = i if self._words else self.x[i]
+                path += f"{letter}{across.place(x):.1f},{up.place(y):.1f}{'h0' * (kind == 'dot')}"  # type: ignore[arg-type]
             pen = y is not None
         return path
 
-    def _stroke(self, c: int, name: str) -> str:
-        dot = name in self.points
-        dash = f' stroke-dasharray="{DASHES[c % len(DASHES)]}"' if DASHES[c % len(DASHES)] and not dot else ""
-        width, cap = (6, "round") if dot else (2, "butt")
-        colour = COLORS[c % len(COLORS)]
+    def _paint(self, c: int, kind: str) -> str:
+        colour = COLORS[0 if self.squares else c % len(COLORS)]
+        if kind in ("bar", "square"):
+            return f'fill="{colour}" fill-opacity=".85"'
+        dash = f' stroke-dasharray="{DASHES[c % len(DASHES)]}"' if DASHES[c % len(DASHES)] and kind == "line" else ""
+        width, cap = (6, "round") if kind == "dot" else (2, "butt")
         return f'fill="none" stroke="{colour}" stroke-width="{width}" stroke-linecap="{cap}" stroke-linejoin="round"{dash}'
 
     def _legend(self) -> str:
+        if self.squares:
+            return ""
         items = []
-        for c, name in enumerate(self.curves):
-            line = "M13,6h0" if name in self.points else "M0,6H26"
-            key = f'<svg width="26" height="12" aria-hidden="true"><path d="{line}" {self._stroke(c, name)}/></svg>'
+        for c, (name, (kind, _, _)) in enumerate(zip(self.curves, self._marks())):
+            line = {"line": "M0,6H26", "dot": "M13,6h0", "bar": "M8,1H18V11H8Z"}[kind]
+            key = f'<svg width="26" height="12" aria-hidden="true"><path d="{line}" {self._paint(c, kind)}/></svg>'
             items.append(f'<span style="margin-right:1.2em;white-space:nowrap">{key} {html.escape(name)}</span>')
         return f'<div style="padding-left:1em">{" ".join(items)}</div>'
 
@@ -222,7 +305,7 @@ class Movable:
         head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in (self.labels[0] or "x", *self.curves))
         rows = []
         for i, x in enumerate(self.x):
-            values = (curve[self.start][i] for curve in self.curves.values())
+            values = (curve.at(self.start)[i] for curve in self.curves.values())
             cells = "".join(f"<td>{'' if y is None else _shown(y)}</td>" for y in (x, *values))
             rows.append(f"<tr>{cells}</tr>")
         return (
@@ -232,16 +315,18 @@ class Movable:
         )
 
 
-def _shown(value: float) -> str:
+def _shown(value: float | str) -> str:
     """A number of the table: 10⁶ and 6.02 × 10⁻⁵ instead of 1e+06 and 6.02e-05."""
+    if isinstance(value, str):
+        return html.escape(value)
     front, power = np.format_float_scientific(value, trim="-").split("e")
     if -5 < int(power) < 6:
         return np.format_float_positional(value, trim="-")
     return f"{'' if front == '1' else front + ' × '}10{_raised(int(power))}"
 
 
-def _numbers(row: Sequence[float | None]) -> str:
-    return " ".join("-" if value is None else f"{value:g}" for value in row)
+def _numbers(row: Sequence[float | str | None]) -> str:
+    return " ".join("-" if value is None else value if isinstance(value, str) else f"{value:g}" for value in row)
 
 
 def _short(value: float | None) -> float | int | None:
@@ -250,9 +335,9 @@ def _short(value: float | None) -> float | int | None:
 
 
 def movable(
-    x: Sequence[float],
+    x: Sequence[float] | Sequence[str],
     curves: Mapping[str, Any],
-    parameter: tuple[str, Sequence],
+    parameter: tuple[str, Sequence] | Sequence[tuple[str, Sequence]],
     *,
     alt: str,
     xlabel: str = "",
@@ -260,27 +345,29 @@ def movable(
     log: str = "",
     ylim: tuple[float, float] | None = None,
     points: Sequence[str] = (),
-    says: Sequence[str] | None = None,
+    says: Sequence[Any] | None = None,
     start: Any = None,
     digits: int = 3,
+    squares: bool = False,
 ) -> Movable:
-    """A picture of curves with a slider for one parameter, for the last line of a cell.
+    """A picture of curves, or of bars, with a slider for one parameter or two, for the last line of a cell.
 
     Args:
-        x: the (k,) horizontal positions.
-        curves: name -> (p, k) values, a row for each value of the parameter, or (k,) for a curve that stays. ``nan``
-            leaves a gap.
-        parameter: name and its p values (numbers or words), for example ``("n", [10, 100, 1000])``.
+        x: the (k,) horizontal positions; words, each with bars above it, which begin at the lower end of ``ylim``.
+        curves: name -> (p, k) values, a row for each value of the parameter, or (k,) for a curve that stays; with two
+            parameters (p, r, k), where 1 in place of p or r says that the curve does not follow that one. ``nan`` leaves a gap.
+        parameter: name and its p values (numbers or words), for example ``("n", [10, 100, 1000])``; or two such pairs.
         alt: one sentence for readers who do not see the picture: what it shows and what happens when it is moved.
         xlabel: horizontal label. All words are plain text; Unicode does for most symbols (τ, √n), and 10^-3 becomes 10⁻³.
         ylabel: vertical label.
         log: the logarithmic axes: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
         ylim: vertical limits; all values by default. The axes stay when the picture moves.
         points: names of curves that are drawn as dots.
-        says: a sentence for each value, read out and shown below the picture: the number that matters.
-        start: the value shown first; the middle one by default.
+        says: a sentence for each value (for two parameters p lists of r), read out and shown below the picture.
+        start: the value shown first, with two parameters a pair; the middle one by default.
         digits: significant digits that are kept, of the largest value on a linear vertical axis and of each value on a
             logarithmic one. Round well inside the uncertainty: the cell is compared exactly on other machines.
+        squares: the curves are the rows of a matrix, from above, with words at ``x``; an entry is a square of that area.
 
     Raises:
         ValueError: sizes that do not fit, fewer than two positions or parameter values, values that are infinite or not
@@ -299,54 +386,77 @@ def movable(
             x^p: 1 4 16
             bound: 16 16 16
     """
-    name, given = parameter
-    values = [_word(value) for value in given]
-    across = np.asarray(x, dtype=float) + 0.0  # no -0.0
-    if across.ndim != 1 or across.size < 2 or len(values) < 2:
-        raise ValueError(f"x has shape {across.shape} and {name} {len(values)} values; a picture that moves needs two of each")
-    if log not in ("", "x", "y", "xy"):
-        raise ValueError(f"log = {log!r} is unknown; choose '', 'x', 'y' or 'xy'")
+    pairs = [parameter] if isinstance(parameter[0], str) else list(parameter)
+    starts = [start] if len(pairs) == 1 else start or [None] * len(pairs)
+    sliders = []
+    for (name, given), first in zip(pairs, starts):
+        values = [_word(value) for value in given]
+        sliders.append(Slider(name, values, len(values) // 2 if first is None else _index(name, values, first)))
+    counts = tuple(len(slider.values) for slider in sliders)
+    words = [_word(value) for value in x] if len(x) and isinstance(x[0], str) else None
+    across = np.arange(len(x), dtype=float) if words else np.asarray(x, dtype=float) + 0.0  # no -0.0
+    if across.ndim != 1 or across.size < 2 or min(counts) < 2:
+        raise ValueError(
+            f"x has shape {across.shape} and {', '.join(f'{s.name} {len(s.values)}' for s in sliders)} values; a picture that "
+            "moves needs two of each"
+        )
+    if log not in ("", "x", "y", "xy") or (words and "x" in log):
+        raise ValueError(f"log = {log!r} is not possible; choose '', 'x', 'y' or 'xy', and with words at x '' or 'y'")
     if not alt:
         raise ValueError("a picture needs an alt text: what it shows, and what happens when it is moved")
     if not curves:
         raise ValueError("no curve was given")
-    shape = (len(values), across.size)
+    names = " and ".join(slider.name for slider in sliders)
     full, points = {}, [_word(curve) for curve in points]
     for key, rows in ((_word(curve), rows) for curve, rows in curves.items()):
         table = np.asarray(rows, dtype=float)
-        if table.shape not in (shape, shape[1:]):
-            raise ValueError(f"{key} has shape {table.shape}; {name} and x need {shape}, or {shape[1:]} for a curve that stays")
-        full[key] = np.broadcast_to(table, shape)
+        table = table.reshape((1,) * len(counts) + table.shape) if table.ndim == 1 else table
+        if table.shape[-1:] != across.shape or len(table.shape) != len(counts) + 1:
+            raise ValueError(f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}")
+        if any(size not in (1, count) for size, count in zip(table.shape, counts)):
+            raise ValueError(f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}")
+        full[key] = table
     if unknown := set(points) - set(full):
         raise ValueError(f"points names {sorted(unknown)}, which are no curves; there are {list(full)}")
-    if says is not None and len(says) != len(values):
-        raise ValueError(f"says has {len(says)} sentences for {len(values)} values of {name}")
-    first = len(values) // 2 if start is None else _index(name, values, start)
-    stack = np.stack(list(full.values()))
-    if not np.isfinite(across).all() or np.isinf(stack).any() or np.isnan(stack).all():
+    sentences = np.asarray(says, dtype=object) if says is not None else np.full((1,) * len(counts), "", dtype=object)
+    if says is not None and sentences.shape != counts:
+        shapes = (" x ".join(map(str, shape)) for shape in (sentences.shape, counts))
+        raise ValueError("says has {} sentences for {} values of {}".format(*shapes, names))
+    seen = np.concatenate([table.ravel() for table in full.values()])
+    if not np.isfinite(across).all() or np.isinf(seen).any() or np.isnan(seen).all():
         raise ValueError("positions are finite, and values finite or nan (a gap), not all of them nan")
-    for axis, numbers in (("x", across), ("y", np.append(stack[~np.isnan(stack)], ylim or ()))):
+    for axis, numbers in (("x", across), ("y", np.append(seen[~np.isnan(seen)], ylim or ()))):
         if axis in log and numbers.min() <= 0:
             raise ValueError(f"the smallest {axis} is {numbers.min():g}; a logarithmic axis needs positive numbers")
-    decimals = None if "y" in log else digits - 1 - math.floor(math.log10(float(np.nanmax(np.abs(stack))) or 1))
-    rounded = {key: [[_round(v, digits, decimals) for v in row] for row in rows] for key, rows in full.items()}
-    seen = [v for rows in rounded.values() for row in rows for v in row if v is not None]
+    if squares and (not words or log or np.nanmin(seen) < 0):
+        raise ValueError("squares stand for a matrix of numbers >= 0, with words at x and without a logarithmic axis")
+    decimals = None if "y" in log else digits - 1 - math.floor(math.log10(float(np.nanmax(np.abs(seen))) or 1))
+    rounded = {
+        key: Rows(_steps(table.shape[:-1]), [[_round(v, digits, decimals) for v in row] for row in table.reshape(-1, len(x))])
+        for key, table in full.items()
+    }
     kept = [float(f"{v:.6g}") for v in across]
+    heights = [v for curve in rounded.values() for row in curve.rows for v in row if v is not None]
+    ends = (-0.5, len(words) - 0.5) if words else (min(kept), max(kept))
     return Movable(
-        kept,
+        words or kept,
         rounded,
-        name,
-        values,
-        first,
-        list(says) if says is not None else [""] * len(values),
+        tuple(sliders),
+        Rows(_steps(sentences.shape), list(sentences.ravel())),
         (
-            _axis(min(kept), max(kept), "x" in log, LEFT, WIDTH - RIGHT),
-            _axis(*(ylim or (min(seen), max(seen))), "y" in log, HEIGHT - BOTTOM, TOP),
+            _axis(*ends, "x" in log, LEFT, WIDTH - RIGHT),
+            _axis(*(ylim or (min(heights), max(heights))), "y" in log, HEIGHT - BOTTOM, TOP),
         ),
         (_word(xlabel), _word(ylabel)),
         tuple(points),
         alt,
+        squares,
     )
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    """How many rows each slider leads on; an axis of size 1 does not follow its slider."""
+    return [0 if size == 1 else math.prod(shape[i + 1 :]) for i, size in enumerate(shape)]
 
 
 def _word(value: Any) -> str:
