@@ -3,9 +3,10 @@
 import joblib
 import pytest
 import torch
-from attention_theory import device, figures
+from attention_theory import device, figures, patches
 from attention_theory.attention import attention, attention_weights
 from attention_theory.sweep import sweep
+from attention_theory.tangent import limit_kernel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,19 @@ def test_sweep_keeps_order_on_any_backend(backend):
 def test_sweep_raises_what_a_point_raises():
     with pytest.raises(ZeroDivisionError):
         sweep(divmod_by, [{"x": 1}, {"x": 0}])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_the_readers_function_calls_is_checked_for_every_number_of_jobs(jobs):
+    with pytest.raises(ValueError, match="sigma = -1 is not allowed"):
+        sweep(limit_kernel, [{"x": torch.eye(2, dtype=torch.float64), "sigma": sigma} for sigma in (1, -1)], jobs)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has such a device")
+def test_a_device_that_is_not_there_is_named():
+    images = patches.PatchDistribution(8, 2, 4, 0.2, 0.3)
+    with pytest.raises(ValueError, match="'cuda' is not allowed: a device of this machine"):
+        patches.train_vit(images, 4, 1, seed=0, device="cuda")
 
 
 def divmod_by(x):

@@ -170,8 +170,8 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
 
 def _is_device(name: str) -> bool:
     try:
-        sys.modules["torch"].device(name)
-    except RuntimeError:
+        sys.modules["torch"].empty(0, device=name)
+    except (RuntimeError, AssertionError, ImportError, NotImplementedError):
         return False
     return True
 
@@ -210,12 +210,12 @@ def _finite_fields(made: type) -> list[str]:
     return [name for name, hint in typing.get_type_hints(made, include_extras=True).items() if _bounded(hint)]
 
 
-def _finite(result: Any) -> bool:
+def finite(result: Any) -> bool:
     """Whether all numbers of a result are finite: a number, a tensor, what lists, dicts and our frozen results hold."""
     if type(result).__module__.startswith(LIBRARY) and (dataclasses.is_dataclass(result) or hasattr(result, "_fields")):
-        return all(_finite(getattr(result, name, None)) for name in _finite_fields(type(result)))
+        return all(finite(getattr(result, name, None)) for name in _finite_fields(type(result)))
     if isinstance(result, list | tuple | dict):
-        return all(map(_finite, result.values() if isinstance(result, dict) else result))
+        return all(map(finite, result.values() if isinstance(result, dict) else result))
     return math.isfinite(_largest(result))
 
 
@@ -393,7 +393,7 @@ class _Rules:
             if isinstance(error, InputError) or not _beyond(error):
                 raise
             self.refuse(*self.given(arguments, keywords), f"computing failed: {str(error).splitlines()[0]}", error)
-        if self.finite and not _finite(result):
+        if self.finite and not finite(result):
             self.refuse(*self.given(arguments, keywords), "computing failed: the result is not finite")
         return result
 
@@ -435,7 +435,7 @@ class _Rules:
             known = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if sizes.get(letter, ()) != ())
             self.refuse(name, _brief(value), _name_of(self.hints[name]) + (f", where {known}" if known else ""))
         if isinstance(value, str) and "torch.device" in str(self.hints[name]) and not _is_device(value):
-            self.refuse(name, _brief(value), "a device, such as cpu or cuda:0")
+            self.refuse(name, _brief(value), "a device of this machine, such as cpu or cuda:0")
         if limits is ANY:
             return found
         largest, short = _largest(value), _is_tensor(value) and str(value.dtype) == "torch.float32"
@@ -484,6 +484,19 @@ def unchecked() -> Iterator[None]:
         yield
     finally:
         _state.inside = before
+
+
+def outside(function: Callable[P, R]) -> Callable[P, R]:
+    """The reader's own function, to be called inside a checked call: what it calls is checked as anywhere else."""
+
+    def called(*arguments: P.args, **keywords: P.kwargs) -> R:
+        before, _state.inside = getattr(_state, "inside", False), False
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            _state.inside = before
+
+    return called
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:

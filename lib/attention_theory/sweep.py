@@ -36,7 +36,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 from tqdm import tqdm
 
-from .domain import ANY
+from .domain import ANY, outside
 from .evidence.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
 
 #: How often a sweep starts anew after a worker has died without any point finished in between.
@@ -98,7 +98,7 @@ def sweep(
 
 
 def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, Any]:
-    return i, function(**point)
+    return i, outside(function)(**point)
 
 
 def _as_they_finish(function: Callable, points: list, left: list[int], jobs: int | None) -> Iterator[tuple[int, Any]]:

@@ -86,6 +86,12 @@ def test_gradients_from_samples_against_every_point():
     assert samples.sampling_terms(N, seed, (alpha, gamma, rho)) == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize(("horizon", "steps"), [(67, 66), (0, 3)])
+def test_a_run_that_ends_before_the_horizon_is_refused(horizon, steps):
+    with pytest.raises(ValueError, match=f"steps = {steps} end before"):
+        samples.coupled(40, 2, horizon, steps)
+
+
 @pytest.mark.parametrize(("N", "horizon", "steps"), [(40, 4, 66), (15, 22, 84)])
 def test_the_semi_idealised_process_runs_beside(N, horizon, steps):
     """A literal descent from the same start, and the process on the exact risk, up to the horizon."""

@@ -180,6 +180,12 @@ def test_times_of_the_reverse_process():
         reverse_sde(MIXTURE.score, torch.zeros(3, 2).double(), torch.ones(2).double(), seed=0)
 
 
+def test_what_the_readers_score_calls_is_checked():
+    times = torch.tensor([1.0, 0.5], dtype=torch.float64)
+    with pytest.raises(ValueError, match="sigma = -1 is not allowed"):
+        reverse_sde(lambda t, x: limit_kernel(x, sigma=-1) @ x, torch.zeros(3, 2).double(), times, seed=0)
+
+
 def test_bounds_inputs():
     with pytest.raises(ValueError, match="R = -0.1 is not allowed: at least 0"):
         kernel_change_bound(NET, X, -0.1)

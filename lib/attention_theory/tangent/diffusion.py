@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import Where, generator, normal
+from attention_theory.domain import outside
 
 
 def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -135,7 +136,7 @@ def reverse_sde(
     """
     if not bool((times.diff() < 0).all()):
         raise ValueError("the times of the reverse process must decrease")
-    random = generator(seed)
+    random, score = generator(seed), outside(score)
     y = start
     for t, step in zip(times[:-1].tolist(), (-times.diff()).tolist()):
         y = y + (y / 2 + score(t, y)) * step + math.sqrt(step) * normal(*y.shape, generator=random).to(y)

@@ -106,10 +106,16 @@ class Coupled:
 
 
 def coupled(N: int, seed: int, horizon: Annotated[int, NATURAL] = 20, steps: int = 75) -> Coupled:
-    """Train on N samples and let the scores of the semi-idealised process run beside it."""
+    """Train on N samples and let the scores of the semi-idealised process run beside it.
+
+    Raises:
+        ValueError: the steps end before alpha has passed EDGE and ``horizon`` steps more.
+    """
     images, off = COUPLED, ~torch.eye(12, dtype=torch.bool)
     run = train_vit(images, N, steps, seed=seed, **COUPLED_DESCENT)
-    begin = int((run.alpha >= EDGE).nonzero()[0])
+    begin = next(iter((run.alpha >= EDGE).nonzero().flatten().tolist()), steps + 1)
+    if begin + horizon > steps:
+        raise ValueError(f"steps = {steps} end before alpha has passed {EDGE:.3g} and horizon = {horizon} steps more")
     gammas, rhos = semi_idealised(Population(12, 4, images.q), run.alpha[begin : begin + horizon + 1], 10.0)
     ideal = [three_values(12, 4, 1.0, float(g), float(r)) for g, r in zip(gammas, rhos)]
     gaps = tuple(float((run.A[begin + k] - A)[off].abs().max()) for k, A in enumerate(ideal))
