@@ -89,6 +89,13 @@ def test_memory_budget(n, m, outputs, paired):
     assert within <= budget < without
 
 
+@pytest.mark.parametrize("outputs, n, m", [(64, 2, 4096), (2, 100, 4096), (8, 64, 1024)])
+def test_memory_without_a_budget(outputs, n, m):
+    """As the docstring says, also with many outputs."""
+    for net in (SoftmaxNetwork.paired(8, m, 0, outputs=outputs), SoftmaxNetwork.unpaired(8, m, 0, outputs=outputs)):
+        assert peak_memory(lambda: tangent_kernel(net, inputs(n, 8))) < 1.5 * n * outputs * m * 8
+
+
 def test_paired_path_needs_paired_weights(monkeypatch):
     """A mutation: the fast path on weights that are not in pairs gives other numbers."""
     net, x = SoftmaxNetwork.unpaired(3, 40, 0, outputs=8), inputs(5, 3)

@@ -2,10 +2,12 @@
 
 Written with P[(l, i), r] = sqrt(m) S_ir (a_lr - <a_l, S_i>), the kernel is H = (P P^T) * (x x^T), the second factor
 repeated over the blocks: one matrix product. Paired weights have <a_l, S_i> = 0 and equal halves, so that half of the
-neurons, a_l1 a_l2 for l1 < l2 and S_i S_j for i <= j carry all of it.
+neurons carry all of it.
 """
 
+import functools
 import warnings
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Float64
@@ -17,8 +19,6 @@ from attention_theory.tangent.network import Scale, SoftmaxNetwork
 BLOCK = 1024
 #: Rows of x x^T at a time.
 ROWS = 256
-#: Outputs from which products over pairs of outputs and pairs of inputs beat the plain product (measured on CPUs).
-PAIRWISE_OUTPUTS = 7
 
 
 def tangent_kernel(
@@ -49,33 +49,32 @@ def tangent_kernel(
     W, a, centred = net.W, net.a, False
     if net.is_paired:  # half of the neurons, which need no mean subtracted, give the same sums
         W, a, centred = W[:, ::2], a[:, ::2], True
-    if centred and x2 is None and net.outputs >= PAIRWISE_OUTPUTS:
-        out = _pairwise(W, a, x, memory)
-    else:
-        out = _product(W, a, x, x2, centred, memory)
+    out = _product(W, a, x, x2, centred, memory)
     x2 = x if x2 is None else x2
     for top in range(0, len(x), ROWS):
         out[:, top : top + ROWS] *= (x[top : top + ROWS] @ x2.T)[:, None]
     return out.flatten(2).flatten(0, 1)
 
 
-def _block_size(most: int, fixed: int, per_neuron: int, memory: int | None, bytes_each: int) -> int:
-    """How many neurons to take at a time, when that costs ``fixed + size * per_neuron`` numbers; at most ``most``."""
+def _block_size(fixed: int, per_neuron: int, memory: int | None, bytes_each: int) -> int:
+    """How many neurons to take at a time, when that costs ``fixed + size * per_neuron`` numbers."""
     if memory is None:
-        return most
+        return BLOCK
     size = (memory // bytes_each - fixed) // per_neuron
     if size < 1:
         least = (fixed + per_neuron) * bytes_each
         raise ValueError(f"memory = {memory} bytes is too little: one neuron at a time needs {least} bytes here")
-    return min(size, most)
+    return min(size, BLOCK)
 
 
-def _normaliser(W: Tensor, x: Tensor, size: int) -> Tensor:
-    """Log sum_r exp(w_r.x_i) for every i, (n, 1). In blocks small enough not to count next to the factor P."""
-    total = torch.full((len(x), 1), -torch.inf, dtype=W.dtype, device=W.device)
-    for block in W.split(min(size, -(-W.shape[1] // 64)), dim=1):
-        total = torch.logaddexp(total, torch.logsumexp(x @ block, dim=1, keepdim=True))
-    return total
+def _weights(W: Tensor, x: Tensor, blocks: list[slice]) -> Callable[[slice], Tensor]:
+    """The softmax weights S of a block of neurons, (n, block); computed once if one block is all."""
+    if len(blocks) == 1:
+        S = torch.softmax(x @ W, dim=1)
+        return lambda block: S
+    logs = (torch.logsumexp(x @ W[:, block], dim=1, keepdim=True) for block in blocks)
+    normaliser = functools.reduce(torch.logaddexp, logs)
+    return lambda block: (x @ W[:, block]).sub_(normaliser).exp_()
 
 
 def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, memory: int | None) -> Tensor:
@@ -83,68 +82,30 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, 
     outputs, m = a.shape
     sides = [x] if x2 is None else [x, x2]
     n, n2 = len(x), len(sides[-1])
-    height = min(outputs * n, max(128, min(1024, outputs * n // 8)))
+    height = max(64, min(1024, outputs * n // 4))
     inputs = sum(map(len, sides))
-    fixed = (outputs + 4) * inputs + (3 * height**2 if x2 is None else 0) + ROWS * n2
-    size = _block_size(BLOCK, fixed, (outputs + 3) * inputs + len(W) + outputs, memory, W.element_size())
-
-    def weights(side, normaliser, W):
-        return (side @ W).sub_(normaliser).exp_()
-
-    terms = []
-    for side in sides:
-        normaliser = _normaliser(W, side, size)
-        mean = torch.zeros(outputs, len(side), dtype=W.dtype, device=W.device)
-        if not centred:
-            for block, values in zip(W.split(size, dim=1), a.split(size, dim=1)):
-                mean += values @ weights(side, normaliser, block).T
-        terms.append((side, normaliser, mean))
+    fixed = (outputs + 4) * inputs + (3 * min(height, outputs * n) ** 2 if x2 is None else 0) + ROWS * n2
+    size = _block_size(fixed, (outputs + 3) * inputs + len(W) + outputs, memory, W.element_size())
+    blocks = [slice(start, start + size) for start in range(0, m, size)]
+    weights = [_weights(W, side, blocks) for side in sides]
+    means = [a.new_zeros(outputs, len(side), 1) for side in sides]
+    if not centred:
+        means = [sum(a[:, block] @ S(block).T for block in blocks)[..., None] for S in weights]
 
     out = torch.zeros(outputs * n, outputs * n2, dtype=W.dtype, device=W.device)
     strips = [slice(top, min(top + height, outputs * n)) for top in range(0, outputs * n, height)]
-    for block, values in zip(W.split(size, dim=1), a.split(size, dim=1)):
-        factors = [
-            (values[:, None] - mean[..., None]).mul_(weights(side, normaliser, block)).flatten(0, 1)
-            for side, normaliser, mean in terms
-        ]
+    for block in blocks:
+        P = [(a[:, None, block] - mean).mul_(S(block)).flatten(0, 1) for S, mean in zip(weights, means)]
         for strip in strips:
             left = strip.start if x2 is None else 0
-            out[strip, left:].addmm_(factors[0][strip], factors[-1][left:].T, alpha=m)
-        del factors  # before the next ones are made
+            out[strip, left:].addmm_(P[0][strip], P[-1][left:].T, alpha=m)
+        del P  # before the next ones are made
     if x2 is None:
         for strip in strips:
             square = out[strip, strip]
-            square.copy_(square.triu() + square.triu(1).T)
+            square.copy_((square + square.T) / 2)
             out[strip.stop :, strip] = out[strip, strip.stop :].T
     return out.view(outputs, n, outputs, n2)
-
-
-def _pairwise(W: Tensor, a: Tensor, x: Tensor, memory: int | None) -> Tensor:
-    """M sum_r (a_l1r a_l2r) (S_ir S_jr) as (outputs, n, outputs, n), computed for l1 < l2 and i <= j only.
-
-    All diagonal blocks are equal, since the values of a are -1 or 1.
-    """
-    (outputs, m), n = a.shape, len(x)
-    first, second = torch.triu_indices(outputs, outputs, 1, device=x.device)
-    pairs = len(first) + 1
-    size = _block_size(m, (4 * pairs + ROWS) * n, 2 * pairs + 3 * n + len(W) + outputs, memory, W.element_size())
-    normaliser = _normaliser(W, x, size)
-    out = torch.zeros(outputs, n, outputs, n, dtype=W.dtype, device=W.device)
-    for block, values in zip(W.split(size, dim=1), a.split(size, dim=1)):
-        S = (x @ block).sub_(normaliser).exp_()
-        products = [values[l] * values[l + 1 :] for l in range(outputs - 1)]
-        products = torch.cat([torch.ones_like(values[:1]), *products])
-        for i in range(n):
-            sums = m * (products @ (S[i] * S[i:]).T)
-            out[0, i, 0, i:] += sums[0]
-            out[first, i, second, i:] += sums[1:]
-        del products, S, sums  # before the next ones are made
-    for i in range(n):  # j < i
-        out[:, i + 1 :, :, i] = out[:, i, :, i + 1 :].transpose(1, 2)
-    for l in range(1, outputs):  # l1 >= l2
-        out[l, :, l] = out[0, :, 0]
-        out[l, :, :l] = out[:l, :, l].transpose(0, 1)
-    return out
 
 
 def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "rows rows"]:
