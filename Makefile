@@ -30,7 +30,7 @@ test: $(READY)
 	$(PYTEST) -n $(JOBS) tests/test_verdicts_bite.py $(shell find tests -name 'test_bad_input.py') lib --doctest-modules
 	$(PYTEST) tests/devices
 	$(BIN)/python tools/records_check.py --jobs $(JOBS) --points 1 --seconds 5 --seed 0
-	$(PYTEST) --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
+	$(PYTEST) -p forked_kernels --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
 	$(MAKE) html
 	$(PYTEST) tests/pages/test_links.py
 

@@ -12,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 
+import forked_kernels
 import jupytext
 import nbformat
 import yaml
@@ -90,6 +91,7 @@ def main() -> int:
     if arguments.jobs < 1:
         parser.error("--jobs is at least 1")
     os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
+    forked_kernels.use()
     sources = arguments.chapters or chapters()
     ledger = [source for source in sources if source.parent.name == "ledger"]
     failures = []

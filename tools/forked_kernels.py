@@ -1,0 +1,115 @@
+"""Kernels forked off one process that has torch and its kin imported: what is most of a chapter's time is spent once.
+
+``use()`` makes this jupyter_client's way to start kernels in this process, for nbclient and nbval alike (the latter with
+``pytest -p forked_kernels --nbval``); ``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the ordinary way. That is
+also taken where forking is not safe (elsewhere than on Linux; imports that started threads), and for kernels of another
+interpreter or with another environment than the first one's, since imports depend on both.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+from fork_server import WORD
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+
+NAME = "forked"
+SERVER = Path(__file__).with_name("fork_server.py")
+CHOICE = KernelProvisionerFactory.default_provisioner_name_env
+#: Variables that differ from kernel to kernel and that no import reads.
+OWN = ("JPY_", "PYTEST_")
+
+
+class Server:
+    """The process that is forked: it ends with this one, since it notices when its socket closes."""
+
+    def __init__(self, python: list[str], env: dict[str, str]) -> None:
+        self.serves = (python, shared(env))
+        self.socket, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [*python, SERVER, str(theirs.fileno())],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+
+class Kernel:
+    """A forked kernel, with what LocalProvisioner asks of a Popen."""
+
+    stdin = stdout = stderr = returncode = None
+
+    def __init__(self, server: Server, **asked) -> None:
+        self.news, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(server.socket, [b"k"], [theirs.fileno()])
+        self.news.sendall(json.dumps(asked).encode() + b"\n")
+        self.pid = int.from_bytes(self.news.recv(WORD, socket.MSG_WAITALL), "big")
+        if not self.pid:
+            raise OSError("the server has ended")
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            try:
+                news = self.news.recv(WORD, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return None
+            # without a server its kernels end by themselves
+            self.returncode = int.from_bytes(news, "big", signed=True) if news else -signal.SIGKILL
+            self.news.close()
+        return self.returncode
+
+    wait = poll  # LocalProvisioner waits for an ended process only
+
+    def send_signal(self, signum: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if self.poll() is None:
+                os.kill(self.pid, signum)
+
+
+server, starting = None, threading.Lock()
+
+
+def shared(env: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if not name.startswith(OWN)}
+
+
+class ForkedProvisioner(LocalProvisioner):
+    async def launch_kernel(self, cmd: list[str], **kwargs):
+        global server
+        launcher = cmd.index("-m") if "-m" in cmd else 0
+        python, (module, *arguments) = cmd[:launcher], cmd[launcher + 1 :]
+        if module == "ipykernel_launcher" and python[0] == sys.executable:
+            cwd, env = os.path.abspath(kwargs.get("cwd") or "."), kwargs["env"]
+            with starting:
+                server = server or Server(python, env)
+            if server.serves == (python, shared(env)):
+                try:
+                    self.process = Kernel(server, argv=[module, *arguments], cwd=cwd, env=env)
+                except OSError:  # it refused, or was killed
+                    return await super().launch_kernel(cmd, **kwargs)
+                self.pid = self.pgid = self.process.pid
+                self.cwd = cwd
+                return self.connection_info
+        return await super().launch_kernel(cmd, **kwargs)
+
+
+def use() -> None:
+    """Start kernels in this way from now on, unless the environment chooses another."""
+    if sys.platform == "linux" and CHOICE not in os.environ:
+        group = KernelProvisionerFactory.GROUP_NAME
+        KernelProvisionerFactory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:{ForkedProvisioner.__name__}", group)
+        KernelProvisionerFactory.instance().default_provisioner_name = NAME
+
+
+def pytest_configure() -> None:
+    use()
