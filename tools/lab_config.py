@@ -63,11 +63,14 @@ def after_saving(model, os_path: str, **_) -> None:
 
 def configure(c) -> None:
     """Settings of the server."""
-    c.ServerApp.jpserver_extensions = {"jupytext": False}  # its own way of writing the source would rewrite every file
+    # jupytext's extension, by the name that it registers: its own way of writing the source would rewrite every file
+    c.ServerApp.jpserver_extensions = {"jupyterlab_jupytext": False}
     c.ServerApp.contents_manager_class = "jupyter_server.services.contents.largefilemanager.AsyncLargeFileManager"
     c.FileContentsManager.pre_save_hook = before_saving
     c.FileContentsManager.post_save_hook = after_saving
     c.ContentsManager.allow_hidden = False
+    c.LabApp.news_url = None  # and the version is pinned: nothing is asked for outside
+    c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 
 
 if "get_config" in globals():  # read by Jupyter, not by a test
