@@ -106,7 +106,7 @@ def test_off_the_sphere_names_the_norm_and_the_remedy():
     "arguments, message",
     [
         (("iod", 1, 2, 3, 0), "'iod'"),
-        (("iid", 0, 2, 3, 0), "at least 1, got 0"),
+        (("iid", 0, 2, 3, 0), "count = 0 is not allowed: at least 1"),
         (("real", 1, 2, 769, 0), "between 1 and 768, got 769"),
         (("real", 1, 10**6, 5, 0), "1000000 words"),
     ],

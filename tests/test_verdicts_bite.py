@@ -23,7 +23,7 @@ MUTANTS = [
         "least_squares(rows, torch.ones_like(rows[:, 0]))",
         "rows.sum(dim=0)",
     ),
-    ("bombari2024/theorem-3", "sensitivity.runs.theorem_3", "scale: float = 0.45", "scale: float = 0.3"),
+    ("bombari2024/theorem-3", "sensitivity.runs.theorem_3", "scale: Positive = 0.45", "scale: Positive = 0.3"),
     ("bombari2024/own-rf-infinite-width", "sensitivity.infinite_width", "np.sqrt(1 - c**2) +", "np.sqrt(1 - c**2) / 2 +"),
     # another move than the one along the token
     (
@@ -217,7 +217,12 @@ MUTANTS = [
         "outside = torch.where(same, -torch.inf, A).amax(1)",
         "outside = torch.where(same, torch.inf, A).amin(1)",
     ),
-    ("jelassi2022/assumption-1-labelling", "patches.distribution", "threshold: float = 0.9", "threshold: float = 0.4"),
+    (
+        "jelassi2022/assumption-1-labelling",
+        "patches.distribution",
+        "threshold: NonNegative = 0.9",
+        "threshold: NonNegative = 0.4",
+    ),
     # a printed setting
     ("jelassi2022/figure-3", "patches.paper", '"C": 4, "label": 1}', '"C": 8, "label": 1}'),
     ("jelassi2022/figure-1-b", "patches.paper", "[{1, 2, 5, 6}", "[{1, 2, 5, 7}"),

@@ -6,6 +6,6 @@ per part of the book carries that part's mathematics.
 
 __version__ = "0.1.0"
 
-from .domain import install
+from attention_theory.domain import install
 
 install(__name__)

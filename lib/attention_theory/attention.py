@@ -13,13 +13,13 @@ tensor([[0.5000, 0.5000],
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .domain import ANY, NUMBER
+from attention_theory.domain import Arithmetic, Extended
 
 KINDS = ("softmax", "linear", "relu")
 FAMILIES = ("sharp", "truncated", "power", "relu_power")
@@ -47,7 +47,7 @@ class Weights:
     """
 
     family: str
-    knob: Annotated[float, ANY]  # may be infinite
+    knob: Extended  # may be infinite
 
     def __post_init__(self):
         family, knob = self.family, self.knob
@@ -74,7 +74,7 @@ class Weights:
             return self.knob
         return type(like)(repr(float(self.knob)))
 
-    def __call__(self, scores: Annotated[Any, NUMBER], exp: Callable | None = None) -> Any:
+    def __call__(self, scores: Arithmetic, exp: Callable | None = None) -> Any:
         """u(scores), element by element.
 
         Args:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .domain import ANY
+from attention_theory.domain import ANY, Seed, Steps
 
 #: What ``.to`` takes: a device, a precision, or a tensor that has both.
 Where = Annotated[torch.device | torch.dtype | Tensor | str, ANY]
@@ -17,17 +17,17 @@ def best_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def generator(seed: int) -> torch.Generator:
+def generator(seed: Seed) -> torch.Generator:
     """A CPU generator with this seed. Draw from it in float64 and move the result: GPUs have other random streams."""
     return torch.Generator("cpu").manual_seed(seed)
 
 
-def signs(*shape: int, generator: torch.Generator) -> Tensor:
+def signs(*shape: Steps, generator: torch.Generator) -> Tensor:
     """Independent fair signs -1.0 and +1.0, float64 on the CPU."""
     return torch.randint(0, 2, shape, generator=generator).to(torch.float64) * 2 - 1
 
 
-def normal(*shape: int, generator: torch.Generator) -> Tensor:
+def normal(*shape: Steps, generator: torch.Generator) -> Tensor:
     """Independent standard normal numbers, float64 on the CPU."""
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 

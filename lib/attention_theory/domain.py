@@ -6,8 +6,7 @@ hand what its signature says already. What is checked, at the boundary only (cal
 - types and shapes, from the annotations (jaxtyping with beartype; the same letter is the same size in all arguments of a call);
 - numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all floating tensors of a call
   (those that its object holds included) have one precision, float32 or float64, and one device;
-- ranges, from the parameter's name (:data:`NAMES`: a name means one thing in the whole library), or from its annotation where
-  it means something else: ``n: Annotated[int, Range(2)]``, ``Annotated[float, ANY]`` for a number that may be infinite;
+- ranges, from the annotation (``n: Count``, ``delta: OpenChance``, ``m: Annotated[int, Limits(2)]``);
 - what comes back: all its numbers are finite, but for results and their fields that are marked ``ANY`` too.
 
 A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the value and the rule. What
@@ -47,7 +46,7 @@ class InputError(ValueError, TypeError):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Range:
+class Limits:
     """Numbers from ``low`` to ``high``; ``open`` names the ends that are excluded: ``low``, ``high``, ``both``."""
 
     low: float = -math.inf
@@ -85,39 +84,32 @@ class Like:
 
 
 #: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of another precision or device.
-ANY = Range()
-Extended = Annotated[float, ANY]
+ANY = Limits()
 #: Marks a tensor that may be empty, and a collection that may not.
-EMPTY, FILLED = Range(), Range()
+EMPTY, FILLED = Limits(), Limits()
 #: Marks ``Any`` where it is a number of any type with arithmetic: Fraction, Decimal, a ball, a symbol, a tensor.
-NUMBER = Range()
-Number = Annotated[Any, NUMBER]
-COUNT = Range(1)
-NATURAL = Range(0)
-POSITIVE = Range(0, open="low")
-PROBABILITY = Range(0, 1)
-INNER = Range(0, 1, open="both")
+NUMBER = Limits()
+
+Extended = Annotated[float, ANY]
+Arithmetic = Annotated[Any, NUMBER]
+Integer = Annotated[int, Limits()]
+Natural = Annotated[int, Limits(0)]
+Count = Annotated[int, Limits(1)]
+Bit = Annotated[int, Limits(0, 1)]
+Seed = Annotated[int, Limits(0, 2**63 - 1)]
+#: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
+Size, Steps = Annotated[int, Limits(1, 2**31)], Annotated[int, Limits(0, 2**31)]
+Signed = Annotated[float, Limits()]
+NonNegative = Annotated[float, Limits(0)]
+Positive = Annotated[float, Limits(0, open="low")]
+AtLeastOne = Annotated[float, Limits(1)]
+Chance = Annotated[float, Limits(0, 1)]
+#: A failure probability, a confidence, a share that is neither nothing nor all.
+OpenChance = Annotated[float, Limits(0, 1, open="both")]
+Cosine = Annotated[float, Limits(-1, 1)]
 
 #: The largest numbers: products of two are finite.
 LARGE, LARGE_FLOAT32 = 1e150, 1e12
-#: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
-SIZE, STEPS = Range(1, 2**31), Range(0, 2**31)
-
-_NAMES = {
-    COUNT: "n d m k p N D C",
-    SIZE: "L depth width rows columns reach points "
-    "trials starts repeats rounds tests draws projections boxes classes channels side layers heads hidden dim epochs "
-    "batch patch outputs search jobs world digits",
-    STEPS: "steps shape warmup",
-    PROBABILITY: "q share",
-    NATURAL: "token special query successes epoch rank shuffle sigma position_scale movement slack rate rate_v rate_A",
-    Range(0, 2**63 - 1): "seed trial",
-    Range(0, 1): "dataset",
-    POSITIVE: "temperature speed ratio radius closeness",
-    INNER: "confidence risk",
-}
-#: What a parameter's name says about its value, in every signature that does not say otherwise.
-NAMES: dict[str, Range] = {name: limits for limits, names in _NAMES.items() for name in names.split()}
 
 
 def _is_tensor(value: Any) -> "TypeGuard[torch.Tensor]":
@@ -361,10 +353,9 @@ class _Rules:
             self.kinds[name] = [self._kind(item) for item in _members(hint)]
 
     @staticmethod
-    def _range(name: str, hint: Any) -> Range | Choice | None:
-        marks = [mark for item in (hint, *_members(hint)) for mark in _marks(item) if isinstance(mark, Range | Choice)]
-        kinds = _alternatives(hint)
-        return marks[0] if marks else NAMES.get(name) if int in kinds or float in kinds else None
+    def _range(name: str, hint: Any) -> Limits | Choice | None:
+        marks = [mark for item in (hint, *_members(hint)) for mark in _marks(item) if isinstance(mark, Limits | Choice)]
+        return marks[0] if marks else None
 
     @staticmethod
     def _kind(hint: Any) -> Any:
@@ -449,7 +440,7 @@ class _Rules:
             self.refuse(name, _brief(value), "not empty")
         if limits is FILLED and hasattr(value, "__len__") and not len(value):
             self.refuse(name, _brief(value), "not empty")
-        ranged = str if isinstance(limits, Choice) else int | float | np.integer
+        ranged = str if isinstance(limits, Choice) else numbers.Real
         if limits is not None and isinstance(value, ranged) and value not in limits:
             self.refuse(name, _brief(value), str(limits))
         return found
@@ -503,7 +494,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The function, which now refuses arguments that its signature does not allow. Inside another checked call it is as before.
 
     >>> @checked
-    ... def scaled(x: float, sigma: float) -> float:
+    ... def scaled(x: float, sigma: NonNegative) -> float:
     ...     return x * sigma
     >>> scaled(2.0, -1.0)
     Traceback (most recent call last):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_theory.domain import Signed, Size
 from attention_theory.figures import COLORS, GREY
 
 WIDTH, HEIGHT = 420, 250
@@ -83,7 +84,7 @@ class Axis:
     start: float
     end: float
 
-    def place(self, value: float) -> float:
+    def place(self, value: Signed) -> float:
         """The pixel of a value."""
         if self.log:
             share = math.log(value / self.low) / math.log(self.high / self.low)
@@ -347,7 +348,7 @@ def movable(
     points: Sequence[str] = (),
     says: Sequence[Any] | None = None,
     start: Any = None,
-    digits: int = 3,
+    digits: Size = 3,
     squares: bool = False,
 ) -> Movable:
     """A picture of curves, or of bars, with a slider for one parameter or two, for the last line of a cell.

@@ -36,8 +36,8 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 from tqdm import tqdm
 
-from .domain import ANY, outside
-from .evidence.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
+from attention_theory.domain import ANY, NonNegative, Size, outside
+from attention_theory.evidence.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
 
 #: How often a sweep starts anew after a worker has died without any point finished in between.
 DEATHS = 3
@@ -102,7 +102,7 @@ def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, A
 
 
 def _as_they_finish(function: Callable, points: list, left: list[int], jobs: int | None) -> Iterator[tuple[int, Any]]:
-    """Number and result of each point that is left, as it finishes; on backends that answer at the end only, in batches."""
+    """Arithmetic and result of each point that is left, as it finishes; on backends that answer at the end only, in batches."""
     backend, active = cast(tuple[Any, Any], get_active_backend())
     tasks = [delayed(_numbered)(i, function, points[i]) for i in left]
     if backend.supports_return_generator:
@@ -165,8 +165,8 @@ class Recording:
     function: Callable
     points: Sequence[dict[str, Any]] | Callable[[], Sequence[dict[str, Any]]]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    tolerance: float | Mapping[str, float] = TOLERANCE
-    digits: int = DIGITS
+    tolerance: NonNegative | Mapping[str, float] = TOLERANCE
+    digits: Size = DIGITS
     chaotic: Mapping[str, Any] = field(default_factory=dict)
     shipped: bool = True
 
@@ -199,7 +199,7 @@ class Recording:
         self,
         folder: str | Path,
         points: Sequence[dict[str, Any]] | None = None,
-        jobs: int | None = None,
+        jobs: Size | None = None,
         command: str = "",
         **extra: Any,
     ) -> Record:

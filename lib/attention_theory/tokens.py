@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import Count, NonNegative, Seed, Size
 from attention_theory.word_vectors import FILE
 
 #: The kinds that need nothing but this package; ``bert`` needs transformers, datasets and, the first time, the network.
@@ -43,7 +44,7 @@ def on_sphere(X: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
     return X * (X.shape[-1] ** 0.5 / norms)
 
 
-def require_on_sphere(X: Float[Tensor, "*batch d"], tolerance: float = 1e-6) -> None:
+def require_on_sphere(X: Float[Tensor, "*batch d"], tolerance: NonNegative = 1e-6) -> None:
     """Refuse tokens that are not finite or not of norm sqrt d.
 
     Raises:
@@ -64,7 +65,7 @@ def require_on_sphere(X: Float[Tensor, "*batch d"], tolerance: float = 1e-6) -> 
 # Contexts ------------------------------------------------------------------------------------------------------------
 
 
-def contexts(kind: str, count: int, n: int, d: int, seed: int) -> Float[Tensor, "count n d"]:
+def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Tensor, "count n d"]:
     """``count`` contexts of ``n`` tokens in R^d, each of norm sqrt d, float64 on the CPU.
 
     ``iid``: uniform on the sphere. ``anisotropic``: Gaussian tokens with a shared mean and a power-law covariance,
@@ -83,8 +84,6 @@ def contexts(kind: str, count: int, n: int, d: int, seed: int) -> Float[Tensor, 
         ValueError: unknown kind, a size below 1, or a dimension or length that the data do not have.
         ImportError: ``bert`` without its packages.
     """
-    if min(count, n, d) < 1:
-        raise ValueError(f"count, n and d must be at least 1, got {count}, {n} and {d}")
     if kind == "iid":
         return on_sphere(normal(count, n, d, generator=generator(seed)))
     if kind == "anisotropic":
@@ -112,7 +111,7 @@ def vocabulary() -> list[str]:
     return _shipped()["words"].tolist()
 
 
-def passages(count: int, n: int, seed: int) -> list[list[str]]:
+def passages(count: Size, n: Count, seed: Seed) -> list[list[str]]:
     """``count`` different passages of ``n`` words from the text that the word vectors were learned from.
 
     The text has about 48,000 words; rare ones are left out. Passages do not overlap as long as ``count * n`` words are
@@ -130,7 +129,7 @@ def passages(count: int, n: int, seed: int) -> list[list[str]]:
     return data["words"][data["text"][starts[:, None] + np.arange(n)]].tolist()
 
 
-def embed(words: Sequence, d: int) -> Float[Tensor, "*batch d"]:
+def embed(words: Sequence, d: Count) -> Float[Tensor, "*batch d"]:
     """Tokens of words: the first d coordinates of their vectors, scaled to norm sqrt d.
 
     Args:
@@ -192,7 +191,7 @@ class Embedding(Protocol):
 
 
 def bert_contexts(
-    texts: Iterable[str], count: int, n: int, d: int, seed: int, *, tokenizer: Callable[..., Any], model: Embedding
+    texts: Iterable[str], count: Size, n: Count, d: Count, seed: Seed, *, tokenizer: Callable[..., Any], model: Embedding
 ) -> Float[Tensor, "count n d"]:
     """Contexts from texts: the first d coordinates of the embeddings of the first n tokens (bombari2024, Figures 2-7).
 

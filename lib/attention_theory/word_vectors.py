@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy import linalg, sparse
 
+from attention_theory.domain import Size
+
 FILE = Path(__file__).parent / "data" / "words.npz"
 DIMENSION = 768
 MIN_COUNT = 4
@@ -36,7 +38,7 @@ def fingerprint(text: list[list[str]]) -> str:
     return hashlib.sha256("\n".join(" ".join(words) for words in text).encode()).hexdigest()
 
 
-def cooccurrence(text: list[np.ndarray], size: int) -> sparse.csr_array:
+def cooccurrence(text: list[np.ndarray], size: Size) -> sparse.csr_array:
     """How often two words stand within ``WINDOW`` places of each other in a paragraph: symmetric, (size, size)."""
     rows = [p[:-gap] for p in text for gap in range(1, WINDOW + 1) if len(p) > gap]
     columns = [p[gap:] for p in text for gap in range(1, WINDOW + 1) if len(p) > gap]
@@ -55,7 +57,7 @@ def positive_pmi(counts: sparse.csr_array) -> np.ndarray:
         return np.maximum(np.log(counts / counts.sum()) - np.log(np.outer(word, context)), 0)
 
 
-def singular_vectors(matrix: np.ndarray, dimension: int) -> np.ndarray:
+def singular_vectors(matrix: np.ndarray, dimension: Size) -> np.ndarray:
     """U sqrt(S) of the leading singular values; the entry of largest magnitude in each column is positive."""
     left, values, _ = linalg.svd(matrix, lapack_driver="gesvd")
     left = left[:, :dimension]

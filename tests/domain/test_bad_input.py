@@ -6,6 +6,7 @@ import inspect
 import math
 import pickle
 import pkgutil
+import types
 import typing
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple
@@ -14,7 +15,20 @@ import attention_theory
 import numpy as np
 import pytest
 import torch
-from attention_theory.domain import ANY, EMPTY, FILLED, NAMES, Choice, Extended, InputError, Number, Range, checked, unchecked
+from attention_theory.domain import (
+    ANY,
+    EMPTY,
+    FILLED,
+    Arithmetic,
+    Choice,
+    Count,
+    Extended,
+    InputError,
+    Limits,
+    NonNegative,
+    checked,
+    unchecked,
+)
 from attention_theory.evidence import mean_interval
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -27,15 +41,15 @@ ONES = torch.ones(3, 2, dtype=torch.float64)
 def product(
     X: Float[Tensor, "n d"],
     y: Float[Tensor, "d m"] | None = None,
-    sigma: float = 1.0,
-    n: int | None = None,
+    sigma: NonNegative = 1.0,
+    n: Count | None = None,
     kind: str = "x",
     index: Int[Tensor, "n"] | None = None,
     batch: Float[Tensor, "*batch 2"] | None = None,
     many: Annotated[Float[Tensor, "N"] | None, EMPTY] = None,
     bound: Annotated[float, ANY] = 1.0,
     other: Any | None = None,
-    number: Number | None = None,
+    number: Arithmetic | None = None,
     items: Annotated[list[int] | None, FILLED] = None,
     word: Annotated[str, Choice(("this", "that"))] = "this",
 ) -> float:
@@ -105,7 +119,7 @@ def test_what_does_not_is_named(given, message):
 
 def test_inside_a_call_and_in_an_unchecked_block_nothing_is_checked():
     @checked
-    def outer(d: int) -> float:
+    def outer(d: Count) -> float:
         """Call with what the boundary would refuse."""
         return product(ONES, sigma=-1.0)
 
@@ -173,7 +187,7 @@ def test_errors_of_c_name_the_arguments_and_those_of_python_keep_their_words():
 
 def test_an_error_ends_the_call():
     @checked
-    def fails(d: int) -> None:
+    def fails(d: Count) -> None:
         """Raise."""
         raise KeyError
 
@@ -211,8 +225,8 @@ def test_transformed_functions_are_let_through():
 
 
 def test_ranges_say_what_they_are():
-    assert str(Range(0, 1, "both")) == "above 0 and below 1" and 0 not in Range(0, 1, "both") and 1 in Range(0, 1, "low")
-    assert str(Range(1)) == "at least 1" and str(ANY) == "any number" and float("nan") not in Range(0)
+    assert str(Limits(0, 1, "both")) == "above 0 and below 1" and 0 not in Limits(0, 1, "both") and 1 in Limits(0, 1, "low")
+    assert str(Limits(1)) == "at least 1" and str(ANY) == "any number" and float("nan") not in Limits(0)
 
 
 def test_all_public_functions_are_checked_and_their_annotations_can_be_read():
@@ -237,5 +251,27 @@ def test_wrapped_functions_stay_what_they_are():
     assert list(inspect.signature(mean_interval).parameters) == ["samples", "confidence", "seed"]
 
 
-def test_a_name_means_one_thing():
-    assert NAMES["confidence"].open == "both" and NAMES["seed"].high == 2**63 - 1
+def numeric_parameters():
+    """Every number that a public function or method takes: where, and its annotation without `None` and other alternatives."""
+    for module in MODULES:
+        for name, thing in vars(module).items():
+            if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
+                continue
+            functions = {name: thing}
+            if inspect.isclass(thing):
+                public = {key: getattr(value, "__func__", value) for key, value in vars(thing).items() if key[0] != "_"}
+                functions = {f"{name}.{key}": value for key, value in public.items()}
+            for name, function in functions.items():
+                if callable(function) and hasattr(function, "__checked__"):
+                    hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+                    hints.pop("return", None)
+                    yield from (((module.__name__, name, key), hint) for key, hint in hints.items())
+
+
+def test_every_number_has_a_range():
+    bare, count = [], 0
+    for where, hint in numeric_parameters():
+        members = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        bare += [where for member in members if member in (int, float)]
+        count += any(getattr(member, "__origin__", None) in (int, float) for member in members)
+    assert not bare and count > 1000

@@ -575,7 +575,7 @@ def test_bad_input_is_refused_with_its_value():
         sensitivity.aligned_direction(torch.zeros(3, 4).double())
     for wrong, message in (
         ((-1, 0.3), "n = -1 is not allowed: at least 1"),
-        ((5, 1.2), r"the cosine lies in \[-1, 1\]"),
+        ((5, 1.2), "cosine = 1.2 is not allowed: at least -1 and at most 1"),
         ((5, 0.3, 2.0), r"the length, .*, in \[0, 1\]"),
         ((5, 0.3, 1.0, 0), "depth = 0 is not allowed: at least 1"),
     ):

@@ -12,8 +12,8 @@ Verdict deng2023/lemma-d.2-3a: holds (exact) | attention on the special key: 0.9
 :mod:`prove` covers whole boxes of parameters, :mod:`records` stores what took long.
 """
 
-from .checks import METHODS, Check, compare, exponent, identity, interval, number, proved
-from .intervals import CONFIDENCE, Interval, mean_interval, power_law, rate_interval
-from .ledger import COMPUTED, OUTCOMES, UNCOMPUTED, Entry, find_ledger, load_ledger
-from .prove import NotProved, Proof
-from .verdicts import MIME, Verdict, VerdictError, anchor, judge, stored_verdicts, verdict
+from attention_theory.evidence.checks import METHODS, Check, compare, exponent, identity, interval, number, proved
+from attention_theory.evidence.intervals import CONFIDENCE, Interval, mean_interval, power_law, rate_interval
+from attention_theory.evidence.ledger import COMPUTED, OUTCOMES, UNCOMPUTED, Entry, find_ledger, load_ledger
+from attention_theory.evidence.prove import NotProved, Proof
+from attention_theory.evidence.verdicts import MIME, Verdict, VerdictError, anchor, judge, stored_verdicts, verdict

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .intervals import CONFIDENCE, Interval, power_law
-from .prove import Proof
+from attention_theory.domain import NonNegative, OpenChance, Signed, Size
+from attention_theory.evidence.intervals import CONFIDENCE, Interval, power_law
+from attention_theory.evidence.prove import Proof
 
 #: From the strongest to the weakest.
 METHODS = (
@@ -46,7 +47,7 @@ class Check:
         return f"{self.method}: {self.text}"
 
 
-def number(value: Any, digits: int = 3) -> str:
+def number(value: Any, digits: Size = 3) -> str:
     """Stable short text of a number: integers and fractions in full, others to ``digits`` significant digits."""
     if isinstance(value, bool | np.bool_ | str):
         return str(value)
@@ -95,8 +96,8 @@ def compare(
     predicted: Any,
     *,
     method: str = "exact",
-    slack: float = 0.0,
-    digits: int = 3,
+    slack: NonNegative = 0.0,
+    digits: Size = 3,
 ) -> Check:
     """Compare numbers.
 
@@ -165,7 +166,7 @@ def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digi
     return Check(method, bool(holds), f"{what}: {number(values[worst], digits)} {shown} {bar}{_nearest(values.size)}")
 
 
-def identity(what: str, measured: Any, expected: Any, tolerance: float = 1e-10) -> Check:
+def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1e-10) -> Check:
     """Two computations of the same thing agree to rounding.
 
     The error is the largest difference over the largest expected magnitude. The text names the tolerance it stays
@@ -185,7 +186,7 @@ def identity(what: str, measured: Any, expected: Any, tolerance: float = 1e-10) 
     return Check("identity", holds, f"{what}: relative error {'<' if holds else 'not <'} {tolerance:.0e}")
 
 
-def interval(what: str, estimate: Interval, relation: str, predicted: float, digits: int = 3) -> Check:
+def interval(what: str, estimate: Interval, relation: str, predicted: Signed, digits: Size = 3) -> Check:
     """Compare a confidence interval with a prediction.
 
     Args:
@@ -220,10 +221,10 @@ def exponent(
     x: ArrayLike,
     y: ArrayLike,
     relation: str,
-    predicted: float,
+    predicted: Signed,
     *,
-    confidence: float = CONFIDENCE,
-    digits: int = 2,
+    confidence: OpenChance = CONFIDENCE,
+    digits: Size = 2,
 ) -> Check:
     """Compare a fitted power law with a predicted exponent, through the interval of :func:`power_law`."""
     slope, estimate = power_law(x, y, confidence)

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from attention_theory.domain import Natural, OpenChance, Seed, Size
+
 #: Confidence of every interval in the book, unless it says otherwise.
 CONFIDENCE = 0.999
 
@@ -52,7 +54,7 @@ def _check_confidence(confidence: float) -> None:
         raise ValueError(f"confidence = {confidence} is not allowed: it lies strictly between 0 and 1")
 
 
-def rate_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
+def rate_interval(successes: Natural, trials: Size, confidence: OpenChance = CONFIDENCE) -> Interval:
     """Clopper-Pearson interval of a success probability.
 
     Raises:
@@ -69,7 +71,7 @@ def rate_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -
     return Interval(float(low), float(high), confidence)
 
 
-def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE, seed: int = 0) -> Interval:
+def mean_interval(samples: ArrayLike, confidence: OpenChance = CONFIDENCE, seed: Seed = 0) -> Interval:
     """Bootstrap (BCa) interval of a mean; a point where all samples are equal.
 
     Raises:
@@ -85,7 +87,7 @@ def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE, seed: int 
     return Interval(float(ci.low), float(ci.high), confidence)
 
 
-def power_law(x: ArrayLike, y: ArrayLike, confidence: float = CONFIDENCE) -> tuple[float, Interval]:
+def power_law(x: ArrayLike, y: ArrayLike, confidence: OpenChance = CONFIDENCE) -> tuple[float, Interval]:
     """The exponent of ``y ~ x^exponent`` by least squares on logarithms, and its interval by Student's t.
 
     Raises:

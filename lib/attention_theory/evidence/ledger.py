@@ -3,7 +3,7 @@
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
-from .checks import METHODS
+from attention_theory.evidence.checks import METHODS
 
 #: Outcomes of a verdict, and those that the ledger declares without one.
 COMPUTED = ("holds", "holds-in-regime", "corrected", "reproduced", "false", "empty")

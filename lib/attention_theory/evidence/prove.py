@@ -18,7 +18,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
-Number = int | float | str | Fraction | Decimal
+from attention_theory.domain import Signed, Size
+
+Number = Signed | str | Fraction | Decimal
 Range = tuple[Number, Number | None]
 
 #: A box narrower than this part of its range is not split further.
@@ -38,7 +40,7 @@ class Proof:
 
     what: str
     range: str
-    boxes: int
+    boxes: Size
     by: str = "boxes"
 
     def __str__(self) -> str:
@@ -101,7 +103,7 @@ def _start(what: str, ranges: Mapping[str, Range], bounded: bool) -> dict[str, t
 
 
 def positive(
-    what: str, f: Callable[..., Any], *, most: int = 20_000, shown: str | None = None, precision: int = 53, **ranges: Range
+    what: str, f: Callable[..., Any], *, most: Size = 20_000, shown: str | None = None, precision: Size = 53, **ranges: Range
 ) -> Proof:
     """Prove f > 0 on a closed box, by bisection in ball arithmetic.
 
@@ -148,7 +150,7 @@ def positive(
 
 
 def nonnegative(
-    what: str, f: Callable[..., Any], *, strict: bool = False, depth: int = 12, shown: str | None = None, **ranges: Range
+    what: str, f: Callable[..., Any], *, strict: bool = False, depth: Size = 12, shown: str | None = None, **ranges: Range
 ) -> Proof:
     """Prove that a rational function is >= 0 (> 0) on a box or orthant, by the signs of its coefficients.
 

@@ -33,6 +33,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attention_theory.domain import NonNegative, Size
+
 #: One-dimensional arrays of up to so many numbers stay readable.
 READABLE = 256
 #: Significant digits of the numbers in a record.
@@ -91,7 +93,7 @@ class Record:
         return np.asarray([row[key] for row in self.where(**values)])
 
 
-def encoded(value: Any, digits: int = DIGITS) -> Any:
+def encoded(value: Any, digits: Size = DIGITS) -> Any:
     """A value as JSON can hold it; :func:`decoded` is its inverse, up to rounding and the names of dataclasses.
 
     Raises:
@@ -170,7 +172,7 @@ def decoded(value: Any) -> Any:
     return {key: decoded(item) for key, item in value.items()}
 
 
-def write_record(record: Record, folder: str | Path, digits: int = DIGITS) -> Path:
+def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> Path:
     """Write ``<folder>/<name>.json``, whole or not at all, and return its path.
 
     Raises:
@@ -246,7 +248,7 @@ def read_record(name: str, folder: str | Path | None = None) -> Record:
 
 
 def differences(
-    recorded: Any, computed: Any, tolerance: float | Mapping[str, float] = TOLERANCE, path: str = ""
+    recorded: Any, computed: Any, tolerance: NonNegative | Mapping[str, float] = TOLERANCE, path: str = ""
 ) -> Iterator[str]:
     """Where a recomputed result differs from the recorded one, as sentences; nothing if they agree.
 

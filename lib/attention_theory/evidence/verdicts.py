@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from .checks import METHODS, Check
-from .ledger import Entry, find_ledger, load_ledger
+from attention_theory.evidence.checks import METHODS, Check
+from attention_theory.evidence.ledger import Entry, find_ledger, load_ledger
 
 MIME = "application/vnd.attention-theory.verdict+json"
 Checks = Check | Sequence[Check]

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from ..attention import Weights
-from ..domain import Extended
+from attention_theory.attention import Weights
+from attention_theory.domain import AtLeastOne, Extended, OpenChance, Positive, Signed, Size
 
 
-def log_u(weights: Weights, score: float) -> Extended:
+def log_u(weights: Weights, score: Signed) -> Extended:
     """The logarithm of u(score), for a score >= 0; minus infinity where u = 0.
 
     Raises:
@@ -34,18 +34,18 @@ def log_u(weights: Weights, score: float) -> Extended:
     return weights.knob * math.log(score)
 
 
-def log_ratio(weights: Weights, high: float, low: float) -> float:
+def log_ratio(weights: Weights, high: Signed, low: Signed) -> float:
     """The logarithm of u(high) / u(low): what decides whether a key at ``high`` stands out among keys at ``low``."""
     return log_u(weights, high) - log_u(weights, low)
 
 
-def share(log_ratio: float, log_rivals: float) -> float:
+def share(log_ratio: Signed, log_rivals: Signed) -> float:
     """Weight of one key against equal rivals: 1 / (1 + rivals / ratio)."""
     excess = log_rivals - log_ratio
     return math.exp(-excess) / (1 + math.exp(-excess)) if excess > 0 else 1 / (1 + math.exp(excess))
 
 
-def needed_log_ratio(wanted: float, log_rivals: float) -> float:
+def needed_log_ratio(wanted: OpenChance, log_rivals: Signed) -> float:
     """The log ratio at which the key has the wanted share: log rivals + log(share / (1 - share)).
 
     Raises:
@@ -56,7 +56,9 @@ def needed_log_ratio(wanted: float, log_rivals: float) -> float:
     return log_rivals + math.log(wanted / (1 - wanted))
 
 
-def least_knob(family: Callable[[float], Weights], high: float, low: float, rivals: float, wanted: float = 0.5) -> float:
+def least_knob(
+    family: Callable[[float], Weights], high: Signed, low: Signed, rivals: Positive, wanted: OpenChance = 0.5
+) -> float:
     """The least sharpness, or least real degree of a power, at which a key at ``high`` has its share against rivals at ``low``.
 
     ``sharp``: needed_log_ratio / (high - low). ``power``: needed_log_ratio / log(high / low).
@@ -81,7 +83,9 @@ def least_knob(family: Callable[[float], Weights], high: float, low: float, riva
     return needed / math.log(high / low)
 
 
-def least_truncation(high: float, low: float, rivals: float, wanted: float = 0.5, most: int = 100_000) -> int | None:
+def least_truncation(
+    high: Positive, low: Positive, rivals: Positive, wanted: OpenChance = 0.5, most: Size = 100_000
+) -> int | None:
     """The least even degree of the truncated exponential with that share; none when exp itself falls short.
 
     Raises:
@@ -100,7 +104,7 @@ def least_truncation(high: float, low: float, rivals: float, wanted: float = 0.5
     return 2 * int(enough[0]) + 2
 
 
-def solve_knob(excess: Callable[[float], float], low: float = 1e-9, high: float = 1e9) -> Extended:
+def solve_knob(excess: Callable[[float], float], low: Positive = 1e-9, high: Positive = 1e9) -> Extended:
     """The knob at which an increasing function crosses 0, ``inf`` if it stays below, ``low`` if it starts above."""
     if excess(low) >= 0:
         return low
@@ -109,6 +113,6 @@ def solve_knob(excess: Callable[[float], float], low: float = 1e-9, high: float 
     return brentq(excess, low, 2 * low, xtol=1e-12, rtol=1e-12) if low < high else math.inf  # type: ignore[return-value]
 
 
-def largest_share(weights: Weights, low: float, high: float, n: float) -> float:
+def largest_share(weights: Weights, low: Signed, high: Signed, n: AtLeastOne) -> float:
     """No key gets more than u(high) / (u(high) + (n - 1) u(low)) where all n scores lie in [low, high] and u grows on it."""
     return share(log_ratio(weights, high, low), math.log(n - 1))

@@ -1,12 +1,10 @@
 """Families of attention weights with one knob, and when one key stands out among n (chapter "One knob")."""
 
-from typing import Annotated
-
-from ..attention import Weights
-from ..domain import ANY
+from attention_theory.attention import Weights
+from attention_theory.domain import Extended, Natural, NonNegative
 
 
-def sharp(beta: Annotated[float, ANY]) -> Weights:
+def sharp(beta: Extended) -> Weights:
     """u(z) = exp(beta z): 0 averages, 1 is softmax, ``math.inf`` the hard maximum.
 
     Raises:
@@ -15,7 +13,7 @@ def sharp(beta: Annotated[float, ANY]) -> Weights:
     return Weights("sharp", beta)
 
 
-def truncated(degree: int) -> Weights:
+def truncated(degree: Natural) -> Weights:
     """u(z) = sum_(k <= degree) z^k / k!, the exponential's Taylor sum.
 
     Raises:
@@ -24,7 +22,7 @@ def truncated(degree: int) -> Weights:
     return Weights("truncated", degree)
 
 
-def power(degree: float) -> Weights:
+def power(degree: NonNegative) -> Weights:
     """u(z) = z^degree: 1 is linear attention. Odd degrees are negative at negative scores.
 
     Raises:
@@ -33,7 +31,7 @@ def power(degree: float) -> Weights:
     return Weights("power", degree)
 
 
-def relu_power(degree: float) -> Weights:
+def relu_power(degree: NonNegative) -> Weights:
     """u(z) = max(z, 0)^degree: 1 is ReLU attention.
 
     Raises:

@@ -14,20 +14,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import Weights, attention_weights
-from ..device import generator, normal, signs
-from ..domain import FILLED, Extended, Range
+from attention_theory.attention import Weights, attention_weights
+from attention_theory.device import generator, normal, signs
+from attention_theory.domain import FILLED, Count, Extended, Limits, Natural, NonNegative, Positive, Seed, Steps
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
 NODES = 64
 
 
-def taylor_mean(degree: Annotated[int, Range(0, 10_000)], variance: Fraction | float) -> Fraction | float:
+def taylor_mean(degree: Annotated[int, Limits(0, 10_000)], variance: Fraction | NonNegative) -> Fraction | float:
     """E T_degree(sigma g) for g ~ N(0, 1): sum_i variance^i / (2^i i!) over 2 i <= degree. Exact for a Fraction."""
     return sum((variance**i / (2**i * math.factorial(i)) for i in range(degree // 2 + 1)), 0 * variance)
 
 
-def kernel_coefficients(weights: Weights, variance: Fraction | float = Fraction(1)) -> list[Any]:
+def kernel_coefficients(weights: Weights, variance: Fraction | NonNegative = Fraction(1)) -> list[Any]:
     """alpha_1, ..., alpha_p of the limit kernel sum_k alpha_k (x.x')^k on the sphere, for a polynomial u, exactly.
 
     alpha_k = c_(k-1)^2 / E[u]^2 with the Hermite coefficients c_k = sigma^k E[u^(k+1)(sigma g)] / sqrt(k!) of u'(sigma g).
@@ -64,7 +64,7 @@ def _even_moment(power: int, variance):
 
 
 def hermite_coefficients(
-    weights: Weights, count: Annotated[int, Range(1, 1000)], sigma: float = 1.0, slope: bool = True
+    weights: Weights, count: Annotated[int, Limits(1, 1000)], sigma: NonNegative = 1.0, slope: bool = True
 ) -> Float[Tensor, "count"]:
     """c_0, ..., c_(count-1) of u'(sigma g) (or of u) in orthonormal Hermite polynomials, by Gauss-Hermite quadrature.
 
@@ -77,7 +77,7 @@ def hermite_coefficients(
     return torch.from_numpy(np.stack(rows) * masses / math.sqrt(2 * math.pi)) @ function
 
 
-def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: float = 1.0) -> Float[Tensor, "n n"]:
+def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: NonNegative = 1.0) -> Float[Tensor, "n n"]:
     """The limit of the paired network's tangent kernel, (x_i.x_j) E[u'(w.x_i) u'(w.x_j)] / (E[u(w.x_i)] E[u(w.x_j)]).
 
     Args:
@@ -123,7 +123,7 @@ def _relu_kernel(gram: Tensor, degree: float, sigma: float) -> Tensor:
     return gram * degree**2 * radial * half * total / (mean * sigma) ** 2
 
 
-def rank(degree: int, d: int) -> int:
+def rank(degree: Natural, d: Count) -> int:
     """Dimension of the polynomials that a network of this degree can see on the sphere S^(d-1): it bounds the kernel's rank.
 
     C(p + d - 1, d - 1) + C(p + d - 2, d - 1), all polynomials of degree <= p; for degree 1 only the d linear ones.
@@ -138,7 +138,7 @@ def rank(degree: int, d: int) -> int:
     return math.comb(degree + d - 1, d - 1) + math.comb(degree + d - 2, d - 1)
 
 
-def least_fitting_degree(n: Annotated[int, Range(1, 10**9)], d: int) -> int:
+def least_fitting_degree(n: Annotated[int, Limits(1, 10**9)], d: Count) -> int:
     """The least even degree whose :func:`rank` reaches n: below it the tangent kernel of n points is singular.
 
     Raises:
@@ -152,7 +152,7 @@ def least_fitting_degree(n: Annotated[int, Range(1, 10**9)], d: int) -> int:
     return degree
 
 
-def fittable_share(n: Annotated[int, Range(1, 10**5)], dimension: int) -> Fraction:
+def fittable_share(n: Annotated[int, Limits(1, 10**5)], dimension: Natural) -> Fraction:
     """Share of the 2^n labellings by signs of n points in general position that a linear space of this dimension reaches.
 
     2^(1-n) sum_(k < dimension) C(n - 1, k): all for n <= dimension, half at n = 2 dimension (Cover 1965).
@@ -160,13 +160,13 @@ def fittable_share(n: Annotated[int, Range(1, 10**5)], dimension: int) -> Fracti
     return Fraction(2 * sum(math.comb(n - 1, k) for k in range(min(dimension, n))), 2**n)
 
 
-def monomials(degree: Annotated[int, Range(1, 100)], x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
+def monomials(degree: Annotated[int, Limits(1, 100)], x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
     """All monomials of this degree and of the one below, at each point: on the sphere a basis of the polynomials up to it."""
     factors = [list(combinations_with_replacement(range(x.shape[1]), k)) for k in (degree - 1, degree)]
     return torch.cat([x[:, torch.tensor(c, dtype=torch.long, device=x.device)].prod(dim=2) for c in factors], dim=1)
 
 
-def forbidden_labels(degree: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
+def forbidden_labels(degree: Natural, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
     """Labels +-1 that no network of this degree fits even in sign, at any width: for n > rank(degree, d) points.
 
     The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over the first rank + 1 points:
@@ -203,7 +203,7 @@ def smallest(kernel: Float[Tensor, "n n"]) -> Extended:
     return float(values[0]) if values[0] > 1e-11 * values[-1] else math.nan
 
 
-def truncation_error(degree: Annotated[int, Range(1, 1_000)]) -> float:
+def truncation_error(degree: Annotated[int, Limits(1, 1_000)]) -> float:
     """sum_k |alpha_k(exp) - alpha_k(T_p)|, sigma = 1: the kernels differ by at most this at any two points of the sphere."""
     found = [float(c) for c in kernel_coefficients(Weights("truncated", degree))]
     limit = [1 / math.factorial(k) for k in range(len(found) + 30)]
@@ -218,7 +218,7 @@ def exact_rank(rows: list[list[Fraction]]) -> int:
     return flint.fmpq_mat([[flint.fmpq(v.numerator, v.denominator) for v in row] for row in rows]).rank()
 
 
-def rational_points(n: int, d: int, seed: int) -> list[list[Fraction]]:
+def rational_points(n: Count, d: Count, seed: Seed) -> list[list[Fraction]]:
     """Points of S^(d-1) with rational coordinates: stereographic images of random points of a grid."""
     random = generator(seed)
     grid = torch.randint(-40, 41, (n, d - 1), generator=random).tolist()
@@ -237,7 +237,9 @@ def exact_limit_kernel(weights: Weights, points: list[list[Fraction]]) -> list[l
     return [[sum(c * rho ** (k + 1) for k, c in enumerate(coefficients)) for rho in row] for row in gram]
 
 
-def exact_width_kernel(weights: Weights, points: Annotated[list[list[Fraction]], FILLED], m: int, seed: int) -> list[list[Any]]:
+def exact_width_kernel(
+    weights: Weights, points: Annotated[list[list[Fraction]], FILLED], m: Count, seed: Seed
+) -> list[list[Any]]:
     """The tangent kernel of m paired neurons with rational weights, up to the factors 1 / sum u of its rows and columns."""
     degree = _polynomial_degree(weights)
     d = len(points[0])
@@ -270,10 +272,10 @@ class Fit:
     frozen: list[float]
     floor: float
     right: int
-    rank: int
+    rank: Natural
 
 
-def unit_points(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
+def unit_points(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:
     """Random points of the unit sphere."""
     x = normal(n, d, generator=generator(seed))
     return x / x.norm(dim=1, keepdim=True)
@@ -292,7 +294,7 @@ def outputs_and_slopes(weights: Weights, W: Float[Tensor, "d m"], a: Float[Tenso
     return m * mean, m * relative * (a - mean[:, None])
 
 
-def start_network(d: int, m: int, seed: int, sigma: float = 1.0) -> tuple[Float[Tensor, "d m"], Float[Tensor, "m"]]:
+def start_network(d: Count, m: Count, seed: Seed, sigma: NonNegative = 1.0) -> tuple[Float[Tensor, "d m"], Float[Tensor, "m"]]:
     """Paired weights: w from N(0, sigma^2), each twice, with signs a that cancel.
 
     Raises:
@@ -333,7 +335,7 @@ def standard_error(weights: Weights, W: Float[Tensor, "d m"], x: Float[Tensor, "
 
 
 def descend(
-    weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: int, seed: int, steps: int, speed: float = 1.0
+    weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: Count, seed: Seed, steps: Steps, speed: Positive = 1.0
 ) -> Fit:
     """Gradient descent on half the squared error, all keys trained, values fixed; step size speed / (m lambda_max).
 

@@ -4,11 +4,11 @@ import math
 from fractions import Fraction
 from typing import Annotated
 
-from ..attention import Weights
-from ..domain import Range
-from ..evidence.prove import Number, Proof, every, joined, nonnegative, positive, same
-from .kernels import exact_rank, kernel_coefficients
-from .space import push_difference
+from attention_theory.attention import Weights
+from attention_theory.domain import Count, Limits, Size
+from attention_theory.evidence.prove import Number, Proof, every, joined, nonnegative, positive, same
+from attention_theory.exponential.kernels import exact_rank, kernel_coefficients
+from attention_theory.exponential.space import push_difference
 
 #: The paper's sizes as exact numbers (deng2023): b, c, a0, a1.
 B, C, A0, A1 = Fraction(1, 5), Fraction(4, 5), Fraction(1, 100), Fraction(6, 5)
@@ -30,7 +30,7 @@ def _taylor(degree: int, z):
     return total
 
 
-def truncation_order(most: int = 12) -> Proof:
+def truncation_order(most: Size = 12) -> Proof:
     """T_p(lz)/T_p(z) grows with p and stays below l^p, for all z > 0 and l > 1, degree by degree up to ``most``."""
 
     def grows(p):
@@ -46,7 +46,7 @@ def truncation_order(most: int = 12) -> Proof:
     return joined("T_p(lz)/T_p(z) grows with p and is at most l^p", f"z > 0, l > 1, p = 1, ..., {most}", *parts)
 
 
-def shift_invariant(most: int = 12) -> Proof:
+def shift_invariant(most: Size = 12) -> Proof:
     """Only exp(beta z) ignores shifts on the grid 0, h, ..., K h; and so only z^p ignores factors on a geometric grid.
 
     With g_k = log u(k h) the rows (k, l) and (k + 1, l + 1) have the same weights iff g_k - g_l = g_(k+1) - g_(l+1). These
@@ -125,7 +125,7 @@ def degree_window(low: Number = "1.3", high: Number = 60, n: tuple[int, int] = (
     return joined("(a1 + 2b) own > 0.1 + b and (a0 + b) own < 0.05", shown, *parts)
 
 
-def fixed_degree_fails(degree: Annotated[int, Range(1, 1_000)]) -> tuple[int, Proof]:
+def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, Proof]:
     """X = 1: from which n on z^degree leaves D1 silent, (a1 + b) own <= 0.05, and the proof for all those n."""
     ratio = ((A1 + B + C) / (B + C)) ** degree
     bar = 2 * (A1 + B) / MARGIN - 1  # silent iff (n - 1) / ratio >= bar
@@ -154,7 +154,7 @@ def row_below() -> Proof:
     )
 
 
-def positive_coefficients(most: int = 60) -> Proof:
+def positive_coefficients(most: Size = 60) -> Proof:
     """alpha_1, ..., alpha_p > 0 for the truncated exponentials of even degree up to ``most``, in fractions (sigma = 1)."""
 
     def holds(degree: int) -> bool:
@@ -164,7 +164,7 @@ def positive_coefficients(most: int = 60) -> Proof:
     return every("alpha_1, ..., alpha_p > 0", holds, range(2, most + 1, 2), f"p = 2, 4, ..., {most}")
 
 
-def relu_parity(most: int = 8) -> Proof:
+def relu_parity(most: Size = 8) -> Proof:
     """max(z, 0)^p + (-1)^p max(-z, 0)^p = z^p, for z > 0 and z < 0: one parity of a ReLU power is a polynomial."""
     import sympy
 
@@ -177,7 +177,9 @@ def relu_parity(most: int = 8) -> Proof:
     return joined("relu(z)^p + (-1)^p relu(-z)^p = z^p", f"all z, p = 1, ..., {most}", *parts)
 
 
-def push_inside(D: int = 9, C: int = 3, q: Fraction = Fraction(1, 4), ratios: tuple[Number, Number] = ("1.01", 100)) -> Proof:
+def push_inside(
+    D: Count = 9, C: Count = 3, q: Fraction = Fraction(1, 4), ratios: tuple[Number, Number] = ("1.01", 100)
+) -> Proof:
     """The first step raises scores inside a group above those between groups if r = u(diagonal)/u(start) > 1, else below."""
     return positive(
         "(push inside - push between groups)/(r - 1) > 0",

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import Weights
-from ..domain import SIZE, Like
-from ..patches import population
-from ..patches.population import Population, ReducedViT, Trajectory, check_population
+from attention_theory.attention import Weights
+from attention_theory.domain import Chance, Count, Like, NonNegative, Signed, Size
+from attention_theory.patches import population
+from attention_theory.patches.population import Population, ReducedViT, Trajectory, check_population
 
 
 class WeightedPopulation(Population):
@@ -29,7 +29,7 @@ class WeightedPopulation(Population):
         ValueError: as :class:`Population`.
     """
 
-    def __init__(self, weights: Weights, D: int, C: int, q: float):
+    def __init__(self, weights: Weights, D: Count, C: Count, q: Chance):
         super().__init__(D, C, q)
         self.family = weights
 
@@ -61,7 +61,7 @@ class WeightedPopulation(Population):
 
 
 def population_descent(
-    weights: Weights, D: int, C: int, q: float, **options: Annotated[Any, Like(population.population_descent)]
+    weights: Weights, D: Count, C: Count, q: Chance, **options: Annotated[Any, Like(population.population_descent)]
 ) -> Trajectory:
     """Gradient descent on the population risk, exactly, with weights u(score) / row sum.
 
@@ -94,7 +94,7 @@ def _wrong_sign(law: dict[int, Fraction]) -> Fraction:
     return sum((chance * (1 if value < 0 else Fraction(value == 0, 2)) for value, chance in law.items()), Fraction(0))
 
 
-def averaging_error(D: int, C: int, q: Fraction) -> Fraction:
+def averaging_error(D: Count, C: Count, q: Fraction) -> Fraction:
     """Error of averaging, in fractions: the sum of D - C patches, each -1, 0, 1, outweighs the signal C; a tie counts half.
 
     With equal weights all rows see the same, F = D sigma(alpha * sum of all patches), so that sign F is the majority.
@@ -106,7 +106,7 @@ def averaging_error(D: int, C: int, q: Fraction) -> Fraction:
     return _wrong_sign(_law_of_sum({0: 1 - q, 1: q / 2, -1: q / 2}, D - C, start=C))
 
 
-def group_error(D: int, C: int, q: Fraction) -> Fraction:
+def group_error(D: Count, C: Count, q: Fraction) -> Fraction:
     """Error of hard groups, in fractions: each row averages its own group.
 
     F is C times the sum over groups of sigma(D alpha * group sum / C); with sigma(z) = z^3 its sign is that of the sum of
@@ -121,7 +121,14 @@ def group_error(D: int, C: int, q: Fraction) -> Fraction:
 
 
 def first_push(
-    weights: Weights, D: int, C: int, q: float, beta: float = 1.0, start: float = 0.0, p: int = 3, nu: float = 1e-3
+    weights: Weights,
+    D: Count,
+    C: Count,
+    q: Chance,
+    beta: Signed = 1.0,
+    start: Signed = 0.0,
+    p: Count = 3,
+    nu: NonNegative = 1e-3,
 ) -> tuple[float, float]:
     """-d(risk)/d(score) at gamma = rho = start for one score inside a group and one between groups."""
     seen = WeightedPopulation(weights, D, C, q)
@@ -129,7 +136,7 @@ def first_push(
     return -d_gamma, -d_rho
 
 
-def push_difference(ratio, D: int, C: int, q: Fraction, p: Annotated[int, SIZE] = 3, nu: Fraction = Fraction(1, 1000)):
+def push_difference(ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fraction = Fraction(1, 1000)):
     """First push inside a group minus that between groups, over u'/u at the start, in ball arithmetic; alpha = nu^(1/(p-1)).
 
     It depends on u only through ``ratio`` = u(diagonal score) / u(start), which may be a ball; the sum runs over all

@@ -10,24 +10,24 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from ..attention import Weights
-from ..domain import Extended
-from .families import sharp
-from .kernels import start_network, unit_points, width_kernel
-from .space import group_error, population_descent
-from .windows import paper_probability
-from .words import mean_sensitivity
+from attention_theory.attention import Weights
+from attention_theory.domain import AtLeastOne, Extended, Natural, Size, Steps
+from attention_theory.exponential.families import sharp
+from attention_theory.exponential.kernels import start_network, unit_points, width_kernel
+from attention_theory.exponential.space import group_error, population_descent
+from attention_theory.exponential.windows import paper_probability
+from attention_theory.exponential.words import mean_sensitivity
 
 #: The world of patches.
 WORLD: dict[str, Any] = dict(D=9, C=3, q=0.25)
 
 
-def separates(weights: Weights, digits: float) -> float:
+def separates(weights: Weights, digits: AtLeastOne) -> float:
     """The exact probability of separation at n = 10^digits with X = 1, the paper's data, and d and m of order log n."""
     return paper_probability(weights, "self-ones", digits * math.log(10))
 
 
-def four_curves(betas: Sequence[float], X: Float[Tensor, "c n d"], steps: int) -> dict[str, list[float]]:
+def four_curves(betas: Sequence[float], X: Float[Tensor, "c n d"], steps: Steps) -> dict[str, list[float]]:
     """Three of the four worlds against sharpness, each as a share of its best: words, training, space.
 
     Args:
@@ -54,9 +54,9 @@ class Abilities:
 
     sensitivity: Extended
     probability: float
-    rank: int
+    rank: Natural
     error: float
-    points: int
+    points: Size
 
     @property
     def notices(self) -> bool:
@@ -80,7 +80,7 @@ class Abilities:
 
 
 def abilities(
-    weights: Weights, X: Float64[Tensor, "c n d"], points: Float64[Tensor, "p k"], digits: float = 12, width: int = 1000
+    weights: Weights, X: Float64[Tensor, "c n d"], points: Float64[Tensor, "p k"], digits: AtLeastOne = 12, width: Size = 1000
 ) -> Abilities:
     """One row of the table: word sensitivity, separation at n = 10^digits, rank of the tangent kernel, error on patches.
 

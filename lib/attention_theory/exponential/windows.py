@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..attention import Weights
-from ..domain import Extended
-from ..separation import data
-from ..separation.data import Real
-from ..separation.exact import separation_probability
-from .competition import log_ratio, share, solve_knob
-from .families import power, sharp
+from attention_theory.attention import Weights
+from attention_theory.domain import AtLeastOne, Count, Extended, NonNegative, OpenChance, Positive
+from attention_theory.exponential.competition import log_ratio, share, solve_knob
+from attention_theory.exponential.families import power, sharp
+from attention_theory.separation import data
+from attention_theory.separation.exact import separation_probability
 
 #: Sizes of the data: those of deng2023 for self-attention, and for cross-attention, where b = c = None.
 SIZES: dict[str, Any] = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
@@ -44,11 +43,11 @@ class DataSet:
     """
 
     model: str
-    log_n: float
-    a: float
-    b: float | None = None
-    c: float | None = None
-    d: int | None = None
+    log_n: Positive
+    a: NonNegative
+    b: NonNegative | None = None
+    c: NonNegative | None = None
+    d: Count | None = None
 
     def __post_init__(self):
         data.check_model(self.model)
@@ -91,7 +90,7 @@ class DataSet:
         block = share(log_ratio(weights, near, far), math.log(blocks - 1)) if blocks > 1 else 1.0
         return Shares(own, block)
 
-    def fires_at_least(self, weights: Weights, m: int) -> float:
+    def fires_at_least(self, weights: Weights, m: Count) -> float:
         """The theorem's lower bound on the probability that one of m sign vectors makes a row exceed tau."""
         (a, b, kappa), found = self.row, self.shares(weights)
         pattern = 1 / 4 if self.model == "cross" else 1 / 8  # that the two or three signs which matter are +1
@@ -101,7 +100,7 @@ class DataSet:
             return 1 - (1 - pattern / 2) ** m
         return 0.0
 
-    def fires_at_most(self, weights: Weights, m: int) -> float:
+    def fires_at_most(self, weights: Weights, m: Count) -> float:
         """The theorem's upper bound: m exp(-N h^2 / 2), N block columns, h = (kappa - (a + b) own - b block) / b."""
         (a, b, kappa), found = self.row, self.shares(weights)
         room = kappa - (a + b) * found.own - b * found.block
@@ -148,7 +147,12 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
 
 
 def least_sharpness(
-    model: str, n: Real, a1: Real, b: Real | None = None, c: Real | None = None, d: int | None = None
+    model: str,
+    n: AtLeastOne,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
+    d: Count | None = None,
 ) -> Extended:
     """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
 
@@ -169,7 +173,14 @@ def least_sharpness(
     return lower_edge(sharp, DataSet(model, math.log(n), a1, b, c, d))
 
 
-def least_degree(model: str, n: Real, a1: Real, b: Real | None = None, c: Real | None = None, d: int | None = None) -> int:
+def least_degree(
+    model: str,
+    n: AtLeastOne,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
+    d: Count | None = None,
+) -> int:
     """The least degree p of u(z) = z^p from which F_u fires on D1, by the same share as :func:`least_sharpness`.
 
     With X = 1 the least integer p >= log((n - 1) share / (1 - share)) / log((a1 + b + c) / (b + c)).
@@ -191,25 +202,25 @@ class Bounds:
     upper: float
 
 
-def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: int) -> Bounds:
+def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: Count) -> Bounds:
     """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l > 1, do not fall in z."""
     lower = D1.fires_at_least(weights, m) - D0.fires_at_most(weights, m)
     upper = min(D1.fires_at_most(weights, m), 1 - D0.fires_at_least(weights, m))
     return Bounds(max(lower, 0.0), upper)
 
 
-def paper_sizes(log_n: float, delta: float = 0.01) -> dict[str, int]:
+def paper_sizes(log_n: Positive, delta: OpenChance = 0.01) -> dict[str, int]:
     """Columns d = 10 log(n / delta) and signs m = 9 log(n / delta), rounded up: sizes of the order that deng2023 asks for."""
     size = log_n - math.log(delta)
     return dict(d=math.ceil(10 * size), m=math.ceil(9 * size))
 
 
-def paper_probability(weights: str | Weights, model: data.Model, log_n: float) -> float:
+def paper_probability(weights: str | Weights, model: data.Model, log_n: Positive) -> float:
     """The exact probability of separation with the sizes of :data:`MODELS` and :func:`paper_sizes`."""
     return separation_probability(weights, model, **paper_sizes(log_n), **MODELS[model], log_n=log_n)
 
 
-def paper_data(model: data.Model, log_n: float) -> tuple[DataSet, DataSet]:
+def paper_data(model: data.Model, log_n: Positive) -> tuple[DataSet, DataSet]:
     """D1 and D0 with the sizes of :data:`MODELS` and :func:`paper_sizes`."""
     sizes, d = MODELS[model], paper_sizes(log_n)["d"]
     D1, D0 = (DataSet(model, log_n, sizes[a], sizes["b"], sizes["c"], d) for a in ("a1", "a0"))
@@ -225,7 +236,7 @@ class Edge:
     crossing: float
 
 
-def edge(family: Callable[[float], Weights], model: data.Model, log_n: float, upper: bool = False) -> Edge:
+def edge(family: Callable[[float], Weights], model: data.Model, log_n: Positive, upper: bool = False) -> Edge:
     """Where the exact probability crosses half of its limit 1 - (3/4)^m, at the paper's sizes, and where the theorem says.
 
     At the formula's knob the theorem's median bound applies. Below its ``bound`` the noise of m sign vectors is too small: the
@@ -251,7 +262,7 @@ def edge(family: Callable[[float], Weights], model: data.Model, log_n: float, up
     return Edge(formula, bound, high)
 
 
-def closing(family: Callable[[float], Weights], low: float = 1.0, high: float = 1e4) -> float:
+def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Positive = 1e4) -> float:
     """X = I, the paper's sizes: the log10 of the n at which lower and upper edge meet, and no knob is left.
 
     Args:

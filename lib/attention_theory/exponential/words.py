@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import Weights
-from ..domain import Extended
-from ..sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
-from ..sensitivity.word import climb
+from attention_theory.attention import Weights
+from attention_theory.domain import Count, Extended, Natural, Positive, Seed, Size, Steps
+from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.word import climb
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +24,10 @@ class Sensitivity:
 def word_sensitivity(
     weights: Weights,
     X: Float[Tensor, "n d"],
-    token: int = 0,
-    seed: int = 0,
-    starts: int = 4,
-    steps: int = 60,
+    token: Natural = 0,
+    seed: Seed = 0,
+    starts: Size = 4,
+    steps: Steps = 60,
 ) -> Sensitivity:
     """S(X) = max |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), climbed from several starts.
 
@@ -58,7 +58,7 @@ def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
     return math.sqrt(X.shape[1]) / total
 
 
-def vanishing_move(degree: int, X: Float[Tensor, "n d"], token: int = 0, seed: int = 0) -> Float[Tensor, "d"]:
+def vanishing_move(degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, seed: Seed = 0) -> Float[Tensor, "d"]:
     """The shortest move of a token at which z^degree, of odd degree, sums to zero in the row of another token.
 
     Row j vanishes where its score on the moved token is -sign(Z) |Z|^(1/degree), Z the sum of the row without it. Near there
@@ -82,7 +82,7 @@ def vanishing_move(degree: int, X: Float[Tensor, "n d"], token: int = 0, seed: i
     return moves[moves.norm(dim=1).argmin()]
 
 
-def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: int = 4, steps: int = 40) -> Extended:
+def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: Size = 4, steps: Steps = 40) -> Extended:
     """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...); infinite for odd powers that may vanish."""
     if weights.family == "power" and weights.knob % 2 == 1:
         lengths = [float(vanishing_move(int(weights.knob), x, 0, seed).norm()) for seed, x in enumerate(X)]
@@ -91,7 +91,7 @@ def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: int = 
     return sum(word_sensitivity(weights, x, 0, seed, starts, steps).value for seed, x in enumerate(X)) / len(X)
 
 
-def nearly_three(n: int, tilt: float = 1e-4) -> tuple[OneTokenAttention, Float[Tensor, "1 2"]]:
+def nearly_three(n: Count, tilt: Positive = 1e-4) -> tuple[OneTokenAttention, Float[Tensor, "1 2"]]:
     """Hard maximum, d = 2: a context and a move with |change| / |phi(X)| = sqrt(9 - 5/n) up to O(tilt).
 
     Token 0 is sqrt(2) e_1, all others lie near its opposite, and W makes all of those attend to one of them; the move doubles

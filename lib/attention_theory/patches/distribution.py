@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import Chance, Count, NonNegative, Seed
 
 #: Integer labels of the patches: equal in a group.
 Labels = Tensor | Sequence[int]
@@ -35,11 +36,11 @@ class PatchDistribution:
 
     def __init__(
         self,
-        D: int,
-        C: int,
-        d: int,
-        q: float,
-        sigma: float,
+        D: Count,
+        C: Count,
+        d: Count,
+        q: Chance,
+        sigma: NonNegative,
         groups: Labels | None = None,
         w: Tensor | Sequence[float] | None = None,
     ):
@@ -58,14 +59,14 @@ class PatchDistribution:
         if self.w.shape != (d,) or not abs(float(self.w.norm()) - 1) < 1e-9:
             raise ValueError(f"w needs shape ({d},) and norm 1, got shape {tuple(self.w.shape)}, norm {float(self.w.norm())}")
 
-    def coefficients(self, N: int, seed: int) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N"]]:
+    def coefficients(self, N: Count, seed: Seed) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N"]]:
         """What each patch carries of the feature, <w, X_j>, and the labels: (N, D) in {-1, 0, 1} and (N,).
 
         The same draw as in :meth:`sample` with this seed, without its noise.
         """
         return self._draw(N, generator(seed))
 
-    def sample(self, N: int, seed: int) -> tuple[Float[Tensor, "N D d"], Float[Tensor, "N"]]:
+    def sample(self, N: Count, seed: Seed) -> tuple[Float[Tensor, "N D d"], Float[Tensor, "N"]]:
         """N independent data points: patches (N, D, d) and labels (N,) in {-1, 1}, float64, on the device of the groups."""
         source = generator(seed)
         feature, y = self._draw(N, source)
@@ -96,7 +97,7 @@ class PatchDistribution:
         member = (self.groups[:, None] == labels).to(X)
         return X @ self.w.to(X) @ member
 
-    def label(self, X: Float[Tensor, "N D d"], threshold: float = 0.9) -> Float[Tensor, "N"]:
+    def label(self, X: Float[Tensor, "N D d"], threshold: NonNegative = 0.9) -> Float[Tensor, "N"]:
         """Sign of the labelling function f*(X): the sum over groups of Threshold(group sum): (N,) in {-1, 0, 1}.
 
         Threshold(z) = z if abs(z) > threshold * C and 0 otherwise (jelassi2022, Assumption 1). A pure signal group has
@@ -112,7 +113,7 @@ class PatchDistribution:
         return torch.where(sums.abs() > threshold * self.C, sums, 0).sum(1).round().sign()
 
 
-def check_groups(groups: Labels, D: int | None = None, C: int | None = None) -> Int[Tensor, "D"]:
+def check_groups(groups: Labels, D: Count | None = None, C: Count | None = None) -> Int[Tensor, "D"]:
     """Group labels as an integer tensor; every label must be used equally often (C times, where C is given)."""
     groups = torch.as_tensor(groups)
     if groups.ndim != 1 or groups.is_floating_point() or groups.is_complex():

@@ -4,17 +4,16 @@ A tie counts half everywhere, as for a classifier that then tosses a coin.
 """
 
 import math
-from typing import Annotated
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from attention_theory.domain import STEPS, Extended
+from attention_theory.domain import Chance, Count, Extended, Steps
 from attention_theory.patches.population import check_population, group_kinds
 
 
-def convolution_power(chance: np.ndarray, n: Annotated[int, STEPS]) -> np.ndarray:
+def convolution_power(chance: np.ndarray, n: Steps) -> np.ndarray:
     """Distribution of the sum of n independent variables on 0 ... len(chance) - 1."""
     power = np.ones(1)
     while n:
@@ -24,12 +23,12 @@ def convolution_power(chance: np.ndarray, n: Annotated[int, STEPS]) -> np.ndarra
     return power
 
 
-def stray_law(n: int, q: float) -> tuple[np.ndarray, np.ndarray]:
+def stray_law(n: Count, q: Chance) -> tuple[np.ndarray, np.ndarray]:
     """Values -n ... n of the sum of n strays (+1 and -1 with probability q / 2 each), and their probabilities."""
     return np.arange(-n, n + 1), convolution_power(np.array([q / 2, 1 - q, q / 2]), n)
 
 
-def linear_error(D: int, C: int, q: float) -> float:
+def linear_error(D: Count, C: Count, q: Chance) -> float:
     """Least error of any function of the equal-weight score sum_j <w*, X_j>: the Bayes error of that number.
 
     Given the label y the score is y C plus the sum of D - C values in {-1, 0, 1}.
@@ -47,7 +46,7 @@ def linear_error(D: int, C: int, q: float) -> float:
 LINEAR_LIMIT = float(ndtri(7 / 8) ** -2)
 
 
-def critical_q(D: int, C: int, error: float = 1 / 8) -> Extended:
+def critical_q(D: Count, C: Count, error: Chance = 1 / 8) -> Extended:
     """The q at which :func:`linear_error` passes ``error``; NaN where no q <= 1 reaches it."""
     if linear_error(D, C, 1.0) < error:
         return math.nan
@@ -63,7 +62,7 @@ def _power_of_group(D: int, C: int, q: float, p: int) -> tuple[list[int], np.nda
     return [(a - b) ** p for a, b in kinds.tolist()], chance.numpy()
 
 
-def block_error(D: int, C: int, q: float, p: int = 3) -> float:
+def block_error(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
     """Error of sign(sum over groups of the p-th power of the group sum).
 
     That is model (T) with nu = 0 where each row attends evenly to its own group, or each to another group (Theorem 3.2).
@@ -80,7 +79,7 @@ def block_error(D: int, C: int, q: float, p: int = 3) -> float:
     return float(total[: max(middle, 0)].sum() + (total[middle] / 2 if middle >= 0 else 0))
 
 
-def block_disagreement(D: int, C: int, q: float, p: int = 3) -> float:
+def block_disagreement(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
     """P[f* F < 0] for the classifier of :func:`block_error`: it is held against the labelling function, not the label.
 
     f* counts the groups that are full of +1, less those full of -1 (Theorem 3.2 is about this number). Given these counts
@@ -110,7 +109,7 @@ def block_disagreement(D: int, C: int, q: float, p: int = 3) -> float:
     return float(wrong)
 
 
-def label_noise_floor(D: int, C: int, q: float) -> tuple[float, float]:
+def label_noise_floor(D: Count, C: Count, q: Chance) -> tuple[float, float]:
     """Least 0-1 error and least expected log-loss of any classifier, even one that knows the groups.
 
     A random group is full of +1, or full of -1, with probability (q / 2)^C each. Given the patches the label is +1 with

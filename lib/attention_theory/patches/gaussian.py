@@ -7,12 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import Count, NonNegative, Seed, Size, Steps
 from attention_theory.patches.vit import PositionalViT, association
 
 PARAMETRISATIONS = ("A", "P", "PQK")
 
 
-def convolution_label(X: Float[Tensor, "N D d"], C: int) -> Float[Tensor, "N"]:
+def convolution_label(X: Float[Tensor, "N D d"], C: Count) -> Float[Tensor, "N"]:
     """sign(sum over groups of (sum over the group of <w*, X_j>)^3), w* the first unit vector, groups of C neighbours."""
     N, D, _ = X.shape
     if C < 1 or D % C:
@@ -35,15 +36,15 @@ class GaussianRun:
 
 def train_gaussian(
     kind: str,
-    seed: int,
-    D: int = 16,
-    C: int = 4,
-    d: int = 4,
-    N: int = 4000,
-    steps: int = 300,
-    rate: float = 0.05,
-    every: int = 50,
-    tests: int = 4000,
+    seed: Seed,
+    D: Count = 16,
+    C: Count = 4,
+    d: Count = 4,
+    N: Count = 4000,
+    steps: Steps = 300,
+    rate: NonNegative = 0.05,
+    every: Size = 50,
+    tests: Size = 4000,
 ) -> GaussianRun:
     """Train a one-layer positional transformer on Gaussian patches with Adam, p = 3, nu = 1e-3, no divisor of the scores.
 

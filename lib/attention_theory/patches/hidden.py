@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from scipy.special import gammaln
 
-from attention_theory.domain import PROBABILITY, SIZE, STEPS, Range
+from attention_theory.domain import Chance, Count, Limits, Size, Steps
 from attention_theory.patches.population import check_population
 
 
@@ -16,7 +16,7 @@ def log_choose(n, k):
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
-def planted_distance(m: Annotated[int, Range(1, 10**10)], C: int, q: float) -> float:
+def planted_distance(m: Annotated[int, Limits(1, 10**10)], C: Count, q: Chance) -> float:
     """Total variation between m strays and m patches with a random set of C ones planted, by the number k of ones.
 
     The likelihood ratio is binom(k, C) over its mean. q in (0, 1], 1 <= C <= m.
@@ -31,7 +31,7 @@ def planted_distance(m: Annotated[int, Range(1, 10**10)], C: int, q: float) -> f
 
 
 @cache
-def hidden_error(m: int, C: int, q: float) -> float:
+def hidden_error(m: Count, C: Count, q: Chance) -> float:
     """e(m): least error of the label when the planted group is unknown among m patches, by the numbers of both signs.
 
     It is the least error of the equal-weight linear score on m patches.
@@ -50,7 +50,7 @@ def hidden_error(m: int, C: int, q: float) -> float:
     return float(np.where(fits, np.exp(log_chance + least), 0).sum() / 2)
 
 
-def groups_seen(L: int, N: Annotated[int, STEPS]) -> np.ndarray:
+def groups_seen(L: Size, N: Steps) -> np.ndarray:
     """Distribution of the number of different groups, out of L, among the signal groups of N images."""
     seen = np.eye(1, L + 1)[0]
     for _ in range(N):
@@ -58,7 +58,7 @@ def groups_seen(L: int, N: Annotated[int, STEPS]) -> np.ndarray:
     return seen
 
 
-def lower_bound(D: int, C: int, q: float, N: Annotated[int, SIZE]) -> float:
+def lower_bound(D: Count, C: Count, q: Chance, N: Size) -> float:
     """Least error after N images, averaged over a uniformly random partition: the sum over the numbers u of groups seen.
 
     P(u seen) (1 - u / L) e(D - u C); exact for a classifier that is told the feature and each training image's group.
@@ -69,7 +69,7 @@ def lower_bound(D: int, C: int, q: float, N: Annotated[int, SIZE]) -> float:
     return sum(p * (1 - u / L) * hidden_error(D - u * C, C, q) for u, p in enumerate(chance) if p > 1e-12 and u < L)
 
 
-def needed_samples(D: int, C: int, q: float, error: Annotated[float, PROBABILITY]) -> int:
+def needed_samples(D: Count, C: Count, q: Chance, error: Chance) -> int:
     """Least N for which :func:`lower_bound`, which falls with N, allows this error."""
     low, high = 0, 1
     while lower_bound(D, C, q, high) > error:

@@ -12,6 +12,7 @@ from scipy.io import loadmat
 from torch import Tensor
 
 from attention_theory.device import generator
+from attention_theory.domain import Count, Seed, Size
 
 #: Where the published files are; the loaders read the unpacked ones and download nothing.
 SOURCES = {
@@ -29,7 +30,7 @@ class Images:
     train_labels: Int[Tensor, "train"]
     test: UInt8[Tensor, "test channels side side"]
     test_labels: Int[Tensor, "test"]
-    classes: int
+    classes: Size
 
     @property
     def side(self) -> int:
@@ -55,7 +56,7 @@ class _Arrays(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def load_digits(seed: int = 0, test: int = 360) -> Images:
+def load_digits(seed: Seed = 0, test: Size = 360) -> Images:
     """scikit-learn's 1797 digits, 8 x 8 grey values, split at random into training and test images."""
     try:
         from sklearn.datasets import load_digits as load
@@ -70,7 +71,7 @@ def load_digits(seed: int = 0, test: int = 360) -> Images:
     return Images(pixels[test:], labels[test:], pixels[:test], labels[:test], 10)
 
 
-def load_cifar(root: str | Path, classes: int = 10) -> Images:
+def load_cifar(root: str | Path, classes: Size = 10) -> Images:
     """CIFAR-10 or CIFAR-100 (fine labels) from the unpacked Python version of its archive.
 
     Args:
@@ -120,7 +121,7 @@ def _bytes(path: Path, name: str) -> bytes:
     return path.read_bytes()
 
 
-def load_images(name: str, root: str | Path = "data", seed: int = 0) -> Images:
+def load_images(name: str, root: str | Path = "data", seed: Seed = 0) -> Images:
     """``digits``, ``cifar10``, ``cifar100`` or ``svhn``; ``root`` holds the files of the last three."""
     loaders = {
         "digits": lambda: load_digits(seed),
@@ -133,7 +134,7 @@ def load_images(name: str, root: str | Path = "data", seed: int = 0) -> Images:
     return loaders[name]()
 
 
-def grid_permutation(side: int, s: int, seed: int) -> Int[Tensor, "pixels"]:
+def grid_permutation(side: Size, s: Count, seed: Seed) -> Int[Tensor, "pixels"]:
     """A permutation of the pixels that moves whole s x s squares of a side x side image (jelassi2022, Section 6).
 
     Entry i names the pixel of the original that stands at place i of the permuted image, both in reading order.
@@ -154,7 +155,7 @@ def permute(pixels: Num[Tensor, "n channels side side"], order: Int[Tensor, "pix
     return pixels.flatten(2)[..., order].reshape(pixels.shape)
 
 
-def patch_permutation(side: int, s: int, patch: int, seed: int) -> Int[Tensor, "patches"]:
+def patch_permutation(side: Size, s: Count, patch: Size, seed: Seed) -> Int[Tensor, "patches"]:
     """How :func:`grid_permutation` moves patches: entry i names the patch of the original that stands at place i.
 
     Raises:
@@ -165,6 +166,6 @@ def patch_permutation(side: int, s: int, patch: int, seed: int) -> Int[Tensor, "
     return grid_permutation(side // patch, s // patch, seed)
 
 
-def patches_of(pixels: Float[Tensor, "n channels side side"], patch: int) -> Float[Tensor, "n D features"]:
+def patches_of(pixels: Float[Tensor, "n channels side side"], patch: Size) -> Float[Tensor, "n D features"]:
     """Square patches in reading order, each flattened."""
     return torch.nn.functional.unfold(pixels, patch, stride=patch).transpose(1, 2)

@@ -12,10 +12,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_theory.domain import AtLeastOne, Chance, Count, Integer, Natural, NonNegative, Positive, Signed, Steps
+
 # The data ------------------------------------------------------------------------------------------------------------
 
 
-def assumption_1(groups: Int[Tensor, "D"], w: Float[Tensor, "d"], q: float, sigma: float, source: torch.Generator):
+def assumption_1(groups: Int[Tensor, "D"], w: Float[Tensor, "d"], q: Chance, sigma: NonNegative, source: torch.Generator):
     """One data point, patch by patch: (D, d) patches and the label."""
     y = 1.0 if torch.rand(1, generator=source) < 0.5 else -1.0
     signal = torch.randint(0, int(groups.max()) + 1, (1,), generator=source)
@@ -28,7 +30,7 @@ def assumption_1(groups: Int[Tensor, "D"], w: Float[Tensor, "d"], q: float, sigm
     return torch.stack(patches), y
 
 
-def assumption_1_labelling(sums: Sequence[float], C: int, threshold: float = 0.9) -> float:
+def assumption_1_labelling(sums: Sequence[float], C: Count, threshold: NonNegative = 0.9) -> float:
     """f*(X), the sum over groups of Threshold of <w*, X_j> summed over the group."""
     return sum(z if abs(z) > threshold * C else 0.0 for z in sums)
 
@@ -44,13 +46,13 @@ def definition_2_2(P: Float[Tensor, "D d"], groups: Int[Tensor, "D"]) -> float:
     return hits / len(P)
 
 
-def assumption_2(D: int, C: int, d: int, degree: float) -> dict[str, float]:
+def assumption_2(D: Count, C: Count, d: Count, degree: NonNegative) -> dict[str, float]:
     """The quantities that Assumption 2 compares, with C^degree for poly(C)."""
     q = C**degree / D
     return {"C / D": C / D, "q": q, "noise over feature": (d - 1) / d, "strays over signal": q * (D - C) / C}
 
 
-def theorem_3_2(D: int, C: int, B: float) -> Float[Tensor, "D D"]:
+def theorem_3_2(D: Count, C: Count, B: Signed) -> Float[Tensor, "D D"]:
     """Scores of its transformer: B inside a group, 2 B from each group to the next one, else 0."""
     A = torch.zeros(D, D, dtype=torch.float64)
     for i, j in product(range(D), repeat=2):
@@ -61,7 +63,7 @@ def theorem_3_2(D: int, C: int, B: float) -> Float[Tensor, "D D"]:
     return A
 
 
-def section_2_label(X: Float[Tensor, "D d"], C: int) -> float:
+def section_2_label(X: Float[Tensor, "D d"], C: Count) -> float:
     """Label of Gaussian patches: sign of a one-hidden layer convolution with cubic activation; its filter is our choice."""
     total = 0.0
     for start in range(0, len(X), C):
@@ -72,7 +74,7 @@ def section_2_label(X: Float[Tensor, "D d"], C: int) -> float:
 # The model -----------------------------------------------------------------------------------------------------------
 
 
-def attention(scores: Float[Tensor, "D D"], V: Float[Tensor, "D *k"], d: int) -> Float[Tensor, "D *k"]:
+def attention(scores: Float[Tensor, "D D"], V: Float[Tensor, "D *k"], d: Count) -> Float[Tensor, "D *k"]:
     """S V with S_ij = exp(A_ij / sqrt(d)) / sum over r of exp(A_ir / sqrt(d))."""
     rows = []
     for A_i in scores:
@@ -93,14 +95,14 @@ def definition_3_2(X, P, W_Q, W_K, W_V):
     return attention(Q @ K.T, X.T @ W_V, len(X))
 
 
-def model_T(X: Float[Tensor, "D d"], A, v, p: int = 3, nu: float = 1e-3) -> Float[Tensor, ""]:
+def model_T(X: Float[Tensor, "D d"], A, v, p: Count = 3, nu: NonNegative = 1e-3) -> Float[Tensor, ""]:
     """F(X) = sum_i sigma(D sum_j S_ij <v, X_j>) for one data point, sigma(x) = x^p + nu x."""
     D, d = X.shape
     z = D * attention(A, X @ v, d)
     return sum(x**p + nu * x for x in z)
 
 
-def lemma_h_1(X, y, A, v, p: int = 3, nu: float = 1e-3) -> Float[Tensor, "d"]:
+def lemma_h_1(X, y, A, v, p: Count = 3, nu: NonNegative = 1e-3) -> Float[Tensor, "d"]:
     """D y S(-y F) sum_i sigma'(D sum_r S_ir <v, X_r>) sum_r S_ir X_r, as printed, without the minus sign."""
     D, d = X.shape
     O = attention(A, X, d)
@@ -108,7 +110,7 @@ def lemma_h_1(X, y, A, v, p: int = 3, nu: float = 1e-3) -> Float[Tensor, "d"]:
     return outer * sum((p * (D * O[i] @ v) ** (p - 1) + nu) * O[i] for i in range(D))
 
 
-def lemma_h_2(X, y, A, v, p: int = 3, nu: float = 1e-3) -> Float[Tensor, "D D"]:
+def lemma_h_2(X, y, A, v, p: Count = 3, nu: NonNegative = 1e-3) -> Float[Tensor, "D D"]:
     """As printed: p D y S(-y F) (D sum_r S_ir <v, X_r>)^(p-1) S_ij sum over r != j of S_ir <v, X_j - X_r>."""
     D, d = X.shape
     S, u = attention(A, torch.eye(D).to(X), d), X @ v
@@ -136,7 +138,9 @@ def loss_gradients(f: Callable, X, y, A, v) -> tuple[Float[Tensor, "D D"], Float
     return torch.autograd.grad(loss(f, X, y, A, v), (A, v))
 
 
-def theorem_4_2(X, y, A, v, rate_A: float, rate_v: float, steps: int, p: int = 3, nu: float = 1e-3, axis: int = 1):
+def theorem_4_2(
+    X, y, A, v, rate_A: NonNegative, rate_v: NonNegative, steps: Steps, p: Count = 3, nu: NonNegative = 1e-3, axis: Natural = 1
+):
     """Gradient descent (GD) on problem (E), gradients by autograd, diagonal of A fixed; two rates, scores undivided."""
     D = len(A)
     for _ in range(steps):
@@ -151,12 +155,12 @@ def theorem_4_2(X, y, A, v, rate_A: float, rate_v: float, steps: int, p: int = 3
 # Learning in expectation ---------------------------------------------------------------------------------------------
 
 
-def parametrization_3_1(nu: float, p: int = 3) -> float:
+def parametrization_3_1(nu: NonNegative, p: Count = 3) -> float:
     """The alpha at the start: nu^(1/(p-1))."""
     return nu ** (1 / (p - 1))
 
 
-def lambda_0(D: float) -> float:
+def lambda_0(D: AtLeastOne) -> float:
     """lambda_0 = D^0.1, which the appendix lets stand for a small power of D."""
     return D**0.1
 
@@ -166,38 +170,38 @@ def equation_lambda(Lambda, Gamma, Xi):
     return Lambda + Gamma + Xi
 
 
-def corollary_g_1(alpha, Gamma, G, C: int, p: int = 3):
+def corollary_g_1(alpha, Gamma, G, C: Count, p: Count = 3):
     """Growth of gamma in one step, over eta: C alpha^p Gamma G^(p-1) (Lemma G.1; Lemma 4.3, first display)."""
     return C * alpha**p * Gamma * G ** (p - 1)
 
 
-def corollary_g_2(alpha, Gamma, G, D: int, polylog: float, p: int = 3):
+def corollary_g_2(alpha, Gamma, G, D: Count, polylog: Positive, p: Count = 3):
     """Bound on the change of rho in one step, over eta (Lemma 4.3, second display)."""
     return polylog * alpha**p * (1 / D + Gamma * G ** (p - 1) / D)
 
 
-def lemma_g_2(alpha, Xi, G, D: int, C: int, q: float, p: int = 3):
+def lemma_g_2(alpha, Xi, G, D: Count, C: Count, q: Chance, p: Count = 3):
     """Bound on the change of rho in one step, over eta, with d = D."""
     strays = q * D * math.log(D)
     return alpha * (alpha * G) ** (p - 1) * Xi * C**2 / D + alpha * (D * alpha * strays * Xi) ** (p - 1) * Xi * strays
 
 
-def lemma_d_1(D: float, C: int) -> float:
+def lemma_d_1(D: AtLeastOne, C: Count) -> float:
     """The alpha at which the sigmoid stops being constant: 1 / (C^2 lambda_0)."""
     return 1 / (C**2 * lambda_0(D))
 
 
-def lemma_d_2(alpha, G, C: int, p: int = 3):
+def lemma_d_2(alpha, G, C: Count, p: Count = 3):
     """Growth of alpha in one step of Event I, over eta: C G^p alpha^(p-1)."""
     return C * G**p * alpha ** (p - 1)
 
 
-def lemma_d_3(alpha: float, D: float, C: int, p: int = 3) -> float:
+def lemma_d_3(alpha: NonNegative, D: AtLeastOne, C: Count, p: Count = 3) -> float:
     """Bound on y F(X) for every X: (C^(1 + 1/p) alpha lambda_0)^p."""
     return (C ** (1 + 1 / p) * alpha * lambda_0(D)) ** p
 
 
-def lemma_d_16(eta: float, C: int, alpha_0: float, D: int, beta: float, p: int = 3) -> float:
+def lemma_d_16(eta: Positive, C: Count, alpha_0: Positive, D: Count, beta: Signed, p: Count = 3) -> float:
     """Bound on the sum of alpha^p over all steps, e^beta for e^polyloglog(d)."""
     raised = math.exp(beta)
     return 1 / (eta * C * alpha_0 ** (p - 1) * lambda_0(D) ** p * raised) + D / (C * eta * raised)
@@ -206,23 +210,23 @@ def lemma_d_16(eta: float, C: int, alpha_0: float, D: int, beta: float, p: int =
 # Learning from samples -----------------------------------------------------------------------------------------------
 
 
-def lemma_e_1(nu: float, C: int, G: float) -> float:
+def lemma_e_1(nu: NonNegative, C: Count, G: Signed) -> float:
     """Step of alpha below nu^(1/(p-1)), over eta: that of the rows of the signal group alone, nu C G / 2."""
     return nu * C * G / 2
 
 
-def lemma_e_12(x: Float[Tensor, "D"], p: int) -> Float[Tensor, ""]:
+def lemma_e_12(x: Float[Tensor, "D"], p: Count) -> Float[Tensor, ""]:
     """psi(x) = S(-sum_m x_m^p)."""
     return torch.sigmoid(-sum(x_m**p for x_m in x))
 
 
-def lemma_e_16(x: Float[Tensor, "D"], u: Float[Tensor, "D"], p: int) -> Float[Tensor, ""]:
+def lemma_e_16(x: Float[Tensor, "D"], u: Float[Tensor, "D"], p: Count) -> Float[Tensor, ""]:
     """psi(x) = (D sum_m softmax(x)_m <v, X_m>)^(p-1) with u_m = <v, X_m>."""
     raised = [torch.exp(x_m) for x_m in x]
     return (len(x) * sum(e / sum(raised) * u_m for e, u_m in zip(raised, u))) ** (p - 1)
 
 
-def lemma_e_16_bound(x, y, u, p: int) -> Float[Tensor, ""]:
+def lemma_e_16_bound(x, y, u, p: Count) -> Float[Tensor, ""]:
     """psi(x) (exp(2 (p-1) max |x_c - y_c|) - 1)."""
     return lemma_e_16(x, u, p) * torch.expm1(2 * (p - 1) * (x - y).abs().max())
 
@@ -243,25 +247,25 @@ def theorem_5_1_step(A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Floa
     return v / v.norm()
 
 
-def stray_chance(z: Sequence[int], q: float) -> float:
+def stray_chance(z: Sequence[int], q: Chance) -> float:
     """Probability of independent strays: +1 and -1 with q/2 each."""
     return math.prod(q / 2 if x else 1 - q for x in z)
 
 
-def planted(z: Sequence[int], C: int, q: float, y: int) -> float:
+def planted(z: Sequence[int], C: Count, q: Chance, y: Integer) -> float:
     """Probability of z when a uniformly random set of C patches carries y and the others are strays."""
     sets = list(combinations(range(len(z)), C))
     fits = [S for S in sets if all(z[j] == y for j in S)]
     return sum(stray_chance([x for j, x in enumerate(z) if j not in S], q) for S in fits) / len(sets)
 
 
-def theorem_5_2_distance(m: int, C: int, q: float) -> float:
+def theorem_5_2_distance(m: Count, C: Count, q: Chance) -> float:
     """Total variation between m strays and m patches with a planted group of ones, over all 3^m outcomes."""
     outcomes = product((0, 1, -1), repeat=m)
     return sum(abs(stray_chance(z, q) - planted(z, C, q, 1)) for z in outcomes) / 2
 
 
-def hidden_group_error(m: int, C: int, q: float) -> float:
+def hidden_group_error(m: Count, C: Count, q: Chance) -> float:
     """Least error of telling a planted group of ones from one of minus ones, over all 3^m outcomes (ours, beside 5.2)."""
     return sum(min(planted(z, C, q, 1), planted(z, C, q, -1)) for z in product((0, 1, -1), repeat=m)) / 2
 
@@ -280,12 +284,12 @@ def lemma_k_2(z, k, m, M, target, A, kappa) -> float:
     return power * math.log1p(target ** (k - 1))
 
 
-def lemma_k_4(C: int, q: float, k: int) -> float:
+def lemma_k_4(C: Count, q: Chance, k: Count) -> float:
     """Bound of its proof on the chance of at least k strays in a group: 2^C q^k."""
     return 2**C * q**k
 
 
-def lemma_k_5(a: Tensor, C_low: Tensor, C_high: Tensor, p: int = 3) -> tuple[Tensor, Tensor, Tensor]:
+def lemma_k_5(a: Tensor, C_low: Tensor, C_high: Tensor, p: Count = 3) -> tuple[Tensor, Tensor, Tensor]:
     """(0.1 / C_+) log(1 + exp(-a^p)), a^(p-1) / (1 + exp(a^p)), (10 / C_-) log(1 + exp(-a^p))."""
     log = torch.log1p(torch.exp(-(a**p)))
     return 0.1 / C_high * log, a ** (p - 1) / (1 + torch.exp(a**p)), 10 / C_low * log

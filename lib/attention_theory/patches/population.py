@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_theory.domain import Chance, Count, NonNegative, Positive, Signed, Steps
+
 
 @dataclass(frozen=True)
 class ReducedViT:
@@ -24,23 +26,23 @@ class ReducedViT:
     activation z^p + nu z.
     """
 
-    alpha: float
-    gamma: float
-    rho: float
-    beta: float = 1.0
-    p: int = 3
-    nu: float = 1e-3
-    temperature: float = 1.0
+    alpha: Signed
+    gamma: Signed
+    rho: Signed
+    beta: Signed = 1.0
+    p: Count = 3
+    nu: NonNegative = 1e-3
+    temperature: Positive = 1.0
 
 
-def group_kinds(C: int, q: float) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"]]:
+def group_kinds(C: Count, q: Chance) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"]]:
     """What a random group can carry, (number of +1, number of -1), and the probability of each."""
     kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
     chance = [math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds]
     return torch.tensor(kinds), torch.tensor(chance, dtype=torch.float64)
 
 
-def every_point(D: int, C: int, q: float) -> tuple[Float[Tensor, "N D 1"], Float[Tensor, "N"], Float[Tensor, "N"]]:
+def every_point(D: Count, C: Count, q: Chance) -> tuple[Float[Tensor, "N D 1"], Float[Tensor, "N"], Float[Tensor, "N"]]:
     """The whole population without noise: patches (N, D, 1), labels and probabilities of all N = 2 L 3^(D - C) points.
 
     Raises:
@@ -61,13 +63,13 @@ def every_point(D: int, C: int, q: float) -> tuple[Float[Tensor, "N D 1"], Float
     return torch.cat(points)[..., None], torch.cat(labels), chance.repeat(len(points))
 
 
-def critical_stray_rate(C: int, beta: float) -> float:
+def critical_stray_rate(C: Count, beta: Signed) -> float:
     """q* = (2 C + a) / (6 + 3 a), a = e^beta - 1: the score inside a group grows at the start exactly for q < q* (p = 3)."""
     a = math.expm1(beta)
     return (2 * C + a) / (6 + 3 * a)
 
 
-def opening(D: int, C: int, q: float, beta: float) -> tuple[float, float]:
+def opening(D: Count, C: Count, q: Chance, beta: Signed) -> tuple[float, float]:
     """Growth (g_gamma, g_rho) of the scores at the start, p = 3, small alpha, no linear part, in common units (closed form).
 
     The unit is 3/2 times the cube of D alpha / (D - 1 + e^beta), a step of rate 1, temperature 1.
@@ -78,7 +80,7 @@ def opening(D: int, C: int, q: float, beta: float) -> tuple[float, float]:
     return inside, inside - a * C / D * (2 * C - 4 * q + a * (1 - q))
 
 
-def three_values(D: int, C: int, beta: float, gamma: float, rho: float) -> Float[Tensor, "D D"]:
+def three_values(D: Count, C: Count, beta: Signed, gamma: Signed, rho: Signed) -> Float[Tensor, "D D"]:
     """Scores A: beta on the diagonal, gamma inside a group of C consecutive patches, rho elsewhere (Lemma 4.1)."""
     check_population(D, C, 0.0)
     group = torch.arange(D) // C
@@ -98,7 +100,7 @@ class Population:
     counts: Float[Tensor, "M kinds"]
     probability: Float[Tensor, "M"]
 
-    def __init__(self, D: int, C: int, q: float):
+    def __init__(self, D: Count, C: Count, q: Chance):
         check_population(D, C, q)
         self.D, self.C, self.q, self.L = D, C, q, D // C
         self.kinds, chance = group_kinds(C, q)
@@ -211,25 +213,25 @@ class Trajectory:
     loss: Float[Tensor, "T"]
     error: Float[Tensor, "T"]
 
-    def reaches(self, share: float = 0.8) -> int | None:
+    def reaches(self, share: Chance = 0.8) -> int | None:
         """The first step at which a row gives this share to its group; none if it never does."""
         found = torch.nonzero(self.group >= share)
         return int(found[0, 0]) if len(found) else None
 
 
 def population_descent(
-    D: int,
-    C: int,
-    q: float,
-    p: int = 3,
-    nu: float = 1e-3,
-    steps: int = 600,
-    rate_v: float = 1e-3,
-    rate_A: float = 10.0,
-    beta: float = 1.0,
-    alpha: float | None = None,
-    temperature: float = 1.0,
-    start: float = 0.0,
+    D: Count,
+    C: Count,
+    q: Chance,
+    p: Count = 3,
+    nu: NonNegative = 1e-3,
+    steps: Steps = 600,
+    rate_v: NonNegative = 1e-3,
+    rate_A: NonNegative = 10.0,
+    beta: Signed = 1.0,
+    alpha: NonNegative | None = None,
+    temperature: Positive = 1.0,
+    start: Signed = 0.0,
     kind: Callable[[int, int, float], Population] = Population,
 ) -> Trajectory:
     """Gradient descent on the population risk from gamma = rho = start (jelassi2022, Parametrization 3.1, idealised case).
@@ -275,7 +277,7 @@ def population_descent(
     return Trajectory(*torch.tensor(rows, dtype=torch.float64).T)
 
 
-def check_population(D: int, C: int, q: float) -> None:
+def check_population(D: Count, C: Count, q: Chance) -> None:
     """Raise ValueError where C does not divide D or q is no probability."""
     if C < 1 or D < 1 or D % C:
         raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")

@@ -5,7 +5,7 @@ A function gives one :class:`Proof` for each part. x stands for a^p or for the m
 
 from typing import Any
 
-from ..evidence.prove import Proof, every, joined, nonnegative, positive, same
+from attention_theory.evidence.prove import Proof, every, joined, nonnegative, positive, same
 
 #: Where Lemma K.5 begins and ends to hold, to twelve digits: (a bit below, a bit above) the two roots.
 LOWER = ("0.134669810850", "0.134669810852")

@@ -11,12 +11,12 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from attention_theory.device import generator
-from attention_theory.domain import Choice
+from attention_theory.domain import Choice, Count, Seed, Size
 
 Statistic = Annotated[str, Choice(("locality", "local_share"))]
 
 
-def places(D: int) -> Int[Tensor, "D 2"]:
+def places(D: Count) -> Int[Tensor, "D 2"]:
     """Row and column of each of D positions.
 
     Raises:
@@ -78,7 +78,7 @@ def touching_share(similarity: Float[Tensor, "D D"]) -> float:
     return float(((place[nearest] - place).abs().amax(1) == 1).double().mean())
 
 
-def by_displacement(similarity: Float[Tensor, "D D"], reach: int = 4) -> Float[Tensor, "rows columns"]:
+def by_displacement(similarity: Float[Tensor, "D D"], reach: Size = 4) -> Float[Tensor, "rows columns"]:
     """Mean cosine of two encodings for each displacement of at most ``reach`` rows and columns between their positions."""
     place, c, steps = places(len(similarity)), cosines(similarity), range(-reach, reach + 1)
     if reach > int(place.max()):
@@ -88,7 +88,9 @@ def by_displacement(similarity: Float[Tensor, "D D"], reach: int = 4) -> Float[T
     return torch.stack([torch.stack(row) for row in cells])
 
 
-def chance_level(similarity: Float[Tensor, "D D"], statistic: Statistic = "locality", draws: int = 999, seed: int = 0) -> float:
+def chance_level(
+    similarity: Float[Tensor, "D D"], statistic: Statistic = "locality", draws: Size = 999, seed: Seed = 0
+) -> float:
     """Largest absolute value of ``locality`` or ``local_share`` under random relabellings of the positions.
 
     Encodings that ignore the grid exceed it with probability 1 / (draws + 1).

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from attention_theory.device import generator
+from attention_theory.domain import Chance, Natural, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.patches.images import Images, grid_permutation, load_images, permute
 from attention_theory.patches.transformer import VisionTransformer
 from attention_theory.sweep import provenance
@@ -39,23 +40,23 @@ class Recipe:
     """
 
     data: str = "cifar10"
-    patch: int = 4
-    shuffle: int = 0
+    patch: Size = 4
+    shuffle: Natural = 0
     attention: str = "vanilla"
-    layers: int = 7
-    heads: int = 12
-    dim: int = 384
-    hidden: int = 384
-    position_scale: float = 1.0
-    epochs: int = 200
-    warmup: int = 5
-    batch: int = 128
-    rate: float = 1e-3
-    rate_min: float = 1e-5
-    weight_decay: float = 5e-5
-    smoothing: float = 0.1
+    layers: Size = 7
+    heads: Size = 12
+    dim: Size = 384
+    hidden: Size = 384
+    position_scale: NonNegative = 1.0
+    epochs: Size = 200
+    warmup: Steps = 5
+    batch: Size = 128
+    rate: NonNegative = 1e-3
+    rate_min: NonNegative = 1e-5
+    weight_decay: NonNegative = 5e-5
+    smoothing: Chance = 0.1
     augment: str = "auto"
-    seed: int = 0
+    seed: Seed = 0
 
     def __post_init__(self):
         if self.augment not in ("none", "crop", "auto"):
@@ -81,7 +82,7 @@ class Recipe:
             seed=self.seed,
         )
 
-    def rate_at(self, epoch: int) -> float:
+    def rate_at(self, epoch: Natural) -> float:
         """Learning rate of an epoch, from 0: linear warm-up, then a cosine down to ``rate_min``."""
         if epoch < self.warmup:
             return self.rate * (epoch + 1) / self.warmup
@@ -138,9 +139,9 @@ def train_images(
     out: str | Path | None = None,
     *,
     device: torch.device | str = "cpu",
-    rank: int = 0,
-    world: int = 1,
-    stop_after: int | None = None,
+    rank: Natural = 0,
+    world: Size = 1,
+    stop_after: Size | None = None,
     network: nn.Module | None = None,
 ) -> tuple[nn.Module, list[dict]]:
     """Train, and return the network and a row for each epoch: its loss and the test accuracy.
@@ -223,7 +224,7 @@ def _correct(network, images, mean, std, device, rank, world) -> int:
     return sum(int((network(normalise(x.to(device), mean, std)).argmax(1).cpu() == y).sum()) for x, y in share)
 
 
-def end_with_launcher(seconds: float = 0.5) -> None:
+def end_with_launcher(seconds: Positive = 0.5) -> None:
     """Let this process end when the one that started it does: a killed ``torchrun`` leaves no worker that writes on."""
     launcher = os.getppid()
 

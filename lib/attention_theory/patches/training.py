@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import Count, NonNegative, Positive, Seed, Signed, Size, Steps
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT
 from attention_theory.patches.vit import PositionalViT, association
@@ -53,7 +54,7 @@ def missed(signs: Float[Tensor, "N"], F: Float[Tensor, "N"]) -> float:
     return float((signs.to(F) * F <= 0).double().mean())
 
 
-def error_rate(model: PositionalViT, distribution: PatchDistribution, N: int, seed: int) -> float:
+def error_rate(model: PositionalViT, distribution: PatchDistribution, N: Count, seed: Seed) -> float:
     """Fraction of N fresh points with y F(X) <= 0."""
     X, y = distribution.sample(N, seed + TEST_SEED)
     return missed(y, model(X.to(model.v)))
@@ -61,21 +62,21 @@ def error_rate(model: PositionalViT, distribution: PatchDistribution, N: int, se
 
 def train_vit(
     distribution: PatchDistribution,
-    N: int,
-    steps: int = 600,
+    N: Count,
+    steps: Steps = 600,
     *,
-    seed: int,
-    rate_A: float = 10.0,
-    rate_v: float = 1e-3,
-    p: int = 3,
-    nu: float = 1e-3,
-    beta: float = 1.0,
-    omega: float = 1e-3,
-    temperature: float | None = 1.0,
+    seed: Seed,
+    rate_A: NonNegative = 10.0,
+    rate_v: NonNegative = 1e-3,
+    p: Count = 3,
+    nu: NonNegative = 1e-3,
+    beta: Signed = 1.0,
+    omega: NonNegative = 1e-3,
+    temperature: Positive | None = 1.0,
     A: Float[Tensor, "D D"] | None = None,
     v: Float[Tensor, "d"] | None = None,
-    every: int = 20,
-    tests: int = 2000,
+    every: Size = 20,
+    tests: Size = 2000,
     device: torch.device | str = "cpu",
 ) -> SampleTrajectory:
     """Full-batch gradient descent on N samples (jelassi2022, problem (E) with Parametrization 3.1, realistic case).
@@ -128,7 +129,12 @@ def train_vit(
 
 
 def semi_idealised(
-    population: Population, alpha: Float[Tensor, "T"], rate_A: float, beta: float = 1.0, p: int = 3, nu: float = 1e-3
+    population: Population,
+    alpha: Float[Tensor, "T"],
+    rate_A: NonNegative,
+    beta: Signed = 1.0,
+    p: Count = 3,
+    nu: NonNegative = 1e-3,
 ) -> tuple[Float[Tensor, "T"], Float[Tensor, "T"]]:
     """Scores (gamma, rho) of the semi-idealised process (jelassi2022, Appendix E.2.1), exactly.
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator
+from attention_theory.domain import NonNegative, Seed, Size
 from attention_theory.patches.images import patches_of
 
 ATTENTION = ("vanilla", "positional")
@@ -14,7 +15,7 @@ ATTENTION = ("vanilla", "positional")
 class SelfAttention(nn.Module):
     """Multi-head attention; queries and keys are read off the tokens, or off the positional encodings."""
 
-    def __init__(self, dim: int, heads: int):
+    def __init__(self, dim: Size, heads: Size):
         super().__init__()
         if heads < 1 or dim % heads:
             raise ValueError(f"dimension {dim} does not split into {heads} heads")
@@ -35,7 +36,7 @@ class SelfAttention(nn.Module):
 class Block(nn.Module):
     """Attention and a two-layer network, each behind a layer norm and beside a skip connection."""
 
-    def __init__(self, dim: int, heads: int, hidden: int):
+    def __init__(self, dim: Size, heads: Size, hidden: Size):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
         self.attention = SelfAttention(dim, heads)
@@ -69,18 +70,18 @@ class VisionTransformer(nn.Module):
 
     def __init__(
         self,
-        side: int,
-        channels: int,
-        classes: int,
+        side: Size,
+        channels: Size,
+        classes: Size,
         *,
-        patch: int,
-        layers: int = 7,
-        heads: int = 12,
-        dim: int = 384,
-        hidden: int = 384,
+        patch: Size,
+        layers: Size = 7,
+        heads: Size = 12,
+        dim: Size = 384,
+        hidden: Size = 384,
         attention: str = "vanilla",
-        position_scale: float = 1.0,
-        seed: int = 0,
+        position_scale: NonNegative = 1.0,
+        seed: Seed = 0,
     ):
         super().__init__()
         if attention not in ATTENTION:
@@ -113,14 +114,14 @@ class VisionTransformer(nn.Module):
 
 
 def forward_flops(
-    side: int,
-    channels: int,
-    classes: int,
-    patch: int,
-    layers: int,
-    heads: int,
-    dim: int,
-    hidden: int,
+    side: Size,
+    channels: Size,
+    classes: Size,
+    patch: Size,
+    layers: Size,
+    heads: Size,
+    dim: Size,
+    hidden: Size,
     attention: str = "vanilla",
 ) -> int:
     """Multiplications and additions of one image's forward pass (matrix products only)."""

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.attention import attention_weights
+from attention_theory.domain import Count, NonNegative, Positive
 from attention_theory.patches.distribution import check_groups
 
 
@@ -32,9 +33,9 @@ class PositionalViT:
         self,
         A: Float[Tensor, "D D"],
         v: Float[Tensor, "d"],
-        p: int = 3,
-        nu: float = 1e-3,
-        temperature: float | None = None,
+        p: Count = 3,
+        nu: NonNegative = 1e-3,
+        temperature: Positive | None = None,
     ):
         if p < 3 or p % 2 == 0 or p != int(p):
             raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
@@ -111,7 +112,7 @@ def _check_labels(X, y):
         raise ValueError(f"y must be ({len(X)},), one label for each data point, got {tuple(y.shape)}")
 
 
-def top_c(A: Float[Tensor, "D D"], C: int) -> Int[Tensor, "D C"]:
+def top_c(A: Float[Tensor, "D D"], C: Count) -> Int[Tensor, "D C"]:
     """Indices of the C largest scores of each row, largest first; among equal scores the smaller index comes first."""
     if A.ndim != 2 or not 1 <= C <= A.shape[1]:
         raise ValueError(f"C = {C} of the scores of a row; A has shape {tuple(A.shape)}")

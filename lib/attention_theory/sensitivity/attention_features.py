@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_theory.attention import Weights, as_weights, attention, attention_weights
 from attention_theory.device import Where, least_squares, normal
+from attention_theory.domain import Count, Natural, Seed
 from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 
@@ -28,7 +29,7 @@ class RandomAttentionFeatures:
     weights: str | Weights = "softmax"
 
     @classmethod
-    def sample(cls, d: int, seed: int, weights: str | Weights = "softmax") -> "RandomAttentionFeatures":
+    def sample(cls, d: Count, seed: Seed, weights: str | Weights = "softmax") -> "RandomAttentionFeatures":
         """Draw W with independent entries N(0, 1/d).
 
         Args:
@@ -66,7 +67,7 @@ class RandomAttentionFeatures:
         check_context(X, d=len(self.W))
         return attention(self.scores(X), X, self.weights)
 
-    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenAttention":
+    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenAttention":
         """The map as a function of one token, with everything that the token does not touch computed once.
 
         Raises:
@@ -76,7 +77,9 @@ class RandomAttentionFeatures:
         require_on_sphere(X)
         return OneTokenAttention(self.weights, self.W, X, token)
 
-    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
+    def perturbed(
+        self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]
+    ) -> Float[Tensor, "batch n d"]:
         """Phi of X with row ``token`` moved by each delta, by the one-token update.
 
         Args:
@@ -110,7 +113,7 @@ class OneTokenAttention:
         ValueError: an odd power, which is negative at negative scores; bad X, W or token.
     """
 
-    def __init__(self, weights: str | Weights, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: int = 0):
+    def __init__(self, weights: str | Weights, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: Natural = 0):
         check_context(X, d=len(W))
         check_token(token, len(X))
         self.weights, self.W, self.x, self.token = as_weights(weights), W, X[token], token

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import least_squares, normal
+from attention_theory.domain import AtLeastOne, Seed
 from attention_theory.sensitivity.context import check_context, starts_generator
 from attention_theory.tokens import require_on_sphere
 
@@ -20,7 +21,7 @@ def aligned_count(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"]) -> int:
     return int(((X @ delta).square() >= ALIGNED * d**2 / n).sum())
 
 
-def aligned_direction(X: Float[Tensor, "n d"], seed: int = 0) -> tuple[Float[Tensor, "d"], int]:
+def aligned_direction(X: Float[Tensor, "n d"], seed: Seed = 0) -> tuple[Float[Tensor, "d"], int]:
     """Lemma D.1: delta with |delta| <= sqrt(d) that is aligned with at least half of the tokens, and the draws it took.
 
     delta = sqrt(d/n) U eps, where U is an orthonormal basis of the span of the tokens and eps is uniform on the sphere
@@ -53,7 +54,7 @@ def aligned_direction(X: Float[Tensor, "n d"], seed: int = 0) -> tuple[Float[Ten
 
 
 def two_directions(
-    X: Float[Tensor, "n d"], delta: Float[Tensor, "d"], seed: int = 0
+    X: Float[Tensor, "n d"], delta: Float[Tensor, "d"], seed: Seed = 0
 ) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
     """Lemma D.2: (delta + v)/2 and (delta - v)/2 with v orthogonal to all tokens, |v| = sqrt(d).
 
@@ -78,7 +79,7 @@ def two_directions(
     return (delta + v) / 2, (delta - v) / 2
 
 
-def least_dimension(n: float) -> int:
+def least_dimension(n: AtLeastOne) -> int:
     """The smallest d from which on d / log(d)^4 >= n, the hypothesis of Theorem 3 with constant 1.
 
     Raises:

@@ -7,19 +7,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator
+from attention_theory.domain import Count, Natural, Seed
 
 
-def weights_generator(seed: int) -> torch.Generator:
+def weights_generator(seed: Seed) -> torch.Generator:
     """Generator of random weights: another stream than that of tokens drawn with the same seed."""
     return generator(2**31 + seed)
 
 
-def starts_generator(seed: int) -> torch.Generator:
+def starts_generator(seed: Seed) -> torch.Generator:
     """Generator of the random starts of an ascent: another stream than those of tokens and weights."""
     return generator(2**30 + seed)
 
 
-def check_context(X: Float[Tensor, "n d"], n: int | None = None, d: int | None = None) -> None:
+def check_context(X: Float[Tensor, "n d"], n: Count | None = None, d: Count | None = None) -> None:
     """A token matrix of the size that a feature map takes, with finite entries.
 
     Raises:
@@ -32,7 +33,7 @@ def check_context(X: Float[Tensor, "n d"], n: int | None = None, d: int | None =
         raise ValueError("the context has entries that are not finite")
 
 
-def check_token(token: int, n: int) -> None:
+def check_token(token: Natural, n: Count) -> None:
     """The index of a token of a context.
 
     Raises:
@@ -42,7 +43,7 @@ def check_token(token: int, n: int) -> None:
         raise ValueError(f"token {token} is not in the context, whose tokens are 0 to {n - 1}")
 
 
-def check_deltas(deltas: Float[Tensor, "batch d"], d: int) -> None:
+def check_deltas(deltas: Float[Tensor, "batch d"], d: Count) -> None:
     """Moves of a token: rows of length at most sqrt(d), up to rounding.
 
     Raises:

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import normal
+from attention_theory.domain import NonNegative, Size
 
 
 class DeferredGaussian:
@@ -20,7 +21,7 @@ class DeferredGaussian:
     All queries have one precision, that of the answers: directions that are orthogonal in float32 are not in float64.
     """
 
-    def __init__(self, rows: int, columns: int, deviation: float, generator: torch.Generator):
+    def __init__(self, rows: Size, columns: Size, deviation: NonNegative, generator: torch.Generator):
         self.rows, self.columns, self.deviation, self.generator = rows, columns, deviation, generator
         self.right, self.right_image, self.left, self.left_image = (
             torch.zeros(0, size, dtype=torch.float64) for size in (columns, rows, rows, columns)

@@ -6,8 +6,10 @@
 
 import numpy as np
 
+from attention_theory.domain import AtLeastOne, Cosine, NonNegative, Signed, Size
 
-def arc_cosine(c: np.ndarray | np.floating | float) -> np.ndarray | np.floating:
+
+def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating:
     """Cosine between ReLU features of infinite width, from the cosine between their inputs.
 
     2 E relu(a) relu(b) for standard Gaussians a, b of correlation c: (sqrt(1 - c^2) + (pi - arccos c) c) / pi.
@@ -20,7 +22,7 @@ def arc_cosine(c: np.ndarray | np.floating | float) -> np.ndarray | np.floating:
 
 
 def infinite_width_change(
-    n: float, cosine: np.ndarray | float, length: np.ndarray | float = 1.0, depth: int = 1
+    n: AtLeastOne, cosine: np.ndarray | Cosine, length: np.ndarray | NonNegative = 1.0, depth: Size = 1
 ) -> np.ndarray | np.floating:
     """|phi(X^i(delta)) - phi(X)| / |phi(X)| for ReLU features of infinite width.
 
@@ -49,7 +51,7 @@ def infinite_width_change(
     return np.sqrt(np.maximum(1 + q**2 - 2 * q * angle, 0.0))
 
 
-def infinite_width_sensitivity(n: float, depth: int = 1) -> float:
+def infinite_width_sensitivity(n: AtLeastOne, depth: Size = 1) -> float:
     """Word sensitivity of ReLU random features of infinite width: the best move doubles its token.
 
     Of all moves with |delta| <= sqrt(d), delta = x_i changes the features most, at every depth (proof: chapter on depth).

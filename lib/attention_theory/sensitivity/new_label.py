@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import least_squares, normal
-from attention_theory.domain import EMPTY
+from attention_theory.domain import EMPTY, Seed, Signed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
 from attention_theory.sensitivity.random_features import OneTokenFeatures
@@ -51,7 +51,7 @@ def trained(
 
 
 def gradient_descent(
-    Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta: Float[Tensor, "p"], steps: int = 20_000
+    Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta: Float[Tensor, "p"], steps: Steps = 20_000
 ) -> Float[Tensor, "p"]:
     """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges; it ends at :func:`trained`."""
     rate = 1 / torch.linalg.matrix_norm(Phi, 2) ** 2
@@ -161,7 +161,7 @@ def solutions(
     Phi: Float[Tensor, "N p"],
     labels: Float[Tensor, "N"],
     phi: Float[Tensor, "p"],
-    label: float,
+    label: Signed,
     gram: Float[Tensor, "M M"] | None = None,
 ) -> Solutions:
     """Solve both trainings (from theta_0 = 0) through the Gram matrix: N^2 p operations and no p x p matrix.
@@ -208,9 +208,9 @@ def best_moves(
     model: Solutions,
     one: OneToken,
     losses: Sequence[tuple[str, float]],
-    starts: int = 4,
-    steps: int = 150,
-    seed: int = 0,
+    starts: Size = 4,
+    steps: Steps = 150,
+    seed: Seed = 0,
 ) -> Float[Tensor, "losses d"]:
     """For each loss the move with |delta| <= sqrt(d) that makes it smallest, as far as :func:`descend` finds it.
 
@@ -253,7 +253,7 @@ def best_moves(
 
 
 def descend(
-    objective: Callable[[Tensor], Tensor], delta: Float[Tensor, "starts d"], steps: int
+    objective: Callable[[Tensor], Tensor], delta: Float[Tensor, "starts d"], steps: Steps
 ) -> tuple[Float[Tensor, "starts d"], Float[Tensor, "starts"]]:
     """Projected gradient descent over |delta| <= sqrt(d): the best moves on the way and their objective.
 

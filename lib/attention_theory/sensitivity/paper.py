@@ -11,10 +11,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_theory.domain import AtLeastOne, Count, Natural, NonNegative, Positive, Signed
+
 Map = Callable[[Tensor], Tensor]
 
 
-def moved(X: Float[Tensor, "n d"], i: int | slice, delta: Tensor) -> Float[Tensor, "n d"]:
+def moved(X: Float[Tensor, "n d"], i: Natural | slice, delta: Tensor) -> Float[Tensor, "n d"]:
     """X^i(Delta): token i moved by Delta (Section 3)."""
     X = X.clone()
     X[i] += delta
@@ -46,7 +48,7 @@ def relu_raf(X: Float[Tensor, "n d"], W: Float[Tensor, "d d"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-def equation_3_4(phi: Map, X: Float[Tensor, "n d"], i: int | slice, delta: Tensor) -> float:
+def equation_3_4(phi: Map, X: Float[Tensor, "n d"], i: Natural | slice, delta: Tensor) -> float:
     """What (3.4) takes the supremum of: the relative change of phi at one move of one token."""
     return float((phi(moved(X, i, delta)) - phi(X)).norm() / phi(X).norm())
 
@@ -59,7 +61,7 @@ def equation_4_2(X: Float[Tensor, "n d"], V: Sequence[Float[Tensor, "k _"]]) -> 
     return features
 
 
-def equation_4_3(phi: Callable[[float], float], beta: float) -> float:
+def equation_4_3(phi: Callable[[float], float], beta: Positive) -> float:
     """(4.3): E phi(rho)^2 for rho ~ N(0, beta), which beta makes 1 (midpoint rule over 12 deviations)."""
     total, steps = 0.0, 20_000
     for step in range(steps):
@@ -68,27 +70,27 @@ def equation_4_3(phi: Callable[[float], float], beta: float) -> float:
     return total * 24 / steps / math.sqrt(2 * math.pi)
 
 
-def equation_c_1(n: int, d: int) -> tuple[int, int]:
+def equation_c_1(n: Count, d: Count) -> tuple[int, int]:
     """The shape that (C.1) gives every V_l."""
     return n * d, n * d
 
 
-def lemma_c_1(M: float, C_1: float, l: int, D: int) -> float:
+def lemma_c_1(M: Positive, C_1: NonNegative, l: Natural, D: Count) -> float:
     """Lemma C.1 with its proof's constant e^C = M C_1 + 1: how far |phi_l(X)| may be from sqrt k."""
     return (M * C_1 + 1) ** l * math.log(D)
 
 
-def lemma_c_2(M: float, C_1: float, l: int, d: int) -> float:
+def lemma_c_2(M: Positive, C_1: NonNegative, l: Natural, d: Count) -> float:
     """Lemma C.2 with its proof's constant e^C = M C_1: how far one moved token may move the features of layer l."""
     return math.sqrt(d) * (M * C_1) ** l
 
 
-def appendix_a(n: int, c: float) -> float:
+def appendix_a(n: Count, c: Positive) -> float:
     """Appendix A: the probability that the maximum of n standard Gaussians stays below log n, as printed."""
     return 1 - math.exp(c * math.log(n) ** 2)
 
 
-def hypothesis_of_theorem_3(d: float) -> float:
+def hypothesis_of_theorem_3(d: AtLeastOne) -> float:
     """Theorem 3 takes contexts of n = O(d / log^4 d) tokens: this many, with constant 1."""
     return d / math.log(d) ** 4
 
@@ -99,12 +101,12 @@ def lemma_d_1(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"]) -> float:
     return sum(float(x @ delta) ** 2 >= 0.01 * d**2 / n for x in X) / n
 
 
-def lemma_d_1_variance(r: int) -> float:
+def lemma_d_1_variance(r: Count) -> float:
     """The variance of rho_r^2 = |rho|^2 / r in the proof of Lemma D.1."""
     return 1 / r
 
 
-def equation_d_42(X: Float[Tensor, "n d"], W: Float[Tensor, "d d"], i: int, delta: Float[Tensor, "d"]) -> Tensor:
+def equation_d_42(X: Float[Tensor, "n d"], W: Float[Tensor, "d d"], i: Natural, delta: Float[Tensor, "d"]) -> Tensor:
     """(D.42): sqrt d S(X^i(Delta)). Its third term has W X, so it can be formed for n = d only."""
     e_i = torch.eye(len(X)).to(X)[i]
     return (
@@ -115,7 +117,7 @@ def equation_d_42(X: Float[Tensor, "n d"], W: Float[Tensor, "d d"], i: int, delt
     )
 
 
-def equation_6_3(Phi: Float[Tensor, "N p"], Y: Float[Tensor, "N"], theta_0: Float[Tensor, "p"] | float = 0.0) -> Tensor:
+def equation_6_3(Phi: Float[Tensor, "N p"], Y: Float[Tensor, "N"], theta_0: Float[Tensor, "p"] | Signed = 0.0) -> Tensor:
     """(6.3): theta*, where gradient descent on the quadratic loss ends."""
     theta_0 = theta_0 + torch.zeros_like(Phi[0])
     return theta_0 + torch.linalg.pinv(Phi) @ (Y - Phi @ theta_0)
@@ -126,19 +128,19 @@ def equation_6_4(theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], phi_moved: 
     return (phi_moved @ theta - phi @ theta).abs()
 
 
-def equation_6_5(theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], y: float) -> Float[Tensor, "p"]:
+def equation_6_5(theta: Float[Tensor, "p"], phi: Float[Tensor, "p"], y: Signed) -> Float[Tensor, "p"]:
     """(6.5): theta*_f, fine-tuned on (X, y) alone."""
     return theta + phi * (y - phi @ theta) / phi.square().sum()
 
 
 def equation_6_6(
-    Phi: Float[Tensor, "N p"], Y: Float[Tensor, "N"], phi: Float[Tensor, "p"], y: float, theta_0: Tensor | float = 0.0
+    Phi: Float[Tensor, "N p"], Y: Float[Tensor, "N"], phi: Float[Tensor, "p"], y: Signed, theta_0: Tensor | Signed = 0.0
 ) -> Float[Tensor, "p"]:
     """(6.6): theta*_r, trained again on all N + 1 samples."""
     return equation_6_3(torch.cat([Phi, phi[None]]), torch.cat([Y, Y.new_tensor([y])]), theta_0)
 
 
-def equation_6_7(theta: Float[Tensor, "p"], phi_moved: Float[Tensor, "batch p"], y: float) -> Float[Tensor, "batch"]:
+def equation_6_7(theta: Float[Tensor, "p"], phi_moved: Float[Tensor, "batch p"], y: Signed) -> Float[Tensor, "batch"]:
     """(6.7): the error on the label y_Delta = -y."""
     return (phi_moved @ theta - (-y)).square()
 

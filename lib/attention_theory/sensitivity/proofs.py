@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ..evidence.prove import Proof, nonnegative, positive, same
+from attention_theory.evidence.prove import Proof, nonnegative, positive, same
 
 
 def _constant(text: str) -> Any:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import Where, normal
+from attention_theory.domain import Count, Natural, Seed, Size
 from attention_theory.sensitivity.context import (
     check_context,
     check_deltas,
@@ -48,11 +49,11 @@ class RandomFeatures:
     """
 
     V: Float[Tensor, "k D"]
-    n: int
+    n: Count
     activation: str = "relu"
 
     @classmethod
-    def sample(cls, n: int, d: int, k: int, seed: int, activation: str = "relu") -> "RandomFeatures":
+    def sample(cls, n: Count, d: Count, k: Count, seed: Seed, activation: str = "relu") -> "RandomFeatures":
         """Draw V of size k x nd.
 
         Args:
@@ -77,7 +78,7 @@ class RandomFeatures:
     def d(self) -> int:
         return self.V.shape[1] // self.n
 
-    def block(self, token: int) -> Float[Tensor, "k d"]:
+    def block(self, token: Natural) -> Float[Tensor, "k d"]:
         """V_i: the columns of V that meet the token."""
         return self.V[:, token * self.d : (token + 1) * self.d]
 
@@ -90,7 +91,7 @@ class RandomFeatures:
         check_context(X, self.n, self.d)
         return activation_named(self.activation)(self.V @ X.reshape(-1))
 
-    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenFeatures":
+    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenFeatures":
         """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i meets the move.
 
         Raises:
@@ -102,7 +103,7 @@ class RandomFeatures:
         block = self.block(token)
         return OneTokenFeatures(self.V @ X.reshape(-1) - block @ X[token], block, X[token], self.activation)
 
-    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+    def perturbed(self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
         """Phi of X with row ``token`` moved by each delta, through the block V_i alone.
 
         Args:
@@ -162,7 +163,7 @@ class OneTokenFeatures:
         top = self.steepest()
         return torch.stack([top, -top])
 
-    def steepest(self, width: int = 8, rounds: int = 6) -> Float[Tensor, "d"]:
+    def steepest(self, width: Size = 8, rounds: Size = 6) -> Float[Tensor, "d"]:
         """The unit direction along which the features change fastest at X, by block power iteration."""
         pre = (self.rest + self.block @ self.x).requires_grad_(True)
         (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
@@ -175,7 +176,7 @@ class OneTokenFeatures:
 
 
 def one_token_in_law(
-    contexts: Float[Tensor, "N n d"], token: int, k: int, seed: int, activation: str = "relu"
+    contexts: Float[Tensor, "N n d"], token: Natural, k: Count, seed: Seed, activation: str = "relu"
 ) -> list[OneTokenFeatures]:
     """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N + d) numbers.
 
@@ -236,11 +237,11 @@ class DeepRandomFeatures:
     """
 
     V: tuple[Float[Tensor, "k _"], ...]
-    n: int
+    n: Count
     activation: str = "relu"
 
     @classmethod
-    def sample(cls, n: int, d: int, k: int, depth: int, seed: int, activation: str = "relu") -> "DeepRandomFeatures":
+    def sample(cls, n: Count, d: Count, k: Count, depth: Size, seed: Seed, activation: str = "relu") -> "DeepRandomFeatures":
         """Draw the matrices of all layers.
 
         Args:
@@ -283,7 +284,7 @@ class DeepRandomFeatures:
         """
         return self.layers(X)[-1]
 
-    def one_token(self, X: Float[Tensor, "n d"], token: int) -> "OneTokenDeep":
+    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenDeep":
         """The map as a function of one token: only the block V_i of the first layer meets the move.
 
         Raises:
@@ -291,7 +292,7 @@ class DeepRandomFeatures:
         """
         return OneTokenDeep(self.first.one_token(X, token), [lambda h, V=V: h @ V.T for V in self.V[1:]])
 
-    def perturbed(self, X: Float[Tensor, "n d"], token: int, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
+    def perturbed(self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
         """Phi of X with row ``token`` moved by each delta.
 
         Args and Raises: as :meth:`RandomFeatures.perturbed`.
@@ -321,7 +322,7 @@ class OneTokenDeep(OneTokenFeatures):
         return features
 
 
-def deep_one_token_in_law(X: Float[Tensor, "n d"], token: int, k: int, depth: int, seed: int) -> OneTokenDeep:
+def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, depth: Size, seed: Seed) -> OneTokenDeep:
     """Deep ReLU random features as a function of one token, equal in law to drawing all matrices.
 
     The first layer is that of :func:`one_token_in_law`; the later matrices are :class:`DeferredGaussian`. For widths k

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import normal
+from attention_theory.domain import Natural, Seed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import check_norm, starts_generator
 from attention_theory.sensitivity.random_features import OneTokenFeatures
@@ -21,7 +22,7 @@ OneToken = OneTokenAttention | OneTokenFeatures
 class FeatureMap(Protocol):
     """What makes features of a context, and sees it as a function of the move of one token."""
 
-    def one_token(self, X: Float[Tensor, "n d"], token: int) -> OneToken:
+    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> OneToken:
         """The map at X, by the moves of this token."""
         ...
 
@@ -37,7 +38,7 @@ class WordSensitivity:
 
 
 def word_sensitivity(
-    map: FeatureMap, X: Float[Tensor, "n d"], token: int = 0, starts: int = 6, steps: int = 100, seed: int = 0
+    map: FeatureMap, X: Float[Tensor, "n d"], token: Natural = 0, starts: Size = 6, steps: Steps = 100, seed: Seed = 0
 ) -> WordSensitivity:
     """A lower estimate of S(X): |phi(X^i(delta)) - phi(X)| / |phi(X)|, climbed over |delta| <= sqrt(d).
 
@@ -57,7 +58,7 @@ def word_sensitivity(
     return climb(map.one_token(X, token), starts, steps, seed)
 
 
-def climb(moved: OneToken, starts: int = 6, steps: int = 100, seed: int = 0) -> WordSensitivity:
+def climb(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
     """Projected gradient ascent of ``moved.change`` over the ball of radius sqrt(d), from several starts at once.
 
     Each start has its own step length: it grows after a step that climbs, and a step that does not climb is undone

@@ -4,9 +4,9 @@
 probability of success without sampling, :mod:`panels` holds the paper's experiments.
 """
 
-from .data import MODELS, cross_attention_data, inputs, self_attention_data, threshold
-from .exact import failures, row_classes, success_counts, success_probability
-from .network import (
+from attention_theory.separation.data import MODELS, cross_attention_data, inputs, self_attention_data, threshold
+from attention_theory.separation.exact import failures, row_classes, success_counts, success_probability
+from attention_theory.separation.network import (
     NETWORKS,
     Rate,
     SuccessCounts,
@@ -18,4 +18,4 @@ from .network import (
     sign_vectors,
     success_rate,
 )
-from .panels import Panel, exact_curve, panel, sampled_rates
+from attention_theory.separation.panels import Panel, exact_curve, panel, sampled_rates

@@ -4,18 +4,17 @@ import itertools
 import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
-from typing import Annotated
 
 import numpy as np
 
-from ..domain import SIZE, Range
-from . import data
-from .exact import RowClass, row_classes
-from .network import ROUNDING, sign_vectors
-from .parts import Layer
+from attention_theory.domain import Count, Integer, Natural, NonNegative, Positive, Signed, Size, Steps
+from attention_theory.separation import data
+from attention_theory.separation.exact import RowClass, row_classes
+from attention_theory.separation.network import ROUNDING, sign_vectors
+from attention_theory.separation.parts import Layer
 
 
-def row_alarm(single: Sequence[float], other: float, others: Annotated[int, Range(0, 2**31)], tau: float) -> float:
+def row_alarm(single: Sequence[float], other: NonNegative, others: Steps, tau: Signed) -> float:
     """Pr[<row, sigma> > tau] for a row with these single entries and ``others`` entries that all are ``other`` >= 0."""
     from scipy import stats
 
@@ -26,7 +25,9 @@ def row_alarm(single: Sequence[float], other: float, others: Annotated[int, Rang
     return float(stats.binom.sf(np.floor((gaps / other + others) / 2 + 1e-9), others, 0.5).mean())
 
 
-def class_values(model: str, weights: str, n: int, d: int, a: float, b: float | None = None, c: float | None = None):
+def class_values(
+    model: str, weights: str, n: Count, d: Count, a: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None
+):
     """:func:`exact.row_classes` as floats, in units of sqrt(ln n) for self-attention; n may have hundreds of digits."""
     with localcontext() as context:
         context.prec = 120 + 2 * len(str(n))  # all terms are positive: no cancellation
@@ -40,12 +41,12 @@ def class_values(model: str, weights: str, n: int, d: int, a: float, b: float | 
 def class_alarms(
     model: data.Model,
     weights: str,
-    n: int,
-    d: Annotated[int, SIZE],
-    a: float,
-    b: float | None = None,
-    c: float | None = None,
-    tau: float | None = None,
+    n: Count,
+    d: Size,
+    a: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
+    tau: Signed | None = None,
 ) -> list[float]:
     """Pr[<c_j, sigma> > tau] for each class of rows: the special row first, the last one the rows of other blocks.
 
@@ -62,7 +63,7 @@ def class_alarms(
     return found
 
 
-def layer_alarm(layer: Layer, row: int) -> float:
+def layer_alarm(layer: Layer, row: Integer) -> float:
     """The same for a row of a layer, from its features."""
     if not -layer.n <= row < layer.n:
         raise ValueError(f"row = {row} is not allowed: the layer has {layer.n} rows")
@@ -75,14 +76,14 @@ def layer_alarm(layer: Layer, row: int) -> float:
 
 
 def detection(
-    model: data.Model, n: int, d: Annotated[int, SIZE], a: float, b: float | None = None, c: float | None = None
+    model: data.Model, n: Count, d: Size, a: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None
 ) -> tuple[float, float]:
     """In the special row of softmax attention on D1: the weight of j3, and the share of sign vectors that fire."""
     first = class_values(model, "softmax", n, d, a, b, c)[0]
     return first.first / (1 if model == "cross" else a), class_alarms(model, "softmax", n, d, a, b, c)[0]
 
 
-def enumerated_alarm(layer: Layer, row: int) -> int:
+def enumerated_alarm(layer: Layer, row: Integer) -> int:
     """How many of the 2^d sign vectors make a row of a layer fire, one by one; row -1 is the last."""
     if not -layer.n <= row < layer.n:
         raise ValueError(f"row = {row} is not allowed: rows are {-layer.n} to {layer.n - 1}")
@@ -90,7 +91,7 @@ def enumerated_alarm(layer: Layer, row: int) -> int:
     return int((sign_vectors(layer.d).to(layer.features) @ layer.features[row] > tau + ROUNDING).sum())
 
 
-def fitting(n: int, need: float, single: int = 2) -> int:
+def fitting(n: Count, need: Positive, single: Natural = 2) -> int:
     """The least d with at least ``need`` block columns that data of n rows can have, n a power of 10.
 
     Args:

@@ -14,11 +14,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..domain import Choice, Number
+from attention_theory.domain import Arithmetic, Choice, Count, Natural, NonNegative
 
 MODELS = ("self-ones", "self-identity", "cross")
 Model = Annotated[str, Choice(MODELS)]
-Real = int | float
 
 
 def check_model(model: str) -> None:
@@ -27,7 +26,7 @@ def check_model(model: str) -> None:
         raise ValueError(f"model {model!r} is unknown; choose one of {', '.join(MODELS)}")
 
 
-def check_columns(model: str, d: int) -> int:
+def check_columns(model: str, d: Count) -> int:
     """The number of block columns, d - 2 for self-attention and d - 1 for cross-attention.
 
     Raises:
@@ -40,7 +39,7 @@ def check_columns(model: str, d: int) -> int:
     return int(d) - taken
 
 
-def check_sizes(model: str, n: int, d: int) -> int:
+def check_sizes(model: str, n: Count, d: Count) -> int:
     """The number t of identity blocks in n = (d-2) t for self-attention and n = (d-1) t for cross-attention.
 
     Raises:
@@ -57,14 +56,14 @@ def check_sizes(model: str, n: int, d: int) -> int:
     return int(n) // columns
 
 
-def check_parameters(**parameters: Real | None) -> None:
+def check_parameters(**parameters: NonNegative | None) -> None:
     """Raise ValueError unless every given number is finite and not negative."""
     for name, value in parameters.items():
         if value is None or not math.isfinite(value) or value < 0:
             raise ValueError(f"{name} = {value} is not allowed: it must be a finite number >= 0")
 
 
-def check_scales(model: str, b: Real | None, c: Real | None) -> None:
+def check_scales(model: str, b: NonNegative | None, c: NonNegative | None) -> None:
     """Raise ValueError unless b and c fit the model: both given and not both zero for self-attention, none for cross."""
     if model == "cross":
         if b is not None or c is not None:
@@ -81,7 +80,7 @@ def _check_index(name: str, index: int, n: int) -> None:
 
 
 def self_attention_data(
-    n: int, d: int, a: Real, b: Real, c: Real, special: int = 0, device: torch.device | str = "cpu"
+    n: Count, d: Count, a: NonNegative, b: NonNegative, c: NonNegative, special: Natural = 0, device: torch.device | str = "cpu"
 ) -> Float[Tensor, "n d"]:
     """The self-attention input A = A1 = A2 = A3 of size ``a`` (deng2023, Definitions 6.1 and D.1).
 
@@ -108,7 +107,7 @@ def self_attention_data(
 
 
 def cross_attention_data(
-    n: int, d: int, a: Real, query: int = 0, key: int = 0, device: torch.device | str = "cpu"
+    n: Count, d: Count, a: NonNegative, query: Natural = 0, key: Natural = 0, device: torch.device | str = "cpu"
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
     """The cross-attention inputs (A1, A2 = A3) of size ``a`` (deng2023, Definition F.1).
 
@@ -138,11 +137,11 @@ def cross_attention_data(
 
 def inputs(
     model: str,
-    n: int,
-    d: int,
-    a: Real,
-    b: Real | None = None,
-    c: Real | None = None,
+    n: Count,
+    d: Count,
+    a: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
     device: torch.device | str = "cpu",
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
     """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
@@ -155,7 +154,7 @@ def inputs(
     return A, A, torch.ones_like(eye) if model == "self-ones" else eye
 
 
-def threshold(model: Model, scale: Number, c: Number | None = None, level: Number | None = None) -> Any:
+def threshold(model: Model, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None) -> Any:
     """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
 
     The one place that knows tau, for floats, Decimals and balls.

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from ..attention import Weights, as_weights
-from . import data
-from .data import Real
-from .network import NETWORKS, SuccessCounts, check_counts
+from attention_theory.attention import Weights, as_weights
+from attention_theory.domain import Count, NonNegative, Positive
+from attention_theory.separation import data
+from attention_theory.separation.network import NETWORKS, SuccessCounts, check_counts
 
 #: Binomial tails with at most this many signs are summed in integers.
 INTEGER_SIGNS = 2000
@@ -48,7 +48,7 @@ class RowClass(NamedTuple):
 
 
 def row_classes(
-    model: str, weights: str | Weights, d: int, log_n: Any, n: Any, a: Any, b: Any | None, c: Any | None
+    model: str, weights: str | Weights, d: Count, log_n: Any, n: Any, a: Any, b: Any | None, c: Any | None
 ) -> list[RowClass]:
     """The classes of rows of one attention layer: the special row, the other rows of its block, the rest.
 
@@ -168,11 +168,11 @@ def _bits(weights: str | Weights, top: float, log_n: float) -> int:
 def _patterns(
     model: str,
     d: int,
-    networks: list[tuple[str | Weights, Real]],
-    b: Real | None,
-    c: Real | None,
+    networks: list[tuple[str | Weights, float]],
+    b: NonNegative | None,
+    c: NonNegative | None,
     n: int | None,
-    log_n: Real | None,
+    log_n: Positive | None,
 ) -> tuple[int, list[list[int]], float]:
     """N; for each sign pattern the fewest plus signs with which each network fires; the smallest margin.
 
@@ -199,7 +199,7 @@ def _patterns_in_balls(model, d, networks, b, c, n, log_n, give_up: bool) -> tup
     """:func:`_patterns` at the precision at hand; :class:`_OpenError` if that leaves a decision open."""
     from flint import arb
 
-    def ball(x: Real) -> arb:  # a parameter means the decimal number that is written: 0.1 is 1/10
+    def ball(x: float) -> arb:  # a parameter means the decimal number that is written: 0.1 is 1/10
         return arb(repr(float(x)))
 
     size = arb(n) if log_n is None else ball(log_n).exp()
@@ -216,7 +216,7 @@ def _patterns_in_balls(model, d, networks, b, c, n, log_n, give_up: bool) -> tup
     return signs, patterns, min(margins)
 
 
-def _event(a0: Real, a1: Real) -> list[tuple[str | Weights, Real]]:
+def _event(a0: NonNegative, a1: NonNegative) -> list[tuple[str | Weights, float]]:
     """The four networks of E_success with the size of their data."""
     return [(weights, (a0, a1)[which]) for weights, which in NETWORKS]
 
@@ -233,7 +233,7 @@ def _upper(signs: int) -> list[int]:
 
 
 def success_counts(
-    model: str, n: int, d: int, a0: Real, a1: Real, b: Real | None = None, c: Real | None = None
+    model: str, n: Count, d: Count, a0: NonNegative, a1: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None
 ) -> SuccessCounts:
     """Exact numbers of sign vectors without a false alarm, and without any alarm, in O(d) work.
 
@@ -307,14 +307,14 @@ def _check_probability(model, d, m, a0, a1, b, c, n, log_n) -> int | None:
 def separation_probability(
     weights: str | Weights,
     model: str,
-    d: int,
-    m: int,
-    a0: Real,
-    a1: Real,
-    b: Real | None = None,
-    c: Real | None = None,
-    n: int | None = None,
-    log_n: Real | None = None,
+    d: Count,
+    m: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
+    n: Count | None = None,
+    log_n: Positive | None = None,
 ) -> float:
     """P[F_u positive on D1 and 0 on D0] exactly, for one network with attention weights u and shared signs.
 
@@ -332,14 +332,14 @@ def separation_probability(
 
 def success_probability(
     model: str,
-    d: int,
-    m: int,
-    a0: Real,
-    a1: Real,
-    b: Real | None = None,
-    c: Real | None = None,
-    n: int | None = None,
-    log_n: Real | None = None,
+    d: Count,
+    m: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
+    n: Count | None = None,
+    log_n: Positive | None = None,
     shared_signs: bool = True,
 ) -> float:
     """P[E_success] exactly: (N_ok / 2^d)^m - (N_ok_and_quiet / 2^d)^m, up to the rounding of one float.
@@ -371,7 +371,14 @@ def _failures(signs: int, patterns: list[list[int]], m: int) -> list[float]:
 
 
 def failures(
-    model: str, n: int, d: int, m: int, a0: Real, a1: Real, b: Real | None = None, c: Real | None = None
+    model: str,
+    n: Count,
+    d: Count,
+    m: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
 ) -> list[float]:
     """For each of the four networks by itself the chance to be wrong with m sign vectors, exactly.
 

@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import Weights, attention, attention_weights
-from ..device import generator, signs
-from ..evidence import rate_interval
-from . import data
-from .data import Real
+from attention_theory.attention import Weights, attention, attention_weights
+from attention_theory.device import generator, signs
+from attention_theory.domain import Count, NonNegative, Seed, Signed, Size
+from attention_theory.evidence import rate_interval
+from attention_theory.separation import data
 
 WEIGHTS = ("softmax", "linear")
 #: The four outputs in the event E_success, as (weights, data set). The first must fire, the others must stay quiet.
@@ -32,7 +32,7 @@ def _check_weights(weights: str | Weights) -> None:
         raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
 
 
-def sign_vectors(d: int) -> Float[Tensor, "vectors d"]:
+def sign_vectors(d: Count) -> Float[Tensor, "vectors d"]:
     """All 2^d sign vectors, one a row.
 
     Raises:
@@ -87,7 +87,7 @@ def kronecker_features(
     return torch.stack([attention_weights((block @ X.flatten())[None], weights)[0] @ A3 for block in blocks])
 
 
-def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: float) -> float:
+def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed) -> float:
     """F = phi(sum over rows j and signs l of phi_tau(<c_j, y_l>)) with phi_tau(z) = max(z - tau, 0) (deng2023, Definition C.6).
 
     Args:
@@ -111,10 +111,10 @@ def _four(
     model: str,
     n: int,
     d: int,
-    a0: Real,
-    a1: Real,
-    b: Real | None,
-    c: Real | None,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: NonNegative | None,
+    c: NonNegative | None,
     device: torch.device | str,
     level: float | None = None,
     repeat: bool = True,
@@ -129,7 +129,7 @@ def _four(
     return features, data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c), level)
 
 
-def check_counts(**counts: int) -> None:
+def check_counts(**counts: Count) -> None:
     """Raise ValueError unless every number is an integer >= 1."""
     for name, value in counts.items():
         if value % 1 != 0 or value < 1:
@@ -155,16 +155,16 @@ class Rate(NamedTuple):
 
 def success_rate(
     model: str,
-    n: int,
-    d: int,
-    m: int,
-    a0: Real,
-    a1: Real,
-    b: Real | None = None,
-    c: Real | None = None,
+    n: Count,
+    d: Count,
+    m: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
     *,
-    trials: int,
-    seed: int,
+    trials: Size,
+    seed: Seed,
     shared_signs: bool = True,
     device: torch.device | str = "cpu",
 ) -> Rate:
@@ -200,15 +200,15 @@ def success_rate(
 
 def literal_success(
     model: str,
-    n: int,
-    d: int,
-    m: int,
-    a0: Real,
-    a1: Real,
-    b: Real | None = None,
-    c: Real | None = None,
+    n: Count,
+    d: Count,
+    m: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
     *,
-    seed: int,
+    seed: Seed,
     kronecker: bool = False,
 ) -> bool:
     """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference.
@@ -249,14 +249,14 @@ class SuccessCounts:
 
 def enumerated_counts(
     model: str,
-    n: int,
-    d: int,
-    a0: Real,
-    a1: Real,
-    b: Real | None = None,
-    c: Real | None = None,
+    n: Count,
+    d: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
     device: torch.device | str = "cpu",
-    level: float | None = None,
+    level: Signed | None = None,
 ) -> SuccessCounts:
     """The counts by brute force: all 2^d sign vectors through literal attention. ``margin`` is over all rows and vectors.
 

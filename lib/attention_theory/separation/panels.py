@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ..domain import FILLED
-from ..evidence import Check, compare
-from .data import Real
-from .exact import success_probability
-from .network import Rate, success_rate
+from attention_theory.domain import FILLED, NonNegative, Seed, Signed, Size
+from attention_theory.evidence import Check, compare
+from attention_theory.separation.exact import success_probability
+from attention_theory.separation.network import Rate, success_rate
 
 NAMES = ("3a", "3b", *("4" + x for x in "abcdef"), *("5" + x for x in "abcdef"), *("7" + x for x in "abcde"))
 ROUNDINGS: dict[str, Callable[[float], int]] = {"floor": math.floor, "nearest": round, "ceil": math.ceil}
@@ -30,12 +29,12 @@ class Panel:
     name: str
     model: str
     parameter: str
-    values: tuple[Real, ...]
+    values: tuple[float, ...]
     points: tuple[dict[str, Any], ...]
-    trials: int
+    trials: Size
 
 
-def _grid(start: Real, stop: Real, step: Real) -> list[float]:
+def _grid(start: NonNegative, stop: NonNegative, step: NonNegative) -> list[float]:
     """start, start + step, ..., up to stop, as the decimal numbers that are written."""
     return [round(start + i * step, 6) for i in range(math.floor((stop - start) / step + 1e-9) + 1)]
 
@@ -134,7 +133,7 @@ def exact_curve(grid: Panel, shared_signs: bool = True) -> list[float]:
     return [success_probability(**point, shared_signs=shared_signs) for point in grid.points]
 
 
-def sampled_rates(grid: Panel, seed: int = 0, shared_signs: bool = True) -> list[Rate]:
+def sampled_rates(grid: Panel, seed: Seed = 0, shared_signs: bool = True) -> list[Rate]:
     """Monte Carlo at every point of a panel of Figures 4, 5 or 7, with the paper's number of trials."""
     return [
         success_rate(**point, trials=grid.trials, seed=1000 * seed + i, shared_signs=shared_signs)
@@ -150,17 +149,17 @@ class Curve:
     exact: list[float]
     rates: list[Rate]
 
-    def at(self, value: Real) -> float:
+    def at(self, value: Signed) -> float:
         """The exact probability at a value of the swept parameter."""
         if value not in self.grid.values:
             raise ValueError(f"value = {value} is not on the grid: {', '.join(map(str, self.grid.values))}")
         return self.exact[self.grid.values.index(value)]
 
-    def best(self) -> Real:
+    def best(self) -> float:
         """Where the exact probability is largest (the first such value)."""
         return self.grid.values[self.exact.index(max(self.exact))]
 
-    def likely(self) -> list[Real]:
+    def likely(self) -> list[float]:
         """The values with success more likely than not."""
         return [value for value, p in zip(self.grid.values, self.exact) if p > 0.5]
 
@@ -197,7 +196,7 @@ def plot_figure(curves: Annotated[dict[str, Curve], FILLED]) -> None:
     """Panels in rows of three: trials with their 99.9% intervals (grey) over the exact curve."""
     import matplotlib.pyplot as plt  # here, so that the mathematics imports without matplotlib
 
-    from ..figures import COLORS, GREY
+    from attention_theory.figures import COLORS, GREY
 
     rows = -(-len(curves) // 3)
     _, axes = plt.subplots(rows, 3, figsize=(7.4, 2.5 * rows), sharey=True, squeeze=False)

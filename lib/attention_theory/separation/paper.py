@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .parts import Layer, Part
+from attention_theory.domain import AtLeastOne, Bit, Count, Natural, NonNegative, OpenChance, Signed
+from attention_theory.separation.parts import Layer, Part
 
 # Sections 3 to 5: softmax regression ---------------------------------------------------------------------------------
 
@@ -29,22 +30,22 @@ def definition_3_3(A: Float[Tensor, "n d"], x: Float[Tensor, " d"]) -> Float[Ten
     return u / u.sum()
 
 
-def definition_3_4(z: float, tau: float = 0.0) -> float:
+def definition_3_4(z: Signed, tau: Signed = 0.0) -> float:
     """phi_tau, the shifted ReLU (deng2023, Definition 3.4)."""
     return max(z - tau, 0.0)
 
 
-def definition_3_5(f: Float[Tensor, " n"], y: Float[Tensor, "n m"], tau: float) -> float:
+def definition_3_5(f: Float[Tensor, " n"], y: Float[Tensor, "n m"], tau: Signed) -> float:
     """F_exp, or with f_lin in place of f_exp F_lin (deng2023, Definitions 3.5 and 3.6)."""
     return definition_3_4(sum(definition_3_4(float(f @ y[:, j]), tau) for j in range(y.shape[1])))
 
 
-def definition_3_7(n: int, delta: float, C: float) -> int:
+def definition_3_7(n: Count, delta: OpenChance, C: AtLeastOne) -> int:
     """The number of readouts m, rounded up (deng2023, Definition 3.7: some constant C > 1)."""
     return math.ceil(C * math.log(n / delta))
 
 
-def definition_3_8(Ax: Float[Tensor, " n"], dataset: int) -> bool:
+def definition_3_8(Ax: Float[Tensor, " n"], dataset: Bit) -> bool:
     """Whether scores belong to the data set (deng2023, Definition 3.8); ranges up to rounding."""
     log_n = math.log(len(Ax))
     ordinary = [s for s in Ax if log_n - 1e-9 <= s <= 1.4 * log_n + 1e-9]
@@ -52,17 +53,17 @@ def definition_3_8(Ax: Float[Tensor, " n"], dataset: int) -> bool:
     return len(ordinary) == len(Ax) - dataset and len(special) == dataset
 
 
-def lemma_3_1(t: float, a: Float[Tensor, " n"], b: Float[Tensor, " n"]) -> float:
+def lemma_3_1(t: NonNegative, a: Float[Tensor, " n"], b: Float[Tensor, " n"]) -> float:
     """Hoeffding's bound on Pr[|X - EX| >= t] for X_i in [a_i, b_i] (deng2023, Lemma 3.1)."""
     return 2 * math.exp(-2 * t**2 / float(((b - a) ** 2).sum()))
 
 
-def lemma_4_1(n: int, delta: float, C: float, part: int) -> float:
+def lemma_4_1(n: Count, delta: OpenChance, C: AtLeastOne, part: Natural) -> float:
     """Bound on |<f, sigma>| on D0: Part 1 linear, Part 2 softmax (deng2023, Lemma 4.1)."""
     return C * math.sqrt(math.log(n / delta)) / (math.sqrt(n) if part == 1 else n**0.1)
 
 
-def lemma_4_2(n: int, delta: float, C: float) -> float:
+def lemma_4_2(n: Count, delta: OpenChance, C: AtLeastOne) -> float:
     """Bound on |<f_lin, sigma>| on D1 (deng2023, Lemma 4.2 Part 1)."""
     return C * math.sqrt(math.log(n / delta) / n)
 
@@ -99,13 +100,13 @@ def definition_c_4(
     return u, f, f @ A3
 
 
-def definition_c_6(c: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: float) -> float:
+def definition_c_6(c: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed) -> float:
     """F of the features c (deng2023, Definitions C.2 and C.6; C.6 prints y as n x m)."""
     n, m = len(c), y.shape[1]
     return definition_3_4(sum(definition_3_4(float(c[j] @ y[:, l]), tau) for j in range(n) for l in range(m)))
 
 
-def section_7_success(c: list[Float[Tensor, "n d"]], y: Float[Tensor, "d m"], tau: float) -> bool:
+def section_7_success(c: list[Float[Tensor, "n d"]], y: Float[Tensor, "d m"], tau: Signed) -> bool:
     """E_success: F_exp(D1) > 0, F_lin(D1) = F_exp(D0) = F_lin(D0) = 0, features in this order (deng2023, section 7)."""
     F = [definition_c_6(features, y, tau) for features in c]
     return F[0] > 0 and F[1] == F[2] == F[3] == 0
@@ -114,7 +115,7 @@ def section_7_success(c: list[Float[Tensor, "n d"]], y: Float[Tensor, "d m"], ta
 # Appendix D: self-attention, QK^T = all ones -------------------------------------------------------------------------
 
 
-def definition_d_1(n: int, d: int, a: float, b: float, c: float, j3: int = 0) -> Float[Tensor, "n d"]:
+def definition_d_1(n: Count, d: Count, a: NonNegative, b: NonNegative, c: NonNegative, j3: Natural = 0) -> Float[Tensor, "n d"]:
     """The self-attention data (deng2023, Definitions 6.1 and D.1): D0 with a = a0, D1 with a = a1."""
     A = torch.zeros(n, d, dtype=torch.float64)
     A[j3, 0] = a
@@ -124,7 +125,7 @@ def definition_d_1(n: int, d: int, a: float, b: float, c: float, j3: int = 0) ->
     return A * math.sqrt(math.log(n))
 
 
-def theorem_6_2(n: float, c: float) -> float:
+def theorem_6_2(n: AtLeastOne, c: NonNegative) -> float:
     """The threshold tau (deng2023, Theorems 6.2, D.5 to D.17 and E.4)."""
     return (c + 0.1) * math.sqrt(math.log(n))
 
@@ -248,7 +249,9 @@ def lemma_e_2(s: Layer) -> dict[str, Part]:
 # Appendix F: cross-attention, QK^T = I -------------------------------------------------------------------------------
 
 
-def definition_f_1(n: int, d: int, a: float, j2: int, j3: int) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
+def definition_f_1(
+    n: Count, d: Count, a: NonNegative, j2: Natural, j3: Natural
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
     """The cross-attention data A1 and A2 = A3 (deng2023, Definition F.1), with columns 2 to d where it prints 2 to d - 1."""
     A1, A2 = torch.zeros(n, d, dtype=torch.float64), torch.zeros(n, d, dtype=torch.float64)
     A1[j2, 0] = a * math.log(n)

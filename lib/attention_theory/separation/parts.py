@@ -15,11 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..attention import attention_weights
-from ..domain import ANY, FILLED
-from ..evidence import Check, compare, identity, proved
-from . import data
-from .network import attention_features
+from attention_theory.attention import attention_weights
+from attention_theory.domain import ANY, FILLED, Chance, Count, Natural, NonNegative
+from attention_theory.evidence import Check, compare, identity, proved
+from attention_theory.separation import data
+from attention_theory.separation.network import attention_features
 
 
 class Part(NamedTuple):
@@ -58,14 +58,14 @@ class Layer:
 
     model: str
     weights: str
-    n: int
-    d: int
-    t: int
-    a: float
-    b: float | None
-    c: float | None
-    query: int
-    key: int
+    n: Count
+    d: Count
+    t: Natural
+    a: NonNegative
+    b: NonNegative | None
+    c: NonNegative | None
+    query: Natural
+    key: Natural
     u: Annotated[Float[Tensor, "n n"], ANY]  # exponentials may overflow
     f: Float[Tensor, "n n"]
     features: Float[Tensor, "n d"]
@@ -114,13 +114,13 @@ class Layer:
 def layer(
     model: str,
     weights: str,
-    n: int,
-    d: int,
-    a: float,
-    b: float | None = None,
-    c: float | None = None,
-    query: int = 0,
-    key: int = 0,
+    n: Count,
+    d: Count,
+    a: NonNegative,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
+    query: Natural = 0,
+    key: Natural = 0,
 ) -> Layer:
     """The layer of the library on the data of the paper.
 
@@ -151,7 +151,7 @@ def layers(model: str, weights: str, sizes: Iterable[tuple], a: Sequence[float])
     return [layer(model, weights, n, d, x, b, c) for (n, d, b, c), x in itertools.product(sizes, a)]
 
 
-def printed_with(layers: Sequence[Layer], a: float) -> list[Layer]:
+def printed_with(layers: Sequence[Layer], a: NonNegative) -> list[Layer]:
     """The same matrices for a lemma that prints another ``a`` than theirs: statements that name the wrong data set."""
     return [replace(L, a=a) for L in layers]
 
@@ -196,7 +196,7 @@ def counterexample(what: str, lemma: Lemma, part: str, layers: Sequence[Layer]) 
     return None
 
 
-def holds(what: str, lemma: Lemma, part: str, layers: Sequence[Layer], floor: float = 0.5) -> list[Check]:
+def holds(what: str, lemma: Lemma, part: str, layers: Sequence[Layer], floor: Chance = 0.5) -> list[Check]:
     """Checks that a part holds on all layers: values agree to rounding; bounds hold, and are reached up to ``floor``.
 
     The floor makes the check two-sided: a bound that is off by more than 1 / ``floor`` everywhere is noticed too (0: not).
@@ -223,7 +223,7 @@ def judge(
     layers: Annotated[Sequence[Layer], FILLED],
     printed_on: Sequence[Layer] | None = None,
     meant: Lemma | None = None,
-    floor: float = 0.5,
+    floor: Chance = 0.5,
     floors: Mapping[str, float] | None = None,
     proofs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:

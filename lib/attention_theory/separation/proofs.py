@@ -11,8 +11,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ..domain import Number
-from ..evidence.prove import Proof, every, joined, least, nonnegative, positive, same
+from attention_theory.domain import Arithmetic
+from attention_theory.evidence.prove import Proof, every, joined, least, nonnegative, positive, same
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 #: Sizes: k block columns, t identity blocks, n = k t.
@@ -45,22 +45,22 @@ class Bound(NamedTuple):
 # where r = n^a (softmax) and 1 + a (linear).
 
 
-def special(r: Number, n: Number) -> Any:
+def special(r: Arithmetic, n: Arithmetic) -> Any:
     """Weight of the special key."""
     return r / (r + n - 1)
 
 
-def ordinary(r: Number, n: Number) -> Any:
+def ordinary(r: Arithmetic, n: Arithmetic) -> Any:
     """Weight of any other key."""
     return 1 / (r + n - 1)
 
 
-def star(r: Number, k: Number, t: Number) -> Any:
+def star(r: Arithmetic, k: Arithmetic, t: Arithmetic) -> Any:
     """Weight of the special key's block column, as a sum over its t keys."""
     return special(r, k * t) + (t - 1) * ordinary(r, k * t)
 
 
-def block(r: Number, k: Number, t: Number) -> Any:
+def block(r: Arithmetic, k: Arithmetic, t: Arithmetic) -> Any:
     """Weight of another block column."""
     return t * ordinary(r, k * t)
 
@@ -191,13 +191,13 @@ def exponents() -> Proof:
 # X = I ---------------------------------------------------------------------------------------------------------------
 
 
-def identity_weights(q: Number, B: Number, k: Number, t: Number) -> tuple[Any, Any, Any]:
+def identity_weights(q: Arithmetic, B: Arithmetic, k: Arithmetic, t: Arithmetic) -> tuple[Any, Any, Any]:
     """Row j3 with X = I: weights of j3, of the rest of its block, of all others; the scores are q B : B : 1."""
     total = q * B + (t - 1) * B + (k - 1) * t
     return q * B / total, B / total, 1 / total
 
 
-def identity_others(B: Number, k: Number, t: Number) -> tuple[Any, Any]:
+def identity_others(B: Arithmetic, k: Arithmetic, t: Arithmetic) -> tuple[Any, Any]:
     """Another row: weights of the t keys of its own block (j3 is one of them, or is not), and of the others."""
     total = t * B + (k - 1) * t
     return B / total, 1 / total

@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ..attention import attention_weights
-from ..device import generator, normal
+from attention_theory.attention import attention_weights
+from attention_theory.device import generator, normal
+from attention_theory.domain import Bit, Count, Natural, OpenChance, Positive, Seed, Signed
 
 #: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.
 LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
@@ -34,7 +35,7 @@ def _check(n: int, high: int, **positive: float) -> None:
             raise ValueError(f"{name} = {value} is not allowed: it must be a finite number > 0")
 
 
-def regression_scores(n: int, dataset: int, high: int = 0) -> Float[Tensor, " n"]:
+def regression_scores(n: Count, dataset: Bit, high: Natural = 0) -> Float[Tensor, " n"]:
     """Scores Ax of Definition 3.8: log n, on the last ``high`` entries 1.4 log n, and on D1 4 log n on the first entry.
 
     Args:
@@ -55,18 +56,18 @@ def regression_scores(n: int, dataset: int, high: int = 0) -> Float[Tensor, " n"
     return scores * math.log(n)
 
 
-def regression_data(n: int, dataset: int, high: int = 0, d: int = 6, seed: int = 0) -> tuple[Tensor, Tensor]:
+def regression_data(n: Count, dataset: Bit, high: Natural = 0, d: Count = 6, seed: Seed = 0) -> tuple[Tensor, Tensor]:
     """A (n, d) and x (d,) with the scores Ax = s of :func:`regression_scores`: A = s x^T / |x|^2 at a random x."""
     x = normal(d, generator=generator(seed))
     return torch.outer(regression_scores(n, dataset, high), x) / (x @ x), x
 
 
-def regression_weights(n: int, dataset: int, weights: str, high: int = 0) -> Float[Tensor, " n"]:
+def regression_weights(n: Count, dataset: Bit, weights: str, high: Natural = 0) -> Float[Tensor, " n"]:
     """f_exp (``weights`` softmax) or f_lin (linear) of :func:`regression_scores` (deng2023, Definitions 3.2 and 3.3)."""
     return attention_weights(regression_scores(n, dataset, high)[None], weights)[0]
 
 
-def worst_high(n: int, dataset: int = 0, weights: str = "softmax") -> int:
+def worst_high(n: Count, dataset: Bit = 0, weights: str = "softmax") -> int:
     """The number of high entries at which the norm |f| is largest; no data of Definition 3.8 have a larger one.
 
     |u| / <u, 1> is quasiconvex in the scores' images u, so over a box it is largest at a corner: at data of two levels.
@@ -80,13 +81,13 @@ def worst_high(n: int, dataset: int = 0, weights: str = "softmax") -> int:
     return int(np.argmax(squares / (high * top + (rest - high) * low + dataset * special) ** 2))
 
 
-def largest_norm(n: int) -> float:
+def largest_norm(n: Count) -> float:
     """The largest |f| among the three networks that must stay at 0, over all data of Definition 3.8."""
     worst = (regression_weights(n, k, weights, worst_high(n, k, weights)) for weights, k in NETWORKS[1:])
     return max(float(f.norm()) for f in worst)
 
 
-def norm_bound(ratio: float, n: int) -> float:
+def norm_bound(ratio: Positive, n: Count) -> float:
     """Largest Euclidean norm of n positive weights with sum 1 and largest/smallest <= ``ratio``.
 
     (1 + r) / (2 sqrt(r n)), from Kantorovich's inequality; attained when a share 1 / (1 + r) of the weights is high.
@@ -94,7 +95,7 @@ def norm_bound(ratio: float, n: int) -> float:
     return (1 + ratio) / (2 * math.sqrt(ratio * n))
 
 
-def sure_margin(n: int) -> float:
+def sure_margin(n: Count) -> float:
     """Smallest |<f_exp, sigma>| over all sign vectors and all data of D1: 2 f_j - 1 with every other score at its top."""
     return 2 * float(regression_weights(n, 1, "softmax", n - 1)[0]) - 1
 
@@ -117,7 +118,7 @@ def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: in
     return np.floor(((tau - sums) / low + others) / 2 + 1e-9)
 
 
-def alarm_probability(n: int, dataset: int, weights: str, tau: float, high: int = 0) -> float:
+def alarm_probability(n: Count, dataset: Bit, weights: str, tau: Signed, high: Natural = 0) -> float:
     """Pr[<f, sigma> > tau] for one random sign vector, exactly (binomial sums).
 
     Args:
@@ -136,7 +137,7 @@ def _alarm(n: int, dataset: int, weights: str, high: int) -> Callable[[float], f
     return lambda tau: float(share @ stats.binom.sf(_plus_signs(levels, tau, n, high), n - 1 - high, 0.5).mean(axis=0))
 
 
-def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: bool = True) -> float:
+def regression_success(n: Count, m: Count, tau: Signed, high: Natural = 0, shared_signs: bool = True) -> float:
     """P[E_success] with m sign vectors, exactly (deng2023, section 7.1).
 
     With signs shared by the four networks: P[no false alarm]^m - P[no false alarm and F_exp(D1) quiet]^m per sign vector.
@@ -163,7 +164,7 @@ def regression_success(n: int, m: int, tau: float, high: int = 0, shared_signs: 
     return no_alarm**m - silent**m
 
 
-def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: int = 0) -> float:
+def quiet_edge(n: Count, m: Count, risk: OpenChance, dataset: Bit, weights: str, high: Natural = 0) -> float:
     """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 2e-9 (ties), for these data."""
     _check(n, high, m=m, risk=risk)
     fires = _alarm(n, dataset, weights, high)
@@ -175,7 +176,7 @@ def quiet_edge(n: int, m: int, risk: float, dataset: int, weights: str, high: in
     return inside
 
 
-def detection_edge(n: int, m: int, risk: float, high: int = 0) -> float:
+def detection_edge(n: Count, m: Count, risk: OpenChance, high: Natural = 0) -> float:
     """The tau below which m sign vectors miss F_exp(D1) > 0 with probability <= ``risk``, to 2e-9 (ties), for these data.
 
     Below :func:`sure_margin` a miss has probability 2^-m; beyond it still <= ``risk`` if 2^-m leaves room.
@@ -190,7 +191,7 @@ def detection_edge(n: int, m: int, risk: float, high: int = 0) -> float:
     return inside
 
 
-def threshold_range(n: int, m: int, risk: float, high: int = 0) -> tuple[float, float]:
+def threshold_range(n: Count, m: Count, risk: OpenChance, high: Natural = 0) -> tuple[float, float]:
     """All thresholds [low, high) at which Lemmas 5.1 to 5.4 hold for these data, each with probability >= 1 - ``risk``.
 
     Empty when the first number is not below the second. Both ends are sharp: every probability is monotone in tau.
@@ -199,7 +200,7 @@ def threshold_range(n: int, m: int, risk: float, high: int = 0) -> tuple[float, 
     return max(edges), detection_edge(n, m, risk, high)
 
 
-def certified_edge(n: int, m: int, risk: float) -> float:
+def certified_edge(n: Count, m: Count, risk: OpenChance) -> float:
     """A threshold at which no data of Definition 3.8 raise a false alarm with probability above ``risk``.
 
     Hoeffding's one-sided bound m exp(-tau^2 / 2|f|^2) at :func:`largest_norm`.
@@ -211,14 +212,14 @@ def certified_edge(n: int, m: int, risk: float) -> float:
 # Sampling ------------------------------------------------------------------------------------------------------------
 
 
-def group_sums(signs: Float[Tensor, "*trials n"], high: int = 0) -> Float[Tensor, "*trials 3"]:
+def group_sums(signs: Float[Tensor, "*trials n"], high: Natural = 0) -> Float[Tensor, "*trials 3"]:
     """The sign of the special entry, the sum of the signs of the low and that of the high ones: all that <f, y> depends on."""
     n = signs.shape[-1]
     groups = (signs[..., :1], signs[..., 1 : n - high], signs[..., n - high :])
     return torch.stack([group.sum(-1) for group in groups], dim=-1)
 
 
-def regression_successes(sums: Float[Tensor, "trials m 3"], n: int, tau: float, high: int = 0) -> list[int]:
+def regression_successes(sums: Float[Tensor, "trials m 3"], n: Count, tau: Signed, high: Natural = 0) -> list[int]:
     """How often E_success happens when only the first 1, ..., m sign vectors of each trial are used.
 
     Args:

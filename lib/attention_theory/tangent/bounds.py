@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
 from jaxtyping import Float
@@ -10,12 +9,12 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri
 from torch import Tensor
 
-from attention_theory.domain import NATURAL, Extended
+from attention_theory.domain import Count, Extended, NonNegative, OpenChance, Positive, Size
 from attention_theory.tangent.kernel import limit_kernel, smallest_eigenvalue, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
 
-def sharp_estimates(B: float, R: float, m: int) -> dict[int, float]:
+def sharp_estimates(B: NonNegative, R: NonNegative, m: Count) -> dict[int, float]:
     """The best right sides of Parts 2 to 13 of Lemma B.1 (cao2024) for scores in [-B, B] that move by at most R.
 
     Parts 2 to 11 and 13 are attained (13 by two neurons that swap the scores -R/2 and R/2), 12 by the same pair at m = 2; it
@@ -38,7 +37,7 @@ def sharp_estimates(B: float, R: float, m: int) -> dict[int, float]:
     }
 
 
-def change_factor(R: float, paired: bool) -> float:
+def change_factor(R: NonNegative, paired: bool) -> float:
     """f(R): bound on the change of an entry of H, in units of |x_i.x_j| m sum_r S_ir S_jr, when scores move by at most R.
 
     4 (e^(4R) - 1) for every start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values a in [-1, 1]. The
@@ -48,7 +47,7 @@ def change_factor(R: float, paired: bool) -> float:
     return (1 + 2 * R) * growth + R**2 * (1 + growth) if paired else 4 * growth
 
 
-def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: Annotated[float, NATURAL]) -> Float[Tensor, "n n"]:
+def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNegative) -> Float[Tensor, "n n"]:
     """How much any entry of H can change when no neuron moves by more than R; the same for all blocks (l1, l2).
 
     f(R) |x_i.x_j| m sum_r S_ir S_jr with f of :func:`change_factor`, times max |a|^2, and R times the largest |x_i|. Holds
@@ -70,7 +69,7 @@ class FitGuarantee:
     """What :func:`fit_guarantee` found: it applies if ``movement < radius``."""
 
     lam: float
-    radius: float
+    radius: Positive
     movement: Extended
 
     @property
@@ -120,7 +119,7 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
     return FitGuarantee(lam, radius, _path(radius, net.outputs, longest, float(y.norm()), lam) / net.m)
 
 
-def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta: float = 0.1) -> float:
+def sufficient_width(x: Float[Tensor, "n d"], outputs: Size, sigma: NonNegative, delta: OpenChance = 0.1) -> float:
     """Log10 of the width from which :func:`fit_guarantee` applies with probability about 1 - delta, for labels of norm 1.
 
     Kernel and M are replaced by their limits, and the largest m S_ir by e^(sigma z - sigma^2 / 2), z the Gaussian quantile
@@ -144,6 +143,6 @@ def sufficient_width(x: Float[Tensor, "n d"], outputs: int, sigma: float, delta:
     return brentq(lambda log10_m: needed(log10_m) - log10_m, 0, 200)  # pyright: ignore[reportReturnType]
 
 
-def safe_width(B: float, sigma: float, expected: float) -> float:
+def safe_width(B: NonNegative, sigma: NonNegative, expected: Positive) -> float:
     """Log10 of the m at which m Pr[|N(0, sigma^2)| > B], the expected number beyond B, reaches ``expected``."""
     return float(math.log(expected / 2) - log_ndtr(-B / sigma)) / math.log(10)

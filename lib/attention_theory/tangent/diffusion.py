@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import Where, generator, normal
-from attention_theory.domain import outside
+from attention_theory.domain import Count, NonNegative, Positive, Seed, Size, Steps, outside
 
 
 def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -27,7 +27,7 @@ def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.exp(-t / 2), -torch.expm1(-t)
 
 
-def score_from_mean(t: float | Tensor, x: Float[Tensor, "n d"], mean: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+def score_from_mean(t: NonNegative | Tensor, x: Float[Tensor, "n d"], mean: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
     """The score (alpha mean - x) / h that belongs to an estimate of E[x(0) | x(t) = x] (Tweedie's formula)."""
     alpha, h = _clock(t, x)
     return (alpha * mean - x) / h
@@ -79,26 +79,26 @@ class GaussianMixture:
         logs = self.weights.log() - 0.5 * (white[..., 0].square().sum(-1) + logdet + d * math.log(2 * math.pi))
         return logs, alpha, solved
 
-    def log_density(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+    def log_density(self, t: NonNegative | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
         """Log p_t(x), with t one time or one per row."""
         return torch.logsumexp(self._components(t, x)[0], dim=1)
 
-    def score(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    def score(self, t: NonNegative | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """The gradient of log p_t at x."""
         logs, _, solved = self._components(t, x)
         return -(torch.softmax(logs, dim=1)[..., None] * solved).sum(1)
 
-    def posterior_mean(self, t: float | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    def posterior_mean(self, t: NonNegative | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """F_*(t, x) = E[x(0) | x(t) = x], the target function of cao2024, section 6."""
         logs, alpha, solved = self._components(t, x)
         means = self.means + alpha[..., None] * (self.covariances @ solved[..., None])[..., 0]
         return (torch.softmax(logs, dim=1)[..., None] * means).sum(1)
 
-    def sample(self, n: int, seed: int, t: float = 0.0) -> Float[Tensor, "n d"]:
+    def sample(self, n: Count, seed: Seed, t: NonNegative = 0.0) -> Float[Tensor, "n d"]:
         """N independent points of p_t."""
         return self.pairs(self.means.new_full((n,), float(t)), seed)[0]
 
-    def pairs(self, t: Float[Tensor, " n"], seed: int) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
+    def pairs(self, t: Float[Tensor, " n"], seed: Seed) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
         """Noised points x(t_i) and the points x(0)_i they came from, independent over i."""
         random = generator(seed)
         n, d = len(t), self.means.shape[1]
@@ -111,7 +111,7 @@ class GaussianMixture:
         return alpha * clean + h.sqrt() * normal(n, d, generator=random).to(self.means), clean
 
 
-def reverse_times(horizon: float, stop: float, steps: int) -> Float[Tensor, " times"]:
+def reverse_times(horizon: Positive, stop: Positive, steps: Steps) -> Float[Tensor, " times"]:
     """Times from ``horizon`` down to ``stop``, in steps proportional to the square root of the time that is left."""
     if not 0 < stop < horizon or steps < 1:
         raise ValueError(f"need 0 < stop < horizon and a step, got stop = {stop}, horizon = {horizon}, steps = {steps}")
@@ -121,7 +121,7 @@ def reverse_times(horizon: float, stop: float, steps: int) -> Float[Tensor, " ti
 
 
 def reverse_sde(
-    score: Callable[[float, Tensor], Tensor], start: Float[Tensor, "n d"], times: Float[Tensor, " times"], seed: int
+    score: Callable[[float, Tensor], Tensor], start: Float[Tensor, "n d"], times: Float[Tensor, " times"], seed: Seed
 ) -> Float[Tensor, "n d"]:
     """Euler-Maruyama for dy = (y/2 + score) ds + dB, the forward process run backwards (cao2024, eq. 4).
 
@@ -143,7 +143,7 @@ def reverse_sde(
     return y
 
 
-def sliced_wasserstein(x: Float[Tensor, "n d"], y: Float[Tensor, "k d"], projections: int = 50, seed: int = 0) -> float:
+def sliced_wasserstein(x: Float[Tensor, "n d"], y: Float[Tensor, "k d"], projections: Size = 50, seed: Seed = 0) -> float:
     """Mean over random directions of the Wasserstein-1 distance between the projected samples."""
     from scipy import stats
 

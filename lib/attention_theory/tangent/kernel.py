@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from attention_theory.tangent.network import Scale, SoftmaxNetwork
+from attention_theory.domain import Count, NonNegative, Positive, Size
+from attention_theory.tangent.network import SoftmaxNetwork
 
 #: Neurons at a time in the plain product: enough for its full speed, few enough for the factor to stay in the cache.
 BLOCK = 1024
@@ -22,7 +23,7 @@ ROWS = 256
 
 
 def tangent_kernel(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], x2: Float[Tensor, "n2 d"] | None = None, memory: int | None = None
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], x2: Float[Tensor, "n2 d"] | None = None, memory: Size | None = None
 ) -> Float[Tensor, "rows columns"]:
     """H(W) between the inputs ``x`` and ``x2`` (cao2024, Definition 3.6).
 
@@ -120,7 +121,7 @@ ACTIVATIONS = ("softmax", "exp", "relu")
 
 
 def limit_kernel(
-    x: Float[Tensor, "*batch n d"], x2: Float[Tensor, "*batch n2 d"] | None = None, sigma: Scale = 1.0, kind: str = "softmax"
+    x: Float[Tensor, "*batch n d"], x2: Float[Tensor, "*batch n2 d"] | None = None, sigma: Positive = 1.0, kind: str = "softmax"
 ) -> Float[Tensor, "*batch n n2"]:
     """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks vanish.
 
@@ -150,7 +151,7 @@ def limit_kernel(
     raise ValueError(f"activation {kind!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
 
 
-def error_constant(x: Float[Tensor, "n d"], sigma: float, outputs: int) -> float:
+def error_constant(x: Float[Tensor, "n d"], sigma: NonNegative, outputs: Size) -> float:
     """c(sigma) with E|H* - limit|_F^2 ~ c^2 |limit|_F^2 / m at paired weights, by the delta method.
 
     The entries of H* are ratios of means of log-normal variables, whose moments are all known.
@@ -170,7 +171,7 @@ def error_constant(x: Float[Tensor, "n d"], sigma: float, outputs: int) -> float
     return float((2 * total.sum() / (outputs * limit_kernel(x, sigma=sigma).square().sum())).sqrt())
 
 
-def rank_bound(net: SoftmaxNetwork, n: int) -> int:
+def rank_bound(net: SoftmaxNetwork, n: Count) -> int:
     """min(n k, sum_c min(n, d p_c)), p_c the pairs with signs +-c: at least the rank of H* at n inputs, paired weights.
 
     Raises:
@@ -183,7 +184,7 @@ def rank_bound(net: SoftmaxNetwork, n: int) -> int:
     return min(n * net.outputs, sum(min(n, net.W.shape[0] * int(p)) for p in pairs))
 
 
-def rank(kernel: Float64[Tensor, "k k"], tolerance: float = 1e-11) -> int:
+def rank(kernel: Float64[Tensor, "k k"], tolerance: NonNegative = 1e-11) -> int:
     """Number of eigenvalues above ``tolerance`` times the largest."""
     values = torch.linalg.eigvalsh(kernel)
     return int((values > tolerance * values[-1]).sum())

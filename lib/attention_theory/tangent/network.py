@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import torch
 from jaxtyping import Float
@@ -10,12 +9,10 @@ from torch import Tensor
 
 from attention_theory.attention import attention, attention_weights
 from attention_theory.device import Where, generator, normal, signs
-from attention_theory.domain import POSITIVE
-
-Scale = Annotated[float, POSITIVE]
+from attention_theory.domain import Count, NonNegative, Positive, Seed, Size
 
 
-def unit_points(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
+def unit_points(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:
     """Independent points, uniform on the unit sphere of R^d (for d = 1: fair signs)."""
     x = normal(n, d, generator=generator(seed))
     return x / x.norm(dim=1, keepdim=True)
@@ -36,7 +33,7 @@ class SoftmaxNetwork:
     a: Float[Tensor, "outputs m"]
 
     @classmethod
-    def paired(cls, d: int, m: int, seed: int, sigma: Scale = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
+    def paired(cls, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0, outputs: Size | None = None) -> "SoftmaxNetwork":
         """Symmetric initialisation (cao2024, Definition 3.7): neurons in pairs with w_2r = w_2r-1 and a_2r = -a_2r-1.
 
         The network is then exactly zero. Draws w from N(0, sigma^2 I) and a from fair signs.
@@ -58,14 +55,14 @@ class SoftmaxNetwork:
         return cls(half.W.repeat_interleave(2, dim=1), a)
 
     @classmethod
-    def unpaired(cls, d: int, m: int, seed: int, sigma: Scale = 1.0, outputs: int | None = None) -> "SoftmaxNetwork":
+    def unpaired(cls, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0, outputs: Size | None = None) -> "SoftmaxNetwork":
         """All neurons independent: w from N(0, sigma^2 I), a from fair signs. Arguments as in :meth:`paired`."""
         random = generator(seed)
         return cls(sigma * normal(d, m, generator=random), signs(outputs or d, m, generator=random))
 
     @property
     def m(self) -> int:
-        """Number of neurons."""
+        """Arithmetic of neurons."""
         return self.W.shape[1]
 
     @property
@@ -88,7 +85,7 @@ class SoftmaxNetwork:
         """The same network on another device or in another type, or both as a tensor has them."""
         return replace(self, W=self.W.to(target), a=self.a.to(target))
 
-    def moved(self, direction: Float[Tensor, "d m"], R: float) -> "SoftmaxNetwork":
+    def moved(self, direction: Float[Tensor, "d m"], R: NonNegative) -> "SoftmaxNetwork":
         """The network moved along ``direction``, scaled so that the neuron that moves farthest moves by R."""
         longest = direction.norm(dim=0).max()
         if not longest > 0:

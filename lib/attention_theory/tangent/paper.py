@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_theory.domain import AtLeastOne, Count, NonNegative, OpenChance, Positive, Signed, Steps
+
 LN10 = math.log(10)
 
 
@@ -91,12 +93,12 @@ def definition_3_6(
 # The basic estimates --------------------------------------------------------------------------------------------------
 
 
-def definition_4_1(n: int, d: int, sigma: float, delta: float = 0.1, C: float = 10) -> float:
+def definition_4_1(n: Count, d: Count, sigma: NonNegative, delta: OpenChance = 0.1, C: AtLeastOne = 10) -> float:
     """B = max{C sigma sqrt(log(nd / delta)), 1}."""
     return max(C * sigma * math.sqrt(math.log(n * d / delta)), 1)
 
 
-def lemma_b_1(B: float, R: float, m: int) -> dict[int, float]:
+def lemma_b_1(B: NonNegative, R: NonNegative, m: Count) -> dict[int, float]:
     """Right sides of Parts 2 to 13; Part 4 and 5 for max(e, 1/e)."""
     return {
         2: B + R,
@@ -134,28 +136,28 @@ def fact_a_7(x):
     return 1 / (1 - x)
 
 
-def fact_a_8(x, theta: float):
+def fact_a_8(x, theta: Signed):
     """exp(x) = 1 + x + Theta(1) x^2 for |x| <= 0.01."""
     return 1 + x + theta * x**2
 
 
-def lemma_a_9(t: float, widths: list[float]) -> float:
+def lemma_a_9(t: NonNegative, widths: list[float]) -> float:
     """Hoeffding: Pr[|sum - mean| >= t] <= 2 exp(-2 t^2 / sum of the squared widths of the ranges)."""
     return 2 * math.exp(-2 * t**2 / sum(w**2 for w in widths))
 
 
-def lemma_a_10(t: float, A: Float[Tensor, "n n"], c: float, K: float = 1.0) -> float:
+def lemma_a_10(t: NonNegative, A: Float[Tensor, "n n"], c: NonNegative, K: Positive = 1.0) -> float:
     """Hanson-Wright: Pr[|x^T A x - mean| > t] <= 2 exp(-c min{t^2 / (K^4 |A|_F^2), t / (K^2 |A|)}) for |x_i| <= K."""
     gauss, tail = t**2 / (K**4 * float(A.norm()) ** 2), t / (K**2 * float(torch.linalg.matrix_norm(A, 2)))
     return 2 * math.exp(-c * min(gauss, tail))
 
 
-def lemma_5_1(R: float, B: float) -> float:
+def lemma_5_1(R: NonNegative, B: NonNegative) -> float:
     """An entry of the kernel changes by at most R exp(10 B)."""
     return R * math.exp(10 * B)
 
 
-def lemma_5_1_proof(R: float, B: float) -> float:
+def lemma_5_1_proof(R: NonNegative, B: NonNegative) -> float:
     """What the five terms of the proof of Lemma 5.1 add up to, at first order in R."""
     return R * (8 * math.exp(5 * B) + 16 * math.exp(9 * B) + 8 * math.exp(7 * B))
 
@@ -176,7 +178,13 @@ class Constants(NamedTuple):
 
 
 def theorem_4_2(
-    n: int, d: int, lam: float, sigma: float = 1.0, C: float = 10, delta: float = 0.1, epsilon: float = 0.1
+    n: Count,
+    d: Count,
+    lam: Positive,
+    sigma: NonNegative = 1.0,
+    C: AtLeastOne = 10,
+    delta: OpenChance = 0.1,
+    epsilon: Positive = 0.1,
 ) -> Constants:
     """Theorem 4.2 with Definition A.2 (|F(0) - Y| = sqrt(n)) and the R of Lemma E.2; d = 1 is Corollary 4.3."""
     B, log = definition_4_1(n, d, sigma, delta, C), math.log(n * d / delta)
@@ -188,7 +196,7 @@ def theorem_4_2(
     return Constants(B, m, m_eta - m, m_eta, steps, R, D)
 
 
-def definition_a_2(m: float, lam: float, B: float, nd: int, start: float) -> float:
+def definition_a_2(m: AtLeastOne, lam: Positive, B: NonNegative, nd: Count, start: NonNegative) -> float:
     """D = 4 m^-1 lambda^-1 exp(3B) sqrt(nd) |F(0) - Y|_F."""
     return 4 / (m * lam) * math.exp(3 * B) * math.sqrt(nd) * start
 
@@ -198,7 +206,7 @@ def lemma_e_1(
     a: Float[Tensor, "outputs m"],
     x: Float[Tensor, "n d"],
     y: Float[Tensor, "n outputs"],
-    eta: Tensor | float,
+    eta: Tensor | NonNegative,
 ) -> Float[Tensor, "4"]:
     """C_0 to C_3 for one step of size eta, with Theta(1) z^2 = exp(z) - 1 - z."""
     m, F, gradient = W.shape[1], equation_1(W, a, x), claim_3_4(W, a, x, y)
@@ -214,7 +222,7 @@ def lemma_e_1(
     return torch.stack(C).sum(0)
 
 
-def table_1(kind: str, n: int, lam: float, epsilon: float) -> tuple[float, float]:
+def table_1(kind: str, n: Count, lam: Positive, epsilon: Positive) -> tuple[float, float]:
     """Width and steps of Table 1, every Omega read as 1 and n^o(1) too."""
     log = math.log(n) if kind == "relu" else math.log(n) ** 2
     return n**2 * log / lam**2, n**2 * math.log(n / epsilon) / lam**2
@@ -223,17 +231,19 @@ def table_1(kind: str, n: int, lam: float, epsilon: float) -> tuple[float, float
 # Kernel regression ----------------------------------------------------------------------------------------------------
 
 
-def definition_f_1(K: Float[Tensor, "t rows"], gamma: Float[Tensor, " rows"], m: int) -> Float[Tensor, " t"]:
+def definition_f_1(K: Float[Tensor, "t rows"], gamma: Float[Tensor, " rows"], m: Count) -> Float[Tensor, " t"]:
     """F_ntk(gamma, x_te) = m K*_te gamma."""
     return m * (K @ gamma)
 
 
-def equation_23(H: Float[Tensor, "k k"], gamma: Float[Tensor, " k"], y: Float[Tensor, " k"], m: int) -> Float[Tensor, ""]:
+def equation_23(H: Float[Tensor, "k k"], gamma: Float[Tensor, " k"], y: Float[Tensor, " k"], m: Count) -> Float[Tensor, ""]:
     """L_ntk(gamma) = 1/2 sum_i |F_ntk(gamma, x_i) - y_i|^2."""
     return ((definition_f_1(H, gamma, m) - y) ** 2).sum() / 2
 
 
-def equation_24(H: Float[Tensor, "k k"], y: Float[Tensor, " k"], rate: float, m: int, steps: int) -> list[Float[Tensor, " k"]]:
+def equation_24(
+    H: Float[Tensor, "k k"], y: Float[Tensor, " k"], rate: NonNegative, m: Count, steps: Steps
+) -> list[Float[Tensor, " k"]]:
     """gamma(tau + 1) = gamma(tau) - eta (m H* gamma(tau) - vec Y) from 0; all iterates."""
     gammas = [torch.zeros_like(y)]
     for _ in range(steps):
@@ -241,7 +251,7 @@ def equation_24(H: Float[Tensor, "k k"], y: Float[Tensor, " k"], rate: float, m:
     return gammas
 
 
-def theorem_f_2(nd: int, lam: float, m: int, eps_test: float, eps_H: float) -> float:
+def theorem_f_2(nd: Count, lam: Positive, m: Count, eps_test: NonNegative, eps_H: Positive) -> float:
     """sqrt(nd) / lambda eps_test + sqrt(nd) / lambda^2 log^2(nd / (eps_H m lambda)) eps_H."""
     log = math.log(nd / (eps_H * m * lam))
     return math.sqrt(nd) / lam * eps_test + math.sqrt(nd) / lam**2 * log**2 * eps_H
@@ -259,7 +269,7 @@ def theorem_f_2_features(
 # Diffusion ------------------------------------------------------------------------------------------------------------
 
 
-def equation_4(y: Tensor, score: Tensor, g: float, ds: float, noise: Tensor) -> Tensor:
+def equation_4(y: Tensor, score: Tensor, g: NonNegative, ds: NonNegative, noise: Tensor) -> Tensor:
     """One step of dy = (g/2 y + g score) ds + sqrt(g) dB, the score being that at time T - s."""
     return y + (g / 2 * y + g * score) * ds + math.sqrt(g * ds) * noise
 
@@ -269,7 +279,7 @@ def equation_5(estimate: Tensor, score: Tensor) -> Tensor:
     return (estimate - score).square().sum(-1)
 
 
-def equation_6(estimate: Tensor, x: Tensor, start: Tensor, t: float) -> Tensor:
+def equation_6(estimate: Tensor, x: Tensor, start: Tensor, t: Positive) -> Tensor:
     """|s_theta(x(t), t) - grad log p_t|0(x(t) | x(0))|^2 with x(t) | x(0) normal, mean alpha x(0), variance 1 - alpha^2."""
     alpha = math.exp(-t / 2)
     return (estimate + (x - alpha * start) / (1 - alpha**2)).square().sum(-1)

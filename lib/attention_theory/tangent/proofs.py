@@ -6,7 +6,7 @@ distance that a neuron moves, hence the change of a score; scores at the start l
 
 from typing import Any
 
-from ..evidence.prove import Proof, exprel, exprel2, nonnegative, positive, same
+from attention_theory.evidence.prove import Proof, exprel, exprel2, nonnegative, positive, same
 
 
 def _hundredths(x: int) -> Any:

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal, signs
-from attention_theory.domain import ANY, COUNT, POSITIVE
+from attention_theory.domain import ANY, Count, NonNegative, Positive, Steps
 from attention_theory.tangent.kernel import ACTIVATIONS, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
@@ -38,7 +38,7 @@ class Trajectory:
     net: SoftmaxNetwork
 
 
-def largest_rate(kernel: Float[Tensor, "k k"], m: int) -> float:
+def largest_rate(kernel: Float[Tensor, "k k"], m: Count) -> float:
     """2 / (m lambda_max): beyond this step size gradient descent on the linearised network diverges.
 
     Args:
@@ -77,8 +77,8 @@ def train(
     net: SoftmaxNetwork,
     x: Float[Tensor, "n d"],
     y: Float[Tensor, "n outputs"],
-    steps: int,
-    rate: float,
+    steps: Steps,
+    rate: NonNegative,
     at: Iterable[int] | None = None,
     kernel: bool = True,
 ) -> Trajectory:
@@ -127,9 +127,9 @@ def train(
 def ntk_regression(
     kernel: Float[Tensor, "k k"],
     y: Float[Tensor, "n outputs"],
-    steps: int,
-    rate: float,
-    m: int,
+    steps: Steps,
+    rate: NonNegative,
+    m: Count,
     at: Iterable[int] | None = None,
 ) -> tuple[list[int], list[Tensor]]:
     """Coefficients gamma(tau) of the update gamma - rate (m H gamma - vec Y) from 0 (cao2024, eq. 24).
@@ -172,7 +172,7 @@ class LossTerms(NamedTuple):
     C3: float
 
 
-def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: float) -> LossTerms:
+def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative) -> LossTerms:
     """C0 (denominators), C1 and C2 (first and higher order of the exponentials), C3 (cao2024, Lemma E.1).
 
     All four keep their relative accuracy however small the step is: nothing is subtracted that nearly cancels.
@@ -227,7 +227,7 @@ class Problems:
     a: Float[Tensor, "b 1 m"]
 
 
-def draw_problems(n: int, d: int, m: int, seeds: Iterable[int], closeness: float | None = None) -> Problems:
+def draw_problems(n: Count, d: Count, m: Count, seeds: Iterable[int], closeness: Positive | None = None) -> Problems:
     """Points on the unit sphere with fair signs as labels, and paired networks with sigma = 1.
 
     Args:
@@ -276,10 +276,10 @@ class Fits:
 def fit(
     kind: str,
     problems: Problems,
-    speed: float = 1.0,
-    tolerance: Annotated[float, POSITIVE] = 0.01,
-    steps: int = 10_000,
-    every: Annotated[int, COUNT] = 10,
+    speed: Positive = 1.0,
+    tolerance: Positive = 0.01,
+    steps: Steps = 10_000,
+    every: Count = 10,
 ) -> Fits:
     """Gradient descent on every problem until |F - Y|^2 <= tolerance |Y|^2.
 

@@ -4,9 +4,10 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from ...separation.exact import separation_probability
-from ..families import power, relu_power, sharp, truncated
-from ..windows import DataSet, lower_edge, separation_bounds, upper_edge
+from attention_theory.domain import Seed, Size
+from attention_theory.exponential.families import power, relu_power, sharp, truncated
+from attention_theory.exponential.windows import DataSet, lower_edge, separation_bounds, upper_edge
+from attention_theory.separation.exact import separation_probability
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Search:
     told: int
 
 
-def beyond_bounds(trials: int = 300, seed: int = 1) -> Search:
+def beyond_bounds(trials: Size = 300, seed: Seed = 1) -> Search:
     """Random models, sizes and families; every second knob lies within a fifth of an edge, where the bounds are tight."""
     draw, beyond, told = random.Random(seed), [], 0
     for trial in range(trials):

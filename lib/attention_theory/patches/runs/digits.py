@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attention_theory.domain import Natural, NonNegative, Seed, Size
 from attention_theory.patches.images import load_digits, patch_permutation
 from attention_theory.patches.similarity import local_share, locality
 from attention_theory.patches.train_images import SHUFFLE_SEED, Recipe, train_images
@@ -28,7 +29,7 @@ SHUFFLES = (1, 2, 4, 8)
 
 
 def digits_recipe(
-    attention: str, patch: int, seed: int, epochs: int = EPOCHS, position_scale: float = SMALL, shuffle: int = 0
+    attention: str, patch: Size, seed: Seed, epochs: Size = EPOCHS, position_scale: NonNegative = SMALL, shuffle: Natural = 0
 ) -> Recipe:
     """A small network for 8 x 8 digits: the same for both attentions."""
     return Recipe(
@@ -50,7 +51,7 @@ def digits_recipe(
     )
 
 
-def convolutional(seed: int, channels: int = 32) -> nn.Sequential:
+def convolutional(seed: Seed, channels: Size = 32) -> nn.Sequential:
     """Three 3 x 3 convolutions, two of them followed by pooling: as local as a network on 8 x 8 pixels gets."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -64,11 +65,11 @@ def convolutional(seed: int, channels: int = 32) -> nn.Sequential:
 
 def run(
     network: str,
-    patch: int,
-    shuffle: int,
-    seed: int,
-    epochs: int,
-    position_scale: float | None = SMALL,
+    patch: Size,
+    shuffle: Natural,
+    seed: Seed,
+    epochs: Size,
+    position_scale: NonNegative | None = SMALL,
     keep: bool = False,
 ) -> dict[str, Any]:
     """One training: its test accuracy, and of a transformer what its positional encodings have learned.
@@ -99,7 +100,7 @@ def run(
     return found | ({"similarity": seen.numpy().astype(np.float16)} if keep else {})
 
 
-def inverted(similarity: Float[Tensor, "D D"], patch: int, shuffle: int) -> Float[Tensor, "D D"]:
+def inverted(similarity: Float[Tensor, "D D"], patch: Size, shuffle: Natural) -> Float[Tensor, "D D"]:
     """Similarities of a network trained on permuted digits, with the permutation of its patches undone."""
     undone = torch.argsort(patch_permutation(8, shuffle, patch, SHUFFLE_SEED))
     return similarity[undone][:, undone]
@@ -116,7 +117,7 @@ def points() -> list[dict[str, Any]]:
     return [point | {"keep": kept(**point)} for point in found]
 
 
-def kept(network: str, patch: int, shuffle: int, position_scale: float | None, seed: int) -> bool:
+def kept(network: str, patch: Size, shuffle: Natural, position_scale: NonNegative | None, seed: Seed) -> bool:
     """Whose similarities are stored: one-pixel patches from small starts, plain images, and the first seed on permuted ones."""
     ours = network != "convolution" and patch == 1 and position_scale == SMALL
     return ours and (shuffle == 8 or (shuffle == 1 and seed == SEEDS[0]))

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import FILLED, POSITIVE, Choice, Extended
+from attention_theory.domain import FILLED, Chance, Choice, Count, Extended, Natural, NonNegative, Positive, Signed, Size, Steps
 from attention_theory.patches.errors import label_noise_floor
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, every_point, population_descent
 from attention_theory.patches.vit import PositionalViT
@@ -26,8 +26,8 @@ class Descent:
 
     world: Population
     path: Trajectory
-    rate_A: float
-    temperature: float
+    rate_A: NonNegative
+    temperature: Positive
     nu: float
 
     @cached_property
@@ -59,17 +59,17 @@ class Descent:
         """First step with a loss below 0.35, half of that at the start: before it the sigmoid is of order 1."""
         return int((self.path.loss < 0.35).nonzero()[0])
 
-    def at(self, step: int) -> tuple[float, float, float]:
+    def at(self, step: Natural) -> tuple[float, float, float]:
         """(alpha, gamma, rho) at a step."""
         if not 0 <= step < len(self.path.alpha):
             raise ValueError(f"step = {step} is not allowed: the run has the steps 0 to {len(self.path.alpha) - 1}")
         return tuple(float(x[step]) for x in (self.path.alpha, self.path.gamma, self.path.rho))
 
-    def vit(self, step: int) -> ReducedViT:
+    def vit(self, step: Natural) -> ReducedViT:
         """The model at a step."""
         return ReducedViT(*self.at(step), nu=self.nu, temperature=self.temperature)
 
-    def margins(self, step: int) -> Float[Tensor, "M"]:
+    def margins(self, step: Natural) -> Float[Tensor, "M"]:
         """The y F of every multiset at a step."""
         return self.world.margins(self.vit(step))
 
@@ -81,7 +81,9 @@ class Descent:
 
 
 @cache
-def descent(D: int, C: int, q: float, steps: int = 600, rate: float | None = None, nu: float = 1e-3) -> Descent:
+def descent(
+    D: Count, C: Count, q: Chance, steps: Steps = 600, rate: NonNegative | None = None, nu: NonNegative = 1e-3
+) -> Descent:
     """Exact population descent: two rates and temperature 1, or one ``rate`` for v and A and temperature sqrt(D)."""
     temperature = 1.0 if rate is None else D**0.5
     rates = {} if rate is None else {"rate_v": rate, "rate_A": rate}
@@ -89,7 +91,7 @@ def descent(D: int, C: int, q: float, steps: int = 600, rate: float | None = Non
     return Descent(Population(D, C, q), path, rate or 10.0, temperature, nu)
 
 
-def four_descents(steps: int = 600) -> list[Descent]:
+def four_descents(steps: Steps = 600) -> list[Descent]:
     """The descents of FOUR."""
     return [descent(*size, steps=steps) for size in FOUR]
 
@@ -100,9 +102,9 @@ def matrix_descent(
     X: Float[Tensor, "N D d"],
     y: Float[Tensor, "N"],
     chance: Float[Tensor, "N"],
-    steps: int,
-    rate_v: float = 1e-3,
-    rate_A: float = 10.0,
+    steps: Steps,
+    rate_v: NonNegative = 1e-3,
+    rate_A: NonNegative = 10.0,
     train_diagonal: bool = False,
 ) -> tuple[Float[Tensor, "T D D"], Float[Tensor, "T d"]]:
     """Descent on weighted data points in matrix form, temperature 1: it does not know about the symmetry."""
@@ -115,7 +117,7 @@ def matrix_descent(
     return torch.stack(As), torch.stack(vs)
 
 
-def population_law(D: int, C: int, q: float, order: Annotated[Sequence[int] | None, FILLED] = None) -> Counter:
+def population_law(D: Count, C: Count, q: Chance, order: Annotated[Sequence[int] | None, FILLED] = None) -> Counter:
     """Probability of each data point, its label last, after the patches are put in this order."""
     X, y, chance = every_point(D, C, q)
     table: Counter = Counter()
@@ -142,7 +144,7 @@ class FlowPoint(NamedTuple):
 
 
 @cache
-def one_rate_flow(D: int, C: int, q: float, points: int = 60, size: Annotated[float, POSITIVE] = 0.2) -> list[FlowPoint]:
+def one_rate_flow(D: Count, C: Count, q: Chance, points: Size = 60, size: Positive = 0.2) -> list[FlowPoint]:
     """One learning rate and d = D, as a flow of the scores in which alpha is at its best value for them.
 
     An estimate, good where the scores are slow (as they are at a stable rate). Each point moves the faster score by
@@ -178,7 +180,7 @@ def steps_to(flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPo
     return flow[end].time * max(point.curvature for point in flow[: end + 1]) / 2
 
 
-def opening_enumerated(D: int, C: int, q: float, beta: float, alpha: float = 1e-4) -> tuple[float, float]:
+def opening_enumerated(D: Count, C: Count, q: Chance, beta: Signed, alpha: Positive = 1e-4) -> tuple[float, float]:
     """Growth of the scores at the start, in the units of :func:`population.opening`, from the enumeration."""
     world = Population(D, C, q)
     vit = ReducedViT(alpha, 0.0, 0.0, beta, nu=0.0)
@@ -192,7 +194,7 @@ def mean_sigmoid(world: Population, vit: ReducedViT) -> float:
     return float(world.probability @ torch.sigmoid(-world.margins(vit)))
 
 
-def plateau_end(D: int, C: int, q: float) -> float:
+def plateau_end(D: Count, C: Count, q: Chance) -> float:
     """The alpha at which the mean sigmoid has fallen to 1/4, half of its start, at gamma = rho = 0."""
     world = Population(D, C, q)
     return float(brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0))

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_theory.domain import Chance, Count, NonNegative, Seed, Size, Steps
 from attention_theory.evidence.records import read_record
 from attention_theory.patches.gaussian import train_gaussian
 from attention_theory.patches.vit import association
@@ -24,7 +25,7 @@ SEEDS = range(20)
 C = 4
 
 
-def run(kind: str, d: int, rate: float, seed: int, steps: int, N: int, tests: int) -> dict[str, Any]:
+def run(kind: str, d: Count, rate: NonNegative, seed: Seed, steps: Steps, N: Count, tests: Size) -> dict[str, Any]:
     """One training of :func:`train_gaussian`: what it passed through, and ``A`` and ``gram`` at its end, in float32."""
     torch.set_num_threads(1)
     found = train_gaussian(kind, seed, d=d, rate=rate, steps=steps, N=N, tests=tests)
@@ -57,7 +58,7 @@ class Learned(NamedTuple):
     lost: int | None
 
 
-def learned(kind: str, d: int, rate: float, solved: float = 0.05) -> tuple[list[Learned], list[Learned]]:
+def learned(kind: str, d: Count, rate: NonNegative, solved: Chance = 0.05) -> tuple[list[Learned], list[Learned]]:
     """The recorded runs of one setting that end with a test error of at most ``solved``, and the others."""
     record = read_record("gaussian-patches")
     runs: tuple[list[Learned], list[Learned]] = ([], [])

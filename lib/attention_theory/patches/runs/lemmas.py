@@ -6,16 +6,14 @@ import numpy as np
 import torch
 
 from attention_theory.device import generator
-from attention_theory.domain import NATURAL, POSITIVE, SIZE, Range
+from attention_theory.domain import AtLeastOne, Chance, Count, Integer, Limits, Natural, NonNegative, Positive, Seed, Size
 from attention_theory.patches.errors import stray_law
 from attention_theory.patches.population import every_point, three_values
 from attention_theory.patches.runs.expectation import Descent
 from attention_theory.patches.vit import PositionalViT
 
-Positive = Annotated[float, POSITIVE]
 
-
-def power_sequence(z: Positive, k: Annotated[int, SIZE], m: Positive, M: Positive, target: float, seed: int = 0) -> np.ndarray:
+def power_sequence(z: Positive, k: Size, m: Positive, M: Positive, target: Positive, seed: Seed = 0) -> np.ndarray:
     """z_0 = z, then increments drawn between m z^k and M z^k, up to the first value that reaches the target."""
     source, path = generator(seed), [z]
     while path[-1] < target:
@@ -26,28 +24,26 @@ def power_sequence(z: Positive, k: Annotated[int, SIZE], m: Positive, M: Positiv
     return np.array(path)
 
 
-def power_product(z: Positive, k: int, target: float, A: float, kappa: int) -> tuple[float, float]:
+def power_product(z: Positive, k: Count, target: Positive, A: NonNegative, kappa: Integer) -> tuple[float, float]:
     """Logarithm of the product of 1 + A z_t^(k-1+kappa) before the target is reached, m = M = 1; and A z_T^kappa / kappa."""
     path = power_sequence(z, k, 1.0, 1.0, target)
     return float(np.log1p(A * path[:-1] ** (k - 1 + kappa)).sum()), float(A / kappa * path[-1] ** kappa)
 
 
-def stray_moment(
-    D: Annotated[int, Range(1, 10**5)], C: Annotated[int, Range(1, 10**5)], q: float, b: Annotated[int, NATURAL]
-) -> float:
+def stray_moment(D: Annotated[int, Limits(1, 10**5)], C: Annotated[int, Limits(1, 10**5)], q: Chance, b: Natural) -> float:
     """E[(C + N)^b], N the sum of D - C strays."""
     values, chance = stray_law(D - C, q)
     return float(chance @ (C + values) ** b)
 
 
-def outweighed(run: Descent, step: int, share: float = 0.5) -> float:
+def outweighed(run: Descent, step: Natural, share: Chance = 0.5) -> float:
     """P[Xi |N| <= share (Lambda + (C - 1) Gamma)] at a step: the own group outweighs all strays."""
     values, chance = stray_law(run.world.D - run.world.C, run.world.q)
     own, inside, outside = run.world.weights(run.vit(step)).tolist()
     return float(chance[outside * np.abs(values) <= share * (own + (run.world.C - 1) * inside)].sum())
 
 
-def other_rows(D: int, C: int, q: float) -> float:
+def other_rows(D: Count, C: Count, q: Chance) -> float:
     """Mean of the other rows' sum of y <w*, O_i>^3 (with O_i = D sum_j S_ij X_j) at gamma = rho = 0, beta = 1."""
     X, y, chance = every_point(D, C, q)
     S = torch.softmax(three_values(D, C, 1.0, 0.0, 0.0), 1)
@@ -65,7 +61,7 @@ class Events(NamedTuple):
     growth: list[float]  # contribution to the growth of the score between patches 1 and 2, a step of rate 1
 
 
-def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
+def growth_by_event(D: Count, C: Count, q: Chance, alpha: NonNegative) -> Events:
     """Split the first growth of gamma by what the group of its two patches carries (gamma = rho = 0, beta = 1)."""
     X, _, chance = (part[: len(part) // 2] for part in every_point(D, C, q))  # label 1
     A, v = three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([alpha], dtype=torch.float64)
@@ -79,7 +75,7 @@ def growth_by_event(D: int, C: int, q: float, alpha: float) -> Events:
     return Events([float(2 * chance[event].sum()) for event in events], [unit * float(pull[event].sum()) for event in events])
 
 
-def crowding(C: Annotated[int, SIZE], q: float, d: float) -> int:
+def crowding(C: Size, q: Chance, d: AtLeastOne) -> int:
     """Least k with P[at least k strays in a group of C] <= 1 / d."""
     from scipy.stats import binom
 

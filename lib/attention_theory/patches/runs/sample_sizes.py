@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from attention_theory.domain import Like
+from attention_theory.domain import Count, Like, Seed
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.training import train_vit
 from attention_theory.sweep import Recording
@@ -22,7 +22,7 @@ SIZES = (4000, 1000, 200, 50)  # longest first, so that no process is left with 
 
 
 def run(
-    N: int, seed: int, device: str = "cpu", **settings: Annotated[Any, Like(PatchDistribution.__init__, train_vit)]
+    N: Count, seed: Seed, device: str = "cpu", **settings: Annotated[Any, Like(PatchDistribution.__init__, train_vit)]
 ) -> dict[str, np.ndarray]:
     """One training: test error, association and alignment at each recorded step, rounded to four digits."""
     world = {key: settings.pop(key) for key in WORLD if key in settings}

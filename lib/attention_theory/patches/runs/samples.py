@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import generator
-from attention_theory.domain import NATURAL, Range
+from attention_theory.domain import Chance, Count, Natural, NonNegative, Positive, Seed, Signed, Size, Steps
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT, every_point, three_values
 from attention_theory.patches.training import TEST_SEED, SampleTrajectory, missed, semi_idealised, train_vit
@@ -23,21 +22,21 @@ EASY = PatchDistribution(16, 4, 16, 0.25, 16**-0.5, groups=SCATTERED)
 RATES = {"rate_A": 10.0, "rate_v": 3e-3}
 
 
-def misfit(model: PositionalViT, images: PatchDistribution, tests: int, seed: int) -> float:
+def misfit(model: PositionalViT, images: PatchDistribution, tests: Size, seed: Seed) -> float:
     """Fraction of fresh points on which f* F > 0 fails, f* the labelling function."""
     X, _ = images.sample(tests, seed + TEST_SEED)
     return missed(images.label(X), model(X.to(model.v)))
 
 
 @cache
-def replicated(seeds: range, N: int, steps: int, beta: float = 1.0) -> tuple[SampleTrajectory, ...]:
+def replicated(seeds: range, N: Count, steps: Steps, beta: Signed = 1.0) -> tuple[SampleTrajectory, ...]:
     """Descents on EASY, each with samples and a start of its own."""
     common = {"beta": beta, "every": steps, "tests": 5000, **RATES}
     return tuple(train_vit(EASY, N, steps, seed=seed, **common) for seed in seeds)
 
 
 def sampling_terms(
-    N: int, seed: int, state: tuple[float, float, float] = (0.12, 0.2, -0.1)
+    N: Count, seed: Seed, state: tuple[float, float, float] = (0.12, 0.2, -0.1)
 ) -> tuple[float, float, float, float]:
     """Gradients on N samples against the exact ones, D = 12, C = 4, d = 8, q = 1/4.
 
@@ -64,7 +63,7 @@ class Displaced:
     along: list[float]
 
 
-def displaced(moves: np.ndarray, seed: int = 0) -> tuple[Displaced, Displaced]:
+def displaced(moves: np.ndarray, seed: Seed = 0) -> tuple[Displaced, Displaced]:
     """How the exact gradients answer when v moves across w, and when one score moves, by each of these lengths.
 
     Over all points of D = 6, C = 2, q = 0.4 with noise of both signs in one direction across w, at a state of Event I.
@@ -97,15 +96,15 @@ EDGE = 1e-3**0.5  # nu^(1/(p-1)): the initial steps end where alpha passes it
 class Coupled:
     """A run on N samples and the semi-idealised process from the step at which alpha passes EDGE."""
 
-    N: int
+    N: Count
     first: float  # length of v across w when alpha passes EDGE
     across: float  # its largest value up to the end
     gaps: tuple[float, ...]  # largest distance of a score, at each step from there on
-    outputs: Annotated[float, Range(0)]  # largest distance of the outputs over 2000 points at step 20, relative
+    outputs: NonNegative  # largest distance of the outputs over 2000 points at step 20, relative
     misfit: float  # share of fresh points with f* F <= 0 at step 20
 
 
-def coupled(N: int, seed: int, horizon: Annotated[int, NATURAL] = 20, steps: int = 75) -> Coupled:
+def coupled(N: Count, seed: Seed, horizon: Natural = 20, steps: Steps = 75) -> Coupled:
     """Train on N samples and let the scores of the semi-idealised process run beside it.
 
     Raises:
@@ -129,7 +128,7 @@ def coupled(N: int, seed: int, horizon: Annotated[int, NATURAL] = 20, steps: int
     return Coupled(N, float(run.orthogonal[begin]), float(across.max()), gaps, outputs, misfit(real, images, 5000, seed))
 
 
-def first_gradient(D: int, C: int, q: float, nu: float = 1e-3) -> tuple[float, float, float]:
+def first_gradient(D: Count, C: Count, q: Chance, nu: NonNegative = 1e-3) -> tuple[float, float, float]:
     """Growth of alpha under a linear activation, over every data point: signal rows, other rows; and G (beta = 1)."""
     X, y, chance = every_point(D, C, q)
     S = torch.softmax(three_values(D, C, 1.0, 0.0, 0.0), 1)
@@ -140,14 +139,14 @@ def first_gradient(D: int, C: int, q: float, nu: float = 1e-3) -> tuple[float, f
     return parts[0], parts[1], D * float(S[0, :C].sum())
 
 
-def power_moment(D: int, C: int, q: float, p: int = 3) -> float:
+def power_moment(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
     """M_p = E[y sum_i (D <w*, O_i>)^p] over every data point, gamma = rho = 0, beta = 1."""
     X, y, chance = every_point(D, C, q)
     S = torch.softmax(three_values(D, C, 1.0, 0.0, 0.0), 1)
     return float((chance * y * ((D * X[..., 0] @ S.T) ** p).sum(1)).sum())
 
 
-def growth_across(D: int, C: int, q: float, d: int, alpha: float, nu: float, p: int = 3) -> float:
+def growth_across(D: Count, C: Count, q: Chance, d: Count, alpha: NonNegative, nu: NonNegative, p: Count = 3) -> float:
     """Growth rate of the part of v across w*, on the population, as it goes to 0 (gamma = rho = 0, beta = 1).
 
     (D^2 / d) E[S y sum_i sigma''(z_i) sum_r S_ir^2 - S (1 - S) sum_r (sum_i sigma'(z_i) S_ir)^2], noise variance 1 / d.
@@ -163,7 +162,7 @@ def growth_across(D: int, C: int, q: float, d: int, alpha: float, nu: float, p: 
     return D**2 / d * float(chance @ (drives - damps))
 
 
-def sampled_growth(N: int, seed: int, alpha: float = 0.02, step: float = 1e-3) -> float:
+def sampled_growth(N: Count, seed: Seed, alpha: Positive = 0.02, step: Positive = 1e-3) -> float:
     """The same from samples at D = 8, C = 4, d = 4, q = 1/4, nu = 1e-3: central difference of the gradient across w*."""
     X, y = PatchDistribution(8, 4, 4, 0.25, 0.5).sample(N, seed)
     A, pulls = three_values(8, 4, 1.0, 0.0, 0.0), []
@@ -173,7 +172,7 @@ def sampled_growth(N: int, seed: int, alpha: float = 0.02, step: float = 1e-3) -
     return float(pulls[0] - pulls[1]) / (2 * step)
 
 
-def negative_share(D: int, C: int, q: float, point: tuple[float, float, float], p: int = 3) -> float:
+def negative_share(D: Count, C: Count, q: Chance, point: tuple[float, float, float], p: Count = 3) -> float:
     """Chance of a data point with a row of x^p < -1/D, x = y D sum_r S_ir <v, X_r>, at (alpha, gamma, rho)."""
     X, y, chance = every_point(D, C, q)
     alpha, gamma, rho = point
@@ -182,7 +181,7 @@ def negative_share(D: int, C: int, q: float, point: tuple[float, float, float], 
     return float(chance[(z**p < -1 / D).any(1)].sum())
 
 
-def medians(runs: list[Coupled], step: Annotated[int, NATURAL]) -> dict[int, float]:
+def medians(runs: list[Coupled], step: Natural) -> dict[int, float]:
     """Median over seeds of the distance of the scores at a step, by N."""
     if any(step >= len(run.gaps) for run in runs):
         raise ValueError(f"step = {step} is not allowed: a run has fewer steps")

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from attention_theory.domain import Chance, Count, Seed, Size, Steps
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import three_values
 from attention_theory.patches.runs.samples import RATES
@@ -20,13 +21,13 @@ D, C, d, q = 16, 4, 16, 0.25
 OTHER = torch.eye(d, dtype=torch.float64)[1]
 
 
-def world(stray: float = q, w: Tensor | None = None, groups: Tensor | None = None) -> PatchDistribution:
+def world(stray: Chance = q, w: Tensor | None = None, groups: Tensor | None = None) -> PatchDistribution:
     """A task of D = 16 patches in groups of 4, d = 16."""
     return PatchDistribution(D, C, d, stray, d**-0.5, groups=groups, w=w)
 
 
 @cache
-def pretrained(steps: int = 120, stray: float = q, device: torch.device | str = "cpu") -> tuple[PositionalViT, float]:
+def pretrained(steps: Steps = 120, stray: Chance = q, device: torch.device | str = "cpu") -> tuple[PositionalViT, float]:
     """A model trained (on the device) on 1000 samples of the first feature, and its error there."""
     run = train_vit(world(stray), 1000, steps, seed=0, every=steps, tests=20_000, device=device, **RATES)
     return run.model, float(run.error[-1])
@@ -42,9 +43,9 @@ def one_step(A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Float[Tensor
 def fine_tuned(
     task: PatchDistribution,
     A: Float64[Tensor, "D D"],
-    N: int,
-    seed: int,
-    steps: int = 150,
+    N: Count,
+    seed: Seed,
+    steps: Steps = 150,
     device: torch.device | str = "cpu",
 ) -> PositionalViT:
     """Descent on v alone (on the device) from N samples of the task."""
@@ -65,9 +66,9 @@ class Comparison:
 @cache
 def comparison(
     sizes: tuple[int, ...] = (2, 5, 20, 50, 200),
-    draws: int = 6,
-    fresh: int = 4000,
-    steps: int = 150,
+    draws: Size = 6,
+    fresh: Size = 4000,
+    steps: Steps = 150,
     device: torch.device | str = "cpu",
 ) -> Comparison:
     """Learn the new task from the same few samples in three ways, each from several draws; the descents on the device."""
@@ -85,7 +86,7 @@ def comparison(
     return Comparison(sizes, *errors, misfits)
 
 
-def learned_form(size: int, share: float) -> Float[Tensor, "size size"]:
+def learned_form(size: Size, share: Chance) -> Float[Tensor, "size size"]:
     """Scores beta = gamma = 1 with the rho that leaves the own group this share of the attention."""
     rho = math.log(C * math.e * (1 - share) / share / (size - C))
     return three_values(size, C, 1.0, 1.0, rho)
@@ -97,7 +98,7 @@ def group_share(A: Float[Tensor, "D D"]) -> float:
     return float((torch.softmax(A, 1) * (group[:, None] == group)).sum(1).mean())
 
 
-def failures(size: int, share: float, draws: int, N: int = 5) -> int:
+def failures(size: Size, share: Chance, draws: Size, N: Count = 5) -> int:
     """Draws of N samples and one fresh point on which f* F > 0 fails after one step; d = D = size, q D = 4."""
     task, A, failed = PatchDistribution(size, C, size, 4 / size, size**-0.5), learned_form(size, share), 0
     for seed in range(draws):

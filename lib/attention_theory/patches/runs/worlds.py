@@ -7,7 +7,7 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import SIZE, Range
+from attention_theory.domain import Chance, Count, Integer, Limits, Seed, Size
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import every_point
 from attention_theory.patches.vit import PositionalViT, top_c
@@ -44,7 +44,7 @@ def clauses(images: PatchDistribution, X: Float64[Tensor, "N D d"], y: Float64[T
     )
 
 
-def population_error(model: PositionalViT, D: int, C: int, q: float) -> tuple[float, float]:
+def population_error(model: PositionalViT, D: Count, C: Count, q: Chance) -> tuple[float, float]:
     """Error of sign F against the label and against f*, over every data point; a tie counts half, f* = 0 not at all."""
     X, y, chance = every_point(D, C, q)
     X, y, f, chance = (part.to(model.v) for part in (X, y, PatchDistribution(D, C, 1, q, 0.0).label(X), chance))
@@ -54,7 +54,7 @@ def population_error(model: PositionalViT, D: int, C: int, q: float) -> tuple[fl
     return float(chance @ wrong[0]), float(chance @ wrong[1])
 
 
-def labelling_error(D: int, C: int, q: float) -> float:
+def labelling_error(D: Count, C: Count, q: Chance) -> float:
     """Error of f* against the label over every data point; f* = 0 counts half."""
     X, y, chance = every_point(D, C, q)
     f = PatchDistribution(D, C, 1, q, 0.0).label(X)
@@ -69,7 +69,7 @@ class TotalScore(NamedTuple):
     missed: float  # P[f* y <= 0]
 
 
-def best_of_total(D: int, C: int, q: float) -> TotalScore:
+def best_of_total(D: Count, C: Count, q: Chance) -> TotalScore:
     """Enumerate the population and give each value of the sum the better sign."""
     X, y, chance = every_point(D, C, q)
     f = PatchDistribution(D, C, 1, q, 0.0).label(X)
@@ -81,7 +81,7 @@ def best_of_total(D: int, C: int, q: float) -> TotalScore:
     return TotalScore(float(least[0]), float(least[1]), float(chance[f * y <= 0].sum()))
 
 
-def digits_of(score: int, D: Annotated[int, SIZE]) -> Float[Tensor, "D"]:
+def digits_of(score: Integer, D: Size) -> Float[Tensor, "D"]:
     """The digits -1, 0, 1 in base three of an integer, lowest first."""
     digits = []
     for _ in range(D):
@@ -91,7 +91,7 @@ def digits_of(score: int, D: Annotated[int, SIZE]) -> Float[Tensor, "D"]:
     return torch.tensor(digits, dtype=torch.float64)
 
 
-def decoder_error(D: int, C: int, q: float) -> float:
+def decoder_error(D: Count, C: Count, q: Chance) -> float:
     """P[f* g <= 0] of the generalised linear model g = f*(digits of sum_j 3^(j-1) <w*, X_j>), by enumeration."""
     f = PatchDistribution(D, C, 1, q, 0.0)
     X, _, chance = every_point(D, C, q)
@@ -100,7 +100,7 @@ def decoder_error(D: int, C: int, q: float) -> float:
     return float(chance[g * f.label(X) <= 0].sum())
 
 
-def threshold_errors(a: Float64[Tensor, "m D"], D: int, C: int, q: float) -> Float64[Tensor, "m"]:
+def threshold_errors(a: Float64[Tensor, "m D"], D: Count, C: Count, q: Chance) -> Float64[Tensor, "m"]:
     """Error against the label of sign sum_j a_j <w*, X_j> for each row a, over every data point; a tie counts half."""
     if a.shape[1] != D:
         raise ValueError(f"a has {a.shape[1]} columns, one for each of D = {D} patches is needed")
@@ -115,7 +115,7 @@ def disjoint_rows(A: Float[Tensor, "D D"], groups: Int[Tensor, "D"]) -> int:
     return int((groups[top] != groups[:, None]).all(1).sum())
 
 
-def touching_pairs(groups: Int[Tensor, "D"], side: int) -> int:
+def touching_pairs(groups: Int[Tensor, "D"], side: Size) -> int:
     """Pairs of patches with a common edge that lie in one group, patches in rows of ``side``."""
     grid = groups.reshape(-1, side)
     return int((grid[1:] == grid[:-1]).sum() + (grid[:, 1:] == grid[:, :-1]).sum())
@@ -129,7 +129,7 @@ class GramSearch(NamedTuple):
     longest: int  # matrices in which the longest encoding is in its own Top_C
 
 
-def gram_search(groups: Int[Tensor, "D"], per_rank: Annotated[int, Range(1, 10_000)] = 50, seed: int = 4) -> GramSearch:
+def gram_search(groups: Int[Tensor, "D"], per_rank: Annotated[int, Limits(1, 10_000)] = 50, seed: Seed = 4) -> GramSearch:
     """Draw P of each rank and look at Top_C of P^T P."""
     D, C, source = len(groups), int((groups == groups[0]).sum()), generator(seed)
     drawn = (normal(rank, D, generator=source).to(groups.device) for rank in range(1, D + 1) for _ in range(per_rank))
@@ -139,7 +139,7 @@ def gram_search(groups: Int[Tensor, "D"], per_rank: Annotated[int, Range(1, 10_0
     return GramSearch(len(grams), max(disjoint_rows(A, groups) for A in grams), own)
 
 
-def bayes_risk(D: int, C: int, q: float) -> tuple[float, float]:
+def bayes_risk(D: Count, C: Count, q: Chance) -> tuple[float, float]:
     """Least 0-1 error and least log-loss of any classifier, by the label's chance given each data point."""
     X, y, chance = every_point(D, C, q)
     pattern = ((X[..., 0] + 1) @ 3.0 ** torch.arange(D, dtype=torch.float64)).long()

@@ -4,10 +4,11 @@ import numpy as np
 import torch
 
 from attention_theory.device import generator, normal
+from attention_theory.domain import Size, Steps
 from attention_theory.sensitivity.deferred import DeferredGaussian
 
 
-def power_iteration(times, transpose_times, columns: int, steps: int = 3) -> float:
+def power_iteration(times, transpose_times, columns: Size, steps: Steps = 3) -> float:
     """|A v| after some steps of v -> A^T A v / |A^T A v| from the vector of ones."""
     v = torch.ones(1, columns, dtype=torch.float64)
     for _ in range(steps):
@@ -16,7 +17,7 @@ def power_iteration(times, transpose_times, columns: int, steps: int = 3) -> flo
     return float(times(v).norm())
 
 
-def power_iterations(trials: int, rows: int = 4, columns: int = 3) -> tuple[np.ndarray, np.ndarray]:
+def power_iterations(trials: Size, rows: Size = 4, columns: Size = 3) -> tuple[np.ndarray, np.ndarray]:
     """The result on so many deferred matrices, and on as many that were drawn beforehand."""
     deferred, drawn = [], []
     for seed in range(trials):

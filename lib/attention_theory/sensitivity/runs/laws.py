@@ -7,10 +7,11 @@ import torch
 
 from attention_theory import tokens
 from attention_theory.device import generator, normal
+from attention_theory.domain import Count, OpenChance, Seed, Size
 from attention_theory.sensitivity.random_features import RandomFeatures, one_token_in_law
 
 
-def lipschitz_values(count: int = 4000, n: int = 10, d: int = 32, seed: int = 8) -> dict[str, np.ndarray]:
+def lipschitz_values(count: Size = 4000, n: Count = 10, d: Count = 32, seed: Seed = 8) -> dict[str, np.ndarray]:
     """Functions of Lipschitz constant 1 on so many contexts of iid tokens."""
     sample = tokens.contexts("iid", count, n, d, seed)
     flat, u = sample.flatten(1), normal(n * d, generator=generator(seed + 1))
@@ -23,7 +24,7 @@ def lipschitz_values(count: int = 4000, n: int = 10, d: int = 32, seed: int = 8)
     return {name: value.numpy() for name, value in values.items()}
 
 
-def small_norm_exponent(k: int, epsilon: float) -> float:
+def small_norm_exponent(k: Count, epsilon: OpenChance) -> float:
     """-log P(|phi|^2 <= (1 - epsilon) k/2) / (epsilon^2 k) for k independent ReLU features relu(g), computed exactly.
 
     The number of active features is binomial, and given it |phi|^2 is chi-square with as many degrees of freedom.
@@ -35,7 +36,7 @@ def small_norm_exponent(k: int, epsilon: float) -> float:
     return -float(np.logaddexp.reduce([*log_p, -k * math.log(2)])) / (epsilon**2 * k)
 
 
-def gram_in_law(draws: int = 40, k: int = 5000) -> dict[str, tuple[np.ndarray, float]]:
+def gram_in_law(draws: Size = 40, k: Count = 5000) -> dict[str, tuple[np.ndarray, float]]:
     """Pre-activations of four contexts that resemble each other, drawn in law and through a literal V, and their predictions.
 
     Each entry has one value for every draw: the variance of a fixed combination of what the other tokens add, over that by

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attention_theory import tokens
 from attention_theory.device import generator, signs
-from attention_theory.domain import ANY, FILLED
+from attention_theory.domain import ANY, FILLED, Count, Seed, Size
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
@@ -44,11 +44,11 @@ SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} 
 def figures_4_to_7(
     map: str,
     kind: str,
-    n: int,
+    n: Count,
     sizes: list[int],
-    trial: int,
-    d: int = D,
-    pool: int | None = None,
+    trial: Seed,
+    d: Count = D,
+    pool: Size | None = None,
     device: torch.device | str = "cpu",
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
@@ -59,13 +59,13 @@ def figures_4_to_7(
 def run(
     map: str,
     kind: str,
-    n: int,
-    d: int,
+    n: Count,
+    d: Count,
     losses: Annotated[dict[int, list], FILLED],
-    trial: int,
-    pool: int | None = None,
+    trial: Seed,
+    pool: Size | None = None,
     device: torch.device | str = "cpu",
-    **search: int,
+    **search: Size,
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One draw of contexts, labels and map, and the worst moves for each number of training samples.
 

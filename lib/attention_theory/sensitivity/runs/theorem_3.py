@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attention_theory import tokens
 from attention_theory.attention import attention, attention_weights
+from attention_theory.domain import Count, Positive, Seed, Size
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.constructive import aligned_count, aligned_direction, least_dimension, two_directions
 from attention_theory.sensitivity.context import weights_generator
@@ -26,7 +27,7 @@ class Directions:
 
     X: Float[Tensor, "n d"]
     kind: str
-    draws: int  #: until delta of Lemma D.1 was found
+    draws: Size  #: until delta of Lemma D.1 was found
     delta: Float[Tensor, "d"]
     pair: Float[Tensor, "2 d"]  #: delta_1 and delta_2 of Lemma D.2
 
@@ -95,7 +96,7 @@ class ProofRun(Directions):
         return sorted((int(count) for count in counts), reverse=True)
 
 
-def directions(X: Float[Tensor, "n d"], seed: int = 0, kind: str = "") -> Directions:
+def directions(X: Float[Tensor, "n d"], seed: Seed = 0, kind: str = "") -> Directions:
     """Lemmas D.1 and D.2: delta by drawing until it is aligned, then the pair.
 
     Args:
@@ -110,7 +111,7 @@ def directions(X: Float[Tensor, "n d"], seed: int = 0, kind: str = "") -> Direct
     return Directions(X, kind, draws, delta, torch.stack(two_directions(X, delta, seed)))
 
 
-def prove_on(X: Float64[Tensor, "n d"], seed: int, scale: float = 0.45, kind: str = "", product: bool = False) -> ProofRun:
+def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind: str = "", product: bool = False) -> ProofRun:
     """Run the proof on token 0.
 
     W is looked at through W^T times a few vectors only, so it is drawn through :class:`DeferredGaussian`.
@@ -147,7 +148,7 @@ def prove_on(X: Float64[Tensor, "n d"], seed: int, scale: float = 0.45, kind: st
     return ProofRun(*vars(start).values(), scale, moves, *measured, norm=float(features.norm()) / math.sqrt(n * d))
 
 
-def moves_compared(n: int, d: int, seed: int, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
+def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
     """Relative changes that the proof's move, the even move and ascent reach, independent tokens.
 
     ``proof`` (the better of the pair) and ``even`` are rows: the moves at these shares of the full length sqrt(d).
@@ -176,7 +177,7 @@ def best_level(K: Float[Tensor, "others d"]) -> float:
     return math.sqrt(rows.shape[1]) / float(np.linalg.norm(u))
 
 
-def same_token(n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
+def same_token(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:
     """A context of n copies of one token."""
     return tokens.contexts("iid", 1, 1, d, seed)[0].expand(n, d).clone()
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from attention_theory import tokens
-from attention_theory.domain import ANY
+from attention_theory.domain import ANY, Count, Positive, Seed, Size, Steps
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
@@ -35,7 +35,7 @@ DIMENSIONS = (192, 384, 768)
 # Points of the recorded figures ---------------------------------------------------------------------------------------
 
 
-def rf_point(n: int, d: int, ratio: float, trial: int, kind: str = "iid") -> dict:
+def rf_point(n: Count, d: Count, ratio: Positive, trial: Seed, kind: str = "iid") -> dict:
     """S_RF of ReLU features with k = ratio n d, by ascent, in one trial. Its law is the same for all tokens."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)
     view = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
@@ -43,13 +43,13 @@ def rf_point(n: int, d: int, ratio: float, trial: int, kind: str = "iid") -> dic
     return {"S": climb(moved, starts=2, steps=16).value}
 
 
-def drf_point(n: int, d: int, depth: int, trial: int) -> dict:
+def drf_point(n: Count, d: Count, depth: Size, trial: Seed) -> dict:
     """S_DRF at k = nd, by ascent, in one trial."""
     X = tokens.contexts("iid", 1, n, d, seed=trial)[0]
     return {"S": climb(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=1, steps=20).value}
 
 
-def raf_point(kind: str, weights: str, n: int, d: int, trial: int, starts: int = 6, steps: int = 50) -> dict:
+def raf_point(kind: str, weights: str, n: Count, d: Count, trial: Seed, starts: Size = 6, steps: Steps = 50) -> dict:
     """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
     moved = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
@@ -110,7 +110,7 @@ def again(figure: str, column: str = "S", **chosen) -> tuple[np.ndarray, np.ndar
 # Smaller tables --------------------------------------------------------------------------------------------------------
 
 
-def supremum_in_the_plane(view: OneToken, rays: int = 360, lengths: int = 31) -> float:
+def supremum_in_the_plane(view: OneToken, rays: Size = 360, lengths: Size = 31) -> float:
     """The word sensitivity of one token of dimension 2, over a grid on the disc of all moves."""
     angles = torch.linspace(0, 2 * math.pi, rays + 1, dtype=view.x.dtype)[:-1].to(view.x.device)
     sizes = math.sqrt(2) * torch.linspace(0, 1, lengths, dtype=view.x.dtype).to(view.x.device)
@@ -118,14 +118,14 @@ def supremum_in_the_plane(view: OneToken, rays: int = 360, lengths: int = 31) ->
     return float(view.change(disc).max().sqrt() / view.norm)
 
 
-def rf_certified(n: int, d: int, k: int, seed: int, steps: int = 40, device: torch.device | str = "cpu") -> dict:
+def rf_certified(n: Count, d: Count, k: Count, seed: Seed, steps: Steps = 40, device: torch.device | str = "cpu") -> dict:
     """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what the ascent finds (``S``)."""
     view = one_token_in_law(tokens.contexts("real", 1, n, d, seed=seed).to(device), 0, k, seed=seed)[0]
     change = view.certificate()
     return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": climb(view, 2, steps).value}
 
 
-def deep_layers(n: int, d: int, depth: int, seed: int, kind: str, device: torch.device | str = "cpu") -> list[dict]:
+def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: torch.device | str = "cpu") -> list[dict]:
     """Deep random features at k = nd: what the best move found changes at layers 1, 2, 4, ..., and the operator norms.
 
     Returns:
@@ -146,7 +146,7 @@ def deep_layers(n: int, d: int, depth: int, seed: int, kind: str, device: torch.
     return rows
 
 
-def drf_search_share(n: int, d: int, depth: int, seed: int, device: torch.device | str = "cpu") -> float:
+def drf_search_share(n: Count, d: Count, depth: Size, seed: Seed, device: torch.device | str = "cpu") -> float:
     """What the search of :func:`drf_point` finds (1 start, 20 steps), over what 6 starts and 60 steps find."""
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0].to(device)
     view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device).one_token(X, 0)

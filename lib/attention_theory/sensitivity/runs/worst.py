@@ -7,6 +7,7 @@ import torch
 
 from attention_theory import tokens
 from attention_theory.device import generator, normal, signs
+from attention_theory.domain import AtLeastOne, Chance, Count, Positive, Seed
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import Solutions, best_moves, descend, solutions
 from attention_theory.sensitivity.random_features import OneTokenFeatures, one_token_in_law
@@ -16,8 +17,8 @@ from attention_theory.sensitivity.random_features import OneTokenFeatures, one_t
 class Worst:
     """The largest values over the moves that the descent finds, and what bounds them."""
 
-    n: int
-    N: int
+    n: Count
+    N: Count
     fine: float  #: |alignment - 1|, fine-tuned
     again: float  #: |alignment - 1|, re-trained
     shift: float  #: gamma
@@ -26,12 +27,12 @@ class Worst:
     excess_again: float
     residual: float  #: |y - f(X, theta*)|
     S: float  #: certified bound on S_RF
-    ratio: float  #: |phi(X)| / sqrt(lambda_min)
+    ratio: Positive  #: |phi(X)| / sqrt(lambda_min)
     smallest: float  #: lambda_min(K_r) / k
 
 
 def random_features_problem(
-    kind: str, n: int, d: int, N: int, trial: int, k: int | None = None, device: torch.device | str = "cpu"
+    kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: torch.device | str = "cpu"
 ) -> tuple[Solutions, OneTokenFeatures]:
     """Both solutions on ReLU features (k = nd if not given), and the last context as a function of its first token."""
     contexts = tokens.contexts(kind, N + 1, n, d, seed=trial).to(device)
@@ -42,7 +43,7 @@ def random_features_problem(
 
 
 def worst_moves(
-    kind: str, n: int, d: int, N: int, trial: int, k: int | None = None, device: torch.device | str = "cpu"
+    kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: torch.device | str = "cpu"
 ) -> Worst:
     """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in one trial."""
     model, one = random_features_problem(kind, n, d, N, trial, k, device)
@@ -72,7 +73,7 @@ def worst_moves(
     )
 
 
-def slack_law(n: float, d: float, k: float) -> float:
+def slack_law(n: AtLeastOne, d: AtLeastOne, k: AtLeastOne) -> float:
     """Where the worst |alignment - 1| of fine-tuned ReLU features lies, to first order in the move: sqrt(1/n^2 + 2d/(nk)).
 
     It is sqrt(d) |V_i^T phi| / |phi|^2. V_i^T phi has the mean k x_i / (2nd) and, across x_i, Gaussian coordinates of
@@ -82,7 +83,7 @@ def slack_law(n: float, d: float, k: float) -> float:
 
 
 def turned(
-    share: float, trial: int, n: int = 30, d: int = 192, N: int = 60, device: torch.device | str = "cpu"
+    share: Chance, trial: Seed, n: Count = 30, d: Count = 192, N: Count = 60, device: torch.device | str = "cpu"
 ) -> dict[str, float]:
     """Attention features, tokens with this share of their square in a common mean: errors of the best moves, and gamma.
 

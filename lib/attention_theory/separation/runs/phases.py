@@ -9,11 +9,11 @@ from typing import Annotated, NamedTuple
 
 import torch
 
-from ...domain import Extended, Range
-from .. import data
-from ..chances import class_values
-from ..exact import success_counts, success_probability
-from ..network import attention_features, readout
+from attention_theory.domain import Chance, Count, Extended, Limits, NonNegative, OpenChance, Positive, Signed, Size
+from attention_theory.separation import data
+from attention_theory.separation.chances import class_values
+from attention_theory.separation.exact import success_counts, success_probability
+from attention_theory.separation.network import attention_features, readout
 
 #: Parameters of Figures 4 and 5 (self-attention) and of Figure 7 (cross-attention).
 PARAMETERS = {
@@ -24,12 +24,12 @@ PARAMETERS = {
 DELTA = 0.01
 
 
-def readouts(decades: float, delta: float = DELTA) -> int:
+def readouts(decades: Positive, delta: OpenChance = DELTA) -> int:
     """M = max{ceil(log(n/delta)), 15}, the paper's number of sign vectors rounded up."""
     return max(math.ceil(decades * math.log(10) - math.log(delta)), 15)
 
 
-def success(model: data.Model, decades: float, d: int, **changes: float) -> Extended:
+def success(model: data.Model, decades: Positive, d: Count, **changes: NonNegative) -> Extended:
     """P[E_success] at n = 10^decades with ``readouts`` sign vectors; nan where d blocks do not fit into n rows.
 
     Args:
@@ -48,7 +48,7 @@ def success(model: data.Model, decades: float, d: int, **changes: float) -> Exte
 LEVELS = {"self-ones": (0.3, 0.5, 0.8), "self-identity": (0.3, 0.5, 0.8), "cross": (1.2, 1.5, 1.9)}
 
 
-def needs_no_growth(model: data.Model, n: int, level: float) -> bool:
+def needs_no_growth(model: data.Model, n: Count, level: Signed) -> bool:
     """Whether n and tau = (c + level) sqrt(log n), or tau = level, satisfy own-higher-threshold at ``PARAMETERS``."""
     a0, a1, *scales = PARAMETERS[model].values()
     if model == "cross":
@@ -65,12 +65,12 @@ def needs_no_growth(model: data.Model, n: int, level: float) -> bool:
     return room > 0 and detected and not noisy
 
 
-def no_growth_from(model: data.Model, level: float) -> int:
+def no_growth_from(model: data.Model, level: Signed) -> int:
     """The least n from which on, up to 1000, :func:`needs_no_growth` is true."""
     return 1 + max(n for n in range(2, 1001) if not needs_no_growth(model, n, level))
 
 
-def reliable_from(model: data.Model, exponent: float, target: float = 0.99, most: int = 100) -> float | None:
+def reliable_from(model: data.Model, exponent: Positive, target: OpenChance = 0.99, most: Size = 100) -> float | None:
     """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it fails at n = 10^most."""
 
     def reached(half: int) -> bool:
@@ -82,7 +82,7 @@ def reliable_from(model: data.Model, exponent: float, target: float = 0.99, most
     return next(half for half in range(coarse[-1] + 6, coarse[-1], -1) if not reached(half - 1)) / 2
 
 
-def least_dimension(model: data.Model, decades: Annotated[int, Range(1, 1000)], delta: float = DELTA) -> int:
+def least_dimension(model: data.Model, decades: Annotated[int, Limits(1, 1000)], delta: OpenChance = DELTA) -> int:
     """d* from which on a false alarm has probability at most delta/n, by a union bound over ``readouts`` sign vectors.
 
     One more than the largest d that fails, in a window around the place that bisection finds (parity makes small steps).
@@ -104,12 +104,12 @@ def least_dimension(model: data.Model, decades: Annotated[int, Range(1, 1000)], 
     return 1 + max(d for d in range(low, low + 9) if fails(d))
 
 
-def entropy(q: float) -> float:
+def entropy(q: Chance) -> float:
     """Entropy of a coin, in nats."""
     return -q * math.log(q) - (1 - q) * math.log(1 - q)
 
 
-def dimension_constant(share: float) -> float:
+def dimension_constant(share: Chance) -> float:
     """C with Pr[at least that share of N fair signs is +1] = exp(-(1 + o(1)) N / C), for a share above 1/2 (Cramer)."""
     return 1 / (math.log(2) - entropy(share))
 
@@ -127,7 +127,7 @@ class LinearGap(NamedTuple):
     gap: float
 
 
-def linear_gap(model: data.Model, n: int, d: int) -> LinearGap:
+def linear_gap(model: data.Model, n: Count, d: Count) -> LinearGap:
     """The outputs of the literal network, at ``PARAMETERS``."""
     a0, a1, *scales = PARAMETERS[model].values()
     y, features = torch.ones(d, 1, dtype=torch.float64), []
@@ -139,7 +139,7 @@ def linear_gap(model: data.Model, n: int, d: int) -> LinearGap:
     return LinearGap(*(readout(rows, y, tau) for rows in features), tops[1] / tops[0] - 1)
 
 
-def linear_weights_gap(model: data.Model, n: int, d: int) -> float:
+def linear_weights_gap(model: data.Model, n: Count, d: Count) -> float:
     """N times the difference of the largest values on D1 and D0, over the one on D0, from the classes of rows: any n.
 
     Only the first column's coefficient differs visibly at large n, so that the difference is taken there.

@@ -7,18 +7,18 @@ from typing import Annotated, NamedTuple
 
 import torch
 
-from ...device import generator, signs
-from ...domain import Range
-from ...evidence import Interval, rate_interval
-from .. import panels, regression
+from attention_theory.device import generator, signs
+from attention_theory.domain import Bit, Count, Limits, Natural, OpenChance, Seed, Signed
+from attention_theory.evidence import Interval, rate_interval
+from attention_theory.separation import panels, regression
 
 
-def readouts(n: int, delta: float) -> int:
+def readouts(n: Count, delta: OpenChance) -> int:
     """The least m at which missing the spike, 2^-m, is at most delta/n."""
     return math.ceil(math.log2(n / delta))
 
 
-def alarm(n: int, dataset: int, weights: str, tau: float, high: int, delta: float) -> float:
+def alarm(n: Count, dataset: Bit, weights: str, tau: Signed, high: Natural, delta: OpenChance) -> float:
     """Probability that one of :func:`readouts` sign vectors makes the network positive, times n/delta."""
     one = regression.alarm_probability(n, dataset, weights, tau, high)
     return -math.expm1(readouts(n, delta) * math.log1p(-one)) * n / delta
@@ -39,7 +39,7 @@ class Averages(NamedTuple):
 
 
 def averages(
-    dataset: int, weights: str, bound: Callable[[int, float], float], sizes: Sequence[int], deltas: Sequence[float]
+    dataset: Bit, weights: str, bound: Callable[[int, float], float], sizes: Sequence[int], deltas: Sequence[float]
 ) -> Averages:
     """How often |<f, sigma>| exceeds ``bound(n, delta)`` (deng2023, Lemmas 4.1 and 4.2 Part 1)."""
     exact, hoeffding, worst = [], [], []
@@ -52,7 +52,7 @@ def averages(
     return Averages(exact, hoeffding, worst)
 
 
-def first_nontrivial(bound: Callable[[int, float], float], delta: float = 0.1) -> int:
+def first_nontrivial(bound: Callable[[int, float], float], delta: OpenChance = 0.1) -> int:
     """The smallest n at which a decreasing bound on |<f, sigma>| is below 1, where it begins to say something."""
     trivial, useful = 2, 10**20
     while useful - trivial > 1:
@@ -61,7 +61,7 @@ def first_nontrivial(bound: Callable[[int, float], float], delta: float = 0.1) -
     return useful
 
 
-def first_separable(high: Callable[[int], int], delta: float = 0.01) -> int:
+def first_separable(high: Callable[[int], int], delta: OpenChance = 0.01) -> int:
     """The smallest n whose interval of thresholds is not empty."""
     for n in range(2, 1000):
         low, top = regression.threshold_range(n, readouts(n, delta), delta / n, high(n))
@@ -87,13 +87,13 @@ class Ends(NamedTuple):
     miss_right: float
 
 
-def miss(n: int, tau: float, high: int, delta: float) -> float:
+def miss(n: Count, tau: Signed, high: Natural, delta: OpenChance) -> float:
     """Probability that :func:`readouts` sign vectors all miss F_exp(D1) > 0, times n/delta."""
     one = regression.alarm_probability(n, 1, "softmax", tau, high)
     return (1 - one) ** readouts(n, delta) * n / delta
 
 
-def ends(n: int, delta: float) -> Ends:
+def ends(n: Count, delta: OpenChance) -> Ends:
     """Where the interval of thresholds ends, and that it does."""
     worst = regression.worst_high(n)
     low, high = regression.threshold_range(n, readouts(n, delta), delta / n, worst)
@@ -121,7 +121,7 @@ class Quiet(NamedTuple):
     own: list[float]
 
 
-def quiet(weights: str, dataset: int, sizes: Sequence[int], delta: float) -> Quiet:
+def quiet(weights: str, dataset: Bit, sizes: Sequence[int], delta: OpenChance) -> Quiet:
     """False alarms of one network (deng2023, Lemmas 5.1, 5.3, 5.4)."""
 
     def at(n: int, tau: float, high: int = 0) -> float:
@@ -136,7 +136,7 @@ def quiet(weights: str, dataset: int, sizes: Sequence[int], delta: float) -> Qui
     return Quiet(at(2, 0.25), [at(n, 1 / n) for n in sizes], certified, own)
 
 
-def union_bound(n: Annotated[int, Range(1, 10_000)], tau: float, delta: float) -> float:
+def union_bound(n: Annotated[int, Limits(1, 10_000)], tau: Signed, delta: OpenChance) -> float:
     """The union bound m exp(-tau^2 / 2|f|^2) n/delta with the largest |f| over all two-level data, tried one by one."""
     data = itertools.product(regression.NETWORKS[1:], range(n))
     norm = max(float(regression.regression_weights(n, k, weights, high).norm()) for (weights, k), high in data)
@@ -166,7 +166,7 @@ class Samples(NamedTuple):
         return sum(not low <= p <= high for (low, high), p in zip(self.intervals(), self.exact))
 
 
-def figure_3(name: str, tau: float, seed: int) -> Samples:
+def figure_3(name: str, tau: Signed, seed: Seed) -> Samples:
     """One panel of Figure 3 by sampled networks with shared signs, on the data of largest norm, m rounded.
 
     ``3a``: each n reads its signs from a window of one pool, shifted by one a point, so that each has its own sign of the

@@ -8,13 +8,15 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import ANY, Choice, Range
+from attention_theory.domain import ANY, Choice, Count, Limits, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
 
 
-def coupling_bound(labels: float, lam: float, eps_test: Tensor, eps_H: float, diagonal: Tensor) -> Annotated[Tensor, ANY]:
+def coupling_bound(
+    labels: NonNegative, lam: Positive, eps_test: Tensor, eps_H: NonNegative, diagonal: Tensor
+) -> Annotated[Tensor, ANY]:
     """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite unless eps_H < lambda.
 
     Bound on |F_ntk - F_nn| (chapter "The trained network is a kernel regression"), which a kernel that moves at once attains.
@@ -57,7 +59,7 @@ def couple(
     x: Float[Tensor, "n d"],
     y: Float[Tensor, "n outputs"],
     test: Float[Tensor, "t d"],
-    rate: float,
+    rate: NonNegative,
     at: list[int],
 ) -> Coupling:
     """Train the network and its kernel regression at the same rate; compare them at the steps ``at``.
@@ -77,13 +79,13 @@ def couple(
 
 def draw_coupling(
     kind: Annotated[str, Choice(("paired", "unpaired"))],
-    m: int,
-    seed: int,
-    n: int = 8,
-    d: int = 4,
-    sigma: float = 1.0,
-    tests: int = 20,
-    outputs: int = 1,
+    m: Count,
+    seed: Seed,
+    n: Count = 8,
+    d: Count = 4,
+    sigma: NonNegative = 1.0,
+    tests: Size = 20,
+    outputs: Size = 1,
     device: torch.device | str = "cpu",
 ) -> Coupling:
     """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
@@ -130,7 +132,7 @@ def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tenso
 
 
 def one_point(
-    m: int, steps: Annotated[int, Range(10, 2**31)], speed: float, seed: int = 0, device: torch.device | str = "cpu"
+    m: Count, steps: Annotated[int, Limits(10, 2**31)], speed: Positive, seed: Seed = 0, device: torch.device | str = "cpu"
 ) -> Coupling:
     """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven steps."""
     x = torch.tensor([[1.0, 0.0]], dtype=torch.float64, device=device)
@@ -146,8 +148,8 @@ def linearised(
     x: Float[Tensor, "n d"],
     y: Float[Tensor, "n outputs"],
     test: Float[Tensor, "t d"],
-    steps: int,
-    rate: float,
+    steps: Steps,
+    rate: NonNegative,
 ) -> list[tuple[Tensor, Tensor]]:
     """Predictions at x and test of the Taylor expansion around W(0), one parameter a weight, at each step of descent."""
     outputs = lambda W, points: (replace(net, W=W).m * torch.softmax(points @ W, 1) @ net.a.T).T.flatten()

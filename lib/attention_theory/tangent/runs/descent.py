@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from attention_theory.domain import ANY, FILLED, Range
+from attention_theory.domain import FILLED, Count, Extended, Limits, NonNegative, Positive, Seed, Signed, Size
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, loss_terms, train
@@ -24,9 +24,7 @@ def _log_left(rates: Tensor) -> Tensor:
     return torch.log1p(-torch.where(rates > 1, 2 - rates, rates).clamp(max=1 - 1e-15))
 
 
-def limit_loss(
-    kernel: Float[Tensor, "n n"], y: Float[Tensor, "n outputs"], m_eta: float, steps: Annotated[float, ANY]
-) -> float:
+def limit_loss(kernel: Float[Tensor, "n n"], y: Float[Tensor, "n outputs"], m_eta: NonNegative, steps: Extended) -> float:
     """|F - Y|^2 after that many steps at infinite width, where the kernel is constant and the outputs do not interact."""
     values, vectors = torch.linalg.eigh(kernel)
     decay = torch.exp(2 * steps * _log_left(m_eta * values))
@@ -34,7 +32,7 @@ def limit_loss(
 
 
 def limit_steps(
-    kernel: Float64[Tensor, "*b n n"], y: Float64[Tensor, "*b n"], rate: Float64[Tensor, "*b"], tolerance: float = 0.01
+    kernel: Float64[Tensor, "*b n n"], y: Float64[Tensor, "*b n"], rate: Float64[Tensor, "*b"], tolerance: NonNegative = 0.01
 ) -> Float64[Tensor, "*b"]:
     """The first step at which |F - Y|^2 <= tolerance |Y|^2 at infinite width, exactly, for each kernel of a batch.
 
@@ -56,7 +54,7 @@ def limit_steps(
     return high
 
 
-def fits_in_time(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], epsilon: float = 0.1) -> bool:
+def fits_in_time(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], epsilon: Positive = 0.1) -> bool:
     """Whether |F - Y|^2 <= epsilon after log(n outputs / epsilon) / (m eta lambda) steps at m eta lambda_max = 1."""
     values = torch.linalg.eigvalsh(tangent_kernel(net, x))
     if not values[0] > 0:
@@ -130,7 +128,7 @@ class Induction:
     R: float
 
 
-def draw_induction(n: int, d: int, m: int, seed: int, sigma: float = 0.3) -> Induction:
+def draw_induction(n: Count, d: Count, m: Count, seed: Seed, sigma: NonNegative = 0.3) -> Induction:
     """Random points and labels on the sphere, d outputs."""
     x, y, start = unit_points(n, d, seed), unit_points(n, d, 50 + seed), SoftmaxNetwork.paired(d, m, seed, sigma)
     B, lam, nd = max(1.0, float((x @ start.W).abs().max())), smallest(tangent_kernel(start, x)), n * d
@@ -151,10 +149,10 @@ def gradient_flow(
     net: SoftmaxNetwork,
     x: Float[Tensor, "n d"],
     y: Float[Tensor, "n outputs"],
-    lam: float,
-    until: float = 7.0,
-    points: int = 15,
-    step: float = 0.01,
+    lam: Positive,
+    until: Positive = 7.0,
+    points: Size = 15,
+    step: Positive = 0.01,
 ) -> Flow:
     """Gradient flow by short steps of gradient descent, ``step`` of the time 1 / (m lambda) each."""
     count = round(until / step)
@@ -169,7 +167,7 @@ def gradient_flow(
     return Flow(*map(x.new_tensor, columns))
 
 
-def one_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"], rate: float) -> Float[Tensor, "4"]:
+def one_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], f: Float[Tensor, " rows"], rate: NonNegative) -> Float[Tensor, "4"]:
     """C0, C1, C2, C3 (cao2024, Lemma E.1) over |f|^2, for a step at the residual f = F - Y."""
     return x.new_tensor(loss_terms(net, x, aim(net, x, f), rate)) / float(f @ f)
 
@@ -193,7 +191,7 @@ def limit_curve(x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: l
     return x.new_tensor(losses) / float(y.square().sum()), float(values[-1] / values[0])
 
 
-def moved_pair(s: float, k: Annotated[int, Range(1, 10**6)]) -> tuple[SoftmaxNetwork, SoftmaxNetwork]:
+def moved_pair(s: Signed, k: Annotated[int, Limits(1, 10**6)]) -> tuple[SoftmaxNetwork, SoftmaxNetwork]:
     """One pair of neurons in one dimension, k times: with weights s and 1 - s at x = 1, and at its paired start."""
     half, a = 0.5 * math.log(s / (1 - s)), torch.tensor([[1.0, -1.0] * k], dtype=torch.float64)
     return SoftmaxNetwork(half * a, a), SoftmaxNetwork(0 * a, a)

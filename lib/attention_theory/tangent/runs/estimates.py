@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.domain import Range
+from attention_theory.domain import Chance, Count, Limits, NonNegative, Positive
 
 
-def worst_estimates(B: float, R: float, m: Annotated[int, Range(1, 7)]) -> dict[int, float]:
+def worst_estimates(B: NonNegative, R: NonNegative, m: Annotated[int, Limits(1, 7)]) -> dict[int, float]:
     """The largest left side of each of Parts 2 to 13, over patterns of scores and of their changes.
 
     For one input only the scores s_r = <w_r, x> and their changes matter. Every neuron takes one of the scores -B, -R/2,
@@ -44,13 +44,13 @@ def worst_estimates(B: float, R: float, m: Annotated[int, Range(1, 7)]) -> dict[
     return {part: float(values.max()) for part, values in left.items()}
 
 
-def spike_change(B: float, R: float, m: int) -> float:
+def spike_change(B: NonNegative, R: Positive, m: Count) -> float:
     """What m |S - S~| / R is for one neuron at score B that moves up by R, and m - 1 at -B that move down."""
     before, after = (1 / (1 + (m - 1) * math.exp(-2 * B - 2 * r)) for r in (0, R))
     return (after - before) * m / R
 
 
-def binomial_tails(n: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
+def binomial_tails(n: Count, chance: Chance) -> tuple[np.ndarray, np.ndarray]:
     """All deviations t of a sum of n variables that are 1 with this chance, and the exact Pr[|sum - n chance| >= t]."""
     from scipy import stats
 

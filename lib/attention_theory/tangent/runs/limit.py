@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scipy import special
 from torch import Tensor
 
-from attention_theory.domain import FILLED
+from attention_theory.domain import FILLED, Count, NonNegative, Size
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
@@ -26,7 +26,7 @@ class KernelDraws:
 
 
 def draw_kernels(
-    x: Float[Tensor, "n d"], m: int, sigma: float, outputs: int, seeds: Annotated[Iterable[int], FILLED]
+    x: Float[Tensor, "n d"], m: Count, sigma: NonNegative, outputs: Size, seeds: Annotated[Iterable[int], FILLED]
 ) -> KernelDraws:
     """H* of paired networks of width m, one for each seed, against the limit."""
     limit = torch.block_diag(*[limit_kernel(x, sigma=sigma)] * outputs)
@@ -40,7 +40,7 @@ def draw_kernels(
     return KernelDraws(error, smallest)
 
 
-def limit_by_quadrature(x: Float[Tensor, "n d"], sigma: float) -> Float[Tensor, "n n"]:
+def limit_by_quadrature(x: Float[Tensor, "n d"], sigma: NonNegative) -> Float[Tensor, "n n"]:
     """x_i.x_j E[e^<w, x_i + x_j>] / (E[e^<w, x_i>] E[e^<w, x_j>]) for normal w, the means by Gauss quadrature."""
     nodes, weights = (torch.from_numpy(part).to(x) for part in special.roots_hermitenorm(80))
 
@@ -51,7 +51,7 @@ def limit_by_quadrature(x: Float[Tensor, "n d"], sigma: float) -> Float[Tensor, 
     return (x @ x.T) * mean_exp(x[:, None] + x[None]) / torch.outer(single, single)
 
 
-def error_constant_by_quadrature(x: Float[Tensor, "n 2"], sigma: float, outputs: int) -> float:
+def error_constant_by_quadrature(x: Float[Tensor, "n 2"], sigma: NonNegative, outputs: Size) -> float:
     """The constant of :func:`~attention_theory.tangent.kernel.error_constant` at inputs in the plane, all means by quadrature.
 
     With e_i = exp(<w, x_i>) over its mean, an entry of a diagonal block is x_i.x_j times the neurons' mean of e_i e_j over

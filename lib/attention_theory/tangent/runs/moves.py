@@ -9,7 +9,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import Range
+from attention_theory.domain import Limits, NonNegative, Positive, Seed, Steps
 from attention_theory.tangent.bounds import kernel_change_bound
 from attention_theory.tangent.kernel import exp_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
@@ -19,7 +19,7 @@ DIRECTIONS = ("gradient", "random", "sharpen", "flatten", "along a")
 
 
 def directions(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], seed: int
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], seed: Seed
 ) -> dict[str, Float[Tensor, "d m"]]:
     """Directions by name: the gradient; random; sharper or flatter weights of the first input; along the values a_1."""
     net.check(x)
@@ -40,7 +40,7 @@ class Change:
 
 
 def kernel_changes(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: float, seed: int
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: Positive, seed: Seed
 ) -> dict[str, Change]:
     """What a move of length R does to the kernel, by direction."""
     H = tangent_kernel(net, x)
@@ -52,7 +52,7 @@ def kernel_changes(
     return found
 
 
-def heavy_neurons(R: float, paired: bool, copies: Annotated[int, Range(1, 10**8)] = 200_000) -> float:
+def heavy_neurons(R: Positive, paired: bool, copies: Annotated[int, Limits(1, 10**8)] = 200_000) -> float:
     """Change of the kernel at one input, over R m sum_r S_r^2, in the case that comes nearest to the bound.
 
     Few heavy neurons carry sum_r S_r^2, many light ones the total weight; the heavy ones move up, the light ones down.
@@ -80,7 +80,7 @@ def exp_gradient(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, 
 
 
 def relative_changes(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: float, seed: int
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: Positive, seed: Seed
 ) -> dict[str, tuple[float, float]]:
     """|change| / |kernel| of the softmax and of the exp network with the same weights, by direction of a move of length R.
 
@@ -98,7 +98,7 @@ def relative_changes(
     return found
 
 
-def doubling(net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: float) -> float:
+def doubling(net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: Positive) -> float:
     """Log2 of the kernel's change after a gradient step of length 2R over that of length R: its order in R."""
     H, G = tangent_kernel(net, x), net.gradient(x, y)
     one, two = ((tangent_kernel(net.moved(G, r), x) - H).norm() for r in (R, 2 * R))
@@ -106,7 +106,7 @@ def doubling(net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n
 
 
 def after_training(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: int = 150
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: Steps = 150
 ) -> tuple[float, float]:
     """Relative change of the kernel and largest move of a neuron, by descent at 1 / (m lambda_max) on labels F(W(0), x) + y."""
     if y.shape[1] != net.outputs:
@@ -116,7 +116,7 @@ def after_training(
     return run.kernel_change[-1] / float(H.norm()), run.movement[-1]
 
 
-def worst_difference(R: float, m: Annotated[int, Range(1, 10)]) -> float:
+def worst_difference(R: NonNegative, m: Annotated[int, Limits(1, 10)]) -> float:
     """Largest |<z, S - S~>| over |z|_inf <= 1, scores from a grid, changes -R, 0, R, and all multisets of m neurons."""
     levels = [(s, u) for s in (-R / 2, 0.0, R / 2, 1.0, -3.0) for u in (-R, 0.0, R)]
     cases = torch.tensor(levels, dtype=torch.float64)[torch.combinations(torch.arange(len(levels)), m, with_replacement=True)]
@@ -124,7 +124,7 @@ def worst_difference(R: float, m: Annotated[int, Range(1, 10)]) -> float:
     return float((before - after).abs().sum(1).max())
 
 
-def nearby(net: SoftmaxNetwork, R: float, seed: int) -> SoftmaxNetwork:
+def nearby(net: SoftmaxNetwork, R: NonNegative, seed: Seed) -> SoftmaxNetwork:
     """Every neuron moved by exactly R in a random direction."""
     push = normal(*net.W.shape, generator=generator(seed)).to(net.W)
     return replace(net, W=net.W + R * push / push.norm(dim=0))

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import FILLED, SIZE
+from attention_theory.domain import FILLED, Count, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 from attention_theory.tangent.kernel import limit_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
@@ -43,10 +43,12 @@ class ScoreProblem:
     t: Float[Tensor, " n"]
     noisy: Float[Tensor, "n d"]
     clean: Float[Tensor, "n d"]
-    horizon: float
-    radius: float
+    horizon: Positive
+    radius: Positive
 
-    def inputs(self, t: float | Float[Tensor, ""] | Float[Tensor, "k"], x: Float[Tensor, "k d"]) -> Float[Tensor, "k d_1"]:
+    def inputs(
+        self, t: NonNegative | Float[Tensor, ""] | Float[Tensor, "k"], x: Float[Tensor, "k d"]
+    ) -> Float[Tensor, "k d_1"]:
         """(t / horizon, x / radius) / sqrt 2, of norm at most 1 for |x| <= radius."""
         t = torch.as_tensor(t, dtype=x.dtype, device=x.device).expand(len(x))[:, None]
         return torch.cat((t / self.horizon, x / self.radius), 1) / math.sqrt(2)
@@ -63,7 +65,7 @@ class ScoreProblem:
 
 
 def draw_score_problem(
-    mixture: GaussianMixture, n: int, seed: int, horizon: float = 2.0, radius: float | None = None
+    mixture: GaussianMixture, n: Count, seed: Seed, horizon: Positive = 2.0, radius: Positive | None = None
 ) -> ScoreProblem:
     """N independent (t, x(t), x(0)); the radius is the largest |x(t)| unless it is given."""
     t = horizon * torch.rand(n, generator=generator(seed), dtype=torch.float64).to(mixture.means)
@@ -91,7 +93,7 @@ def error(prediction: Float[Tensor, "n k"], truth: Float[Tensor, "n k"]) -> floa
     return float((prediction - truth).square().sum(1).mean())
 
 
-def train_on(problem: ScoreProblem, m: int, steps: int, seed: int = 0) -> SoftmaxNetwork:
+def train_on(problem: ScoreProblem, m: Count, steps: Steps, seed: Seed = 0) -> SoftmaxNetwork:
     """The network after gradient descent at rate 1 / (m lambda_max) on all pairs."""
     net = SoftmaxNetwork.paired(problem.X.shape[1], m, seed, outputs=problem.clean.shape[1]).to(problem.X)
     top = float(torch.linalg.eigvalsh(limit_kernel(problem.X))[-1])
@@ -111,7 +113,7 @@ def error_by_time(
     return errors, energies
 
 
-def pivots(points: Float[Tensor, "n d"], digits: int = 120) -> list[Decimal]:
+def pivots(points: Float[Tensor, "n d"], digits: Size = 120) -> list[Decimal]:
     """Pivots of Gauss elimination on the limit kernel (sigma = 1) in exact decimals: all positive if it is definite.
 
     The smallest pivot is an upper bound for the smallest eigenvalue, far below the range of floating point.
@@ -130,13 +132,13 @@ def pivots(points: Float[Tensor, "n d"], digits: int = 120) -> list[Decimal]:
         return [M[k][k] for k in range(len(M))]
 
 
-def steepest(mixture: GaussianMixture, t: float, points: Float[Tensor, "n d"]) -> float:
+def steepest(mixture: GaussianMixture, t: Positive, points: Float[Tensor, "n d"]) -> float:
     """Largest norm of the derivative of the posterior mean over the points."""
     slopes = jacobian(lambda x: mixture.posterior_mean(t, x).sum(0), points)  # (d, n, d)
     return float(torch.linalg.matrix_norm(slopes.movedim(1, 0), 2).max())
 
 
-def centred_pair(covariances: Annotated[list[list[float]], FILLED], apart: float) -> GaussianMixture:
+def centred_pair(covariances: Annotated[list[list[float]], FILLED], apart: NonNegative) -> GaussianMixture:
     """Two equally likely clusters of the plane: diagonal covariances, means -apart and apart on the first axis."""
     half = torch.full((2,), 0.5, dtype=torch.float64)
     means = torch.tensor([[-apart, 0.0], [apart, 0.0]], dtype=torch.float64)
@@ -145,9 +147,9 @@ def centred_pair(covariances: Annotated[list[list[float]], FILLED], apart: float
 
 def reverse_sample(
     score: Callable[[float, Tensor], Tensor],
-    stop: float,
-    seed: int,
-    count: Annotated[int, SIZE] = 1000,
+    stop: Positive,
+    seed: Seed,
+    count: Size = 1000,
     device: torch.device | str = "cpu",
 ) -> Tensor:
     """Points of the reverse process in the plane, from a standard normal sample at time 2 down to ``stop``, 60 steps."""

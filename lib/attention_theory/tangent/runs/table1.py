@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_theory.domain import ANY, FILLED
+from attention_theory.domain import ANY, FILLED, Count, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.evidence.records import Record
 from attention_theory.sweep import Recording
 from attention_theory.tangent.kernel import ACTIVATIONS, limit_kernel
@@ -38,12 +38,12 @@ CLOSENESS = (1.0, 0.5, 0.25, 0.125)
 SPEEDS = (1.5, 1.9, 2.1, 2.5, 3, 4)
 
 
-def enough_parameters(n: int, d: int) -> int:
+def enough_parameters(n: Count, d: Count) -> int:
     """The smallest even m with d (m - 1) >= n."""
     return 2 * -(-(n + d) // (2 * d))
 
 
-def widths(n: int, d: int) -> list[int]:
+def widths(n: Count, d: Count) -> list[int]:
     """Even widths: the last below the parameter count, closely up to 4n/d, then a few up to 8n."""
     first = enough_parameters(n, d)
     fine = {2 * round(n / d * factor / 2) for factor in (1.25, 1.5, 1.75, 2, 2.5, 3, 4, 8, 32)}
@@ -52,14 +52,14 @@ def widths(n: int, d: int) -> list[int]:
 
 def run(
     kind: str,
-    n: int,
-    d: int,
-    m: int,
+    n: Count,
+    d: Count,
+    m: Count,
     seeds: Sequence[int] = SEEDS,
-    tolerance: float = TOLERANCE,
-    closeness: float | None = None,
-    speed: float = 1.0,
-    limit: int = STEPS,
+    tolerance: NonNegative = TOLERANCE,
+    closeness: Positive | None = None,
+    speed: Positive = 1.0,
+    limit: Size = STEPS,
 ) -> Annotated[dict[str, list], ANY]:
     """One activation at one size and width, by seed: steps (-1 not fitted), first condition number, largest relative loss."""
     torch.set_num_threads(1)
@@ -91,7 +91,7 @@ RECORDING = Recording(
 )
 
 
-def needed_widths(rows: Iterable[dict], steps: int = STEPS) -> list[int]:
+def needed_widths(rows: Iterable[dict], steps: Steps = STEPS) -> list[int]:
     """For each seed, the smallest width from which on its network is always fitted; twice the widest when it never is.
 
     Args:
@@ -127,7 +127,9 @@ def typical_width(rows: Iterable[dict]) -> int:
 
 
 @lru_cache(maxsize=256)
-def enough_steps(kind: str, n: int, d: int, closeness: float | None = None, slow: bool = False) -> Float[Tensor, " seeds"]:
+def enough_steps(
+    kind: str, n: Count, d: Count, closeness: Positive | None = None, slow: bool = False
+) -> Float[Tensor, " seeds"]:
     """Steps to the tolerance at infinite width, at the rate 1 / lambda_max or lambda_min / n^2, for each seed, exactly."""
     problems = draw_problems(n, d, 2, SEEDS, closeness)
     kernel = limit_kernel(problems.x, kind=kind)
@@ -141,7 +143,7 @@ def gram(kind: str, problems: Problems) -> Float[Tensor, "b n n"]:
     return (slopes @ slopes.mT) * (problems.x @ problems.x.mT)
 
 
-def jacobian_rank(n: int, d: int, m: int, seed: int = 1) -> int:
+def jacobian_rank(n: Count, d: Count, m: Count, seed: Seed = 1) -> int:
     """Rank of the Jacobian of a softmax network with random weights and paired signs at n points of the sphere."""
     problem, free = draw_problems(n, d, m, [seed]), draw_problems(d, d, 2 * m, [seed + 1]).W[..., ::2]
     slopes = respond("softmax", problem.x @ free, problem.a)[1]
@@ -177,7 +179,7 @@ class Table1:
         self.runs = [base | row for row in record.rows]
 
     def rows(
-        self, kind: str, n: int, d: int, closeness: float | None = None, speed: float | None = None
+        self, kind: str, n: Count, d: Count, closeness: Positive | None = None, speed: Positive | None = None
     ) -> Annotated[list[dict], ANY]:
         """The rows of an activation, by width. With ``speed`` those of the sweep over the step size.
 
@@ -195,11 +197,11 @@ class Table1:
         """The typical width at each size."""
         return [typical_width(self.rows(kind, n, d)) for n, d in SIZES]
 
-    def needed(self, kind: str, n: int, d: int) -> list[int]:
+    def needed(self, kind: str, n: Count, d: Count) -> list[int]:
         """The needed width of each seed at one size."""
         return needed_widths(self.rows(kind, n, d))
 
-    def first_fitted(self, kind: str, n: int, d: int) -> list[int]:
+    def first_fitted(self, kind: str, n: Count, d: Count) -> list[int]:
         """The smallest width at which each seed is fitted, whatever happens at wider ones; twice the widest when none is."""
         rows = self.rows(kind, n, d)
         fits = lambda seed: (row["m"] for row in rows if row["steps"][seed] >= 0)
@@ -212,15 +214,15 @@ class Table1:
         pairs = ((k, s) for row in rows for k, s in zip(row["condition"], row["steps"]))
         return _columns((k, s) for k, s in pairs if k < math.inf and s > 0)
 
-    def needed_in_n(self, kind: str, d: int) -> tuple[list, list]:
+    def needed_in_n(self, kind: str, d: Count) -> tuple[list, list]:
         """All n of one dimension and the widths needed, over sizes and seeds."""
         return _columns((n, w) for n, e in SIZES if e == d for w in self.needed(kind, n, d))
 
-    def steps_in_n(self, kind: str, d: int) -> tuple[list, list]:
+    def steps_in_n(self, kind: str, d: Count) -> tuple[list, list]:
         """All n of one dimension and the steps at the widest network, m = 8n, over sizes and seeds."""
         return _columns((n, s) for n, e in SIZES if e == d for s in steps_of(self.rows(kind, n, d)[-1]))
 
-    def on_pairs(self, kind: str, m: int | None = None, limit: int = STEPS) -> tuple[list, list]:
+    def on_pairs(self, kind: str, m: Count | None = None, limit: Size = STEPS) -> tuple[list, list]:
         """1 / lambda and needed width (or the steps at width m) on close pairs, over closeness and seeds."""
         found = []
         for closeness in CLOSENESS:
@@ -251,7 +253,7 @@ def _columns(pairs: Iterable[tuple]) -> tuple[list, list]:
 
 
 @lru_cache(maxsize=128)
-def lambdas(kind: str, n: int, d: int, closeness: float | None = None) -> Float[Tensor, " seeds"]:
+def lambdas(kind: str, n: Count, d: Count, closeness: Positive | None = None) -> Float[Tensor, " seeds"]:
     """Smallest eigenvalue of each seed's points, at infinite width."""
     return torch.linalg.eigvalsh(limit_kernel(draw_problems(n, d, 2, SEEDS, closeness).x, kind=kind))[:, 0]
 
