@@ -183,7 +183,7 @@ def theorem_4_2(
     lam: Positive,
     sigma: NonNegative = 1.0,
     C: AtLeastOne = 10,
-    delta: OpenChance = 0.1,
+    delta: Positive = 0.1,
     epsilon: Positive = 0.1,
 ) -> Constants:
     """Theorem 4.2 with Definition A.2 (|F(0) - Y| = sqrt(n)) and the R of Lemma E.2; d = 1 is Corollary 4.3."""
