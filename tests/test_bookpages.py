@@ -91,9 +91,6 @@ def test_totals_and_headline_count_every_statement():
 def test_every_statement_is_an_object_for_search():
     names = [name for name, *_ in ledger.LedgerDomain.get_objects(None)]
     assert names == list(ledger.entries())
-    place = "book/separation/cross-attention.html#thm-sep-cross"
-    listed = ledger.statements_script([("Theorem 10.3", "Cross-attention", place)])
-    assert "Lemma D.4" in listed and f'["Theorem 10.3","this book","corrected","{place}"' in listed
 
 
 # Cards ------------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-// What the pages do without a kernel or a network: filters and graph of the ledger, previews of links, statements found by
-// number, folds that open when a link leads into them, pictures that open large.
+// What the pages do without a kernel or a network: filters and graph of the ledger, previews of links, words
+// that a search looked for, folds that open when a link leads into them, pictures that open large.
 (() => {
   const root = document.documentElement.dataset.content_root || "./";
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -205,46 +205,19 @@
     addEventListener("scroll", () => tip.hidden || tip.matches(":hover") || hide(), { passive: true });
   };
 
-  // The search page finds statements by their number, before the words of pages ----------------------------------------
-  const search = async () => {
-    const results = document.getElementById("search-results");
-    const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
-    if (!results || !asked) return;
-    const text = Search.htmlToText; // excerpts come from a page's text, not from its buttons
-    Search.htmlToText = (page, anchor) => {
-      const whole = new DOMParser().parseFromString(page, "text/html");
-      whole.querySelectorAll(".d-print-none, #jb-print-docs-body").forEach((part) => part.remove());
-      return text(whole.documentElement.outerHTML, anchor);
-    };
-    await load("statements.js").catch(() => {});
-    const words = asked.split(/[\s,]+/).filter((word) => !["of", "in", "the"].includes(word));
-    const rank = ([name]) => {
-      const own = name.toLowerCase();
-      if (own === asked) return 0;
-      if (own.startsWith(asked) && !/[\w.]/.test(own[asked.length])) return 1;
-      return own.startsWith(asked) ? 2 : 3;
-    };
-    const found = (window.bookStatements || [])
-      .filter(([name, paper, , row]) => words.every((word) => `${name} ${paper} ${row}`.toLowerCase().includes(word)))
-      .filter((entry) => rank(entry) < 2 || (rank(entry) < 4 && words.length > 1) || entry[1] === words[0])
-      .sort((a, b) => rank(a) - rank(b))
-      .slice(0, 12);
-    if (!found.length) return;
-    const section = document.createElement("section");
-    section.className = "found-statements";
-    section.innerHTML = "<h2>Statements</h2><ul></ul>";
-    for (const [name, paper, outcome, row, verdict, words] of found) {
-      const item = document.createElement("li"), link = document.createElement("a"), badge = document.createElement("span");
-      Object.assign(link, { href: root + row, textContent: `${name} (${paper})` });
-      Object.assign(badge, { className: `outcome outcome-${outcome}`, textContent: outcome });
-      item.append(link, " ", ...(outcome ? [badge, " "] : []), words);
-      if (verdict) {
-        const place = Object.assign(document.createElement("a"), { href: root + verdict, textContent: "verdict" });
-        item.append(" ", place);
-      }
-      section.lastChild.append(item);
+  // Words that a search looked for are marked where it leads, whole words only, and not inside formulas ------------------
+  const mark = () => {
+    const address = new URL(location.href), words = address.searchParams.get("marked")?.toLowerCase().split(" ").filter(Boolean);
+    if (!words?.length) return;
+    address.searchParams.delete("marked");
+    history.replaceState(null, "", address);
+    const walk = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT), found = [];
+    while (walk.nextNode()) if (!walk.currentNode.parentElement.closest(".math, pre, script, template, svg, button")) found.push(walk.currentNode);
+    for (const text of found) {
+      const pieces = text.data.split(/([\p{L}\p{N}_]+)/u);
+      if (!pieces.some((piece) => words.includes(piece.toLowerCase()))) continue;
+      text.replaceWith(...pieces.map((piece) => (words.includes(piece.toLowerCase()) ? Object.assign(document.createElement("mark"), { textContent: piece }) : piece)));
     }
-    results.before(section);
   };
 
   // Pictures open large: fitted to the window, on a phone at their own size, which scrolls ------------------------------
@@ -292,7 +265,7 @@
     all(".graph").forEach(graph);
     previews();
     enlarge();
-    search();
+    mark();
     reveal();
     cut();
     addEventListener("hashchange", reveal);

@@ -6,175 +6,10 @@
 import json
 import os
 import re
-import shutil
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
-from threading import Thread
 
 import pytest
+from browsing import BUILT, CHROMIUM, LOOKS, PAGES, PHONE, WIDE, axe
 from conftest import ROOT
-from playwright.sync_api import sync_playwright
-
-BUILT = ROOT / "_build" / "html"
-PAGES = [
-    *sorted(path.relative_to(BUILT).as_posix() for path in (BUILT / "book").rglob("*.html")),
-    "search.html",
-    "genindex.html",
-]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-LOOKS = [(1280, "light"), (360, "dark"), (1280, "dark"), (360, "light")]
-WIDE, PHONE = LOOKS[:2]
-#: Shifts of the layout while a page loads, as Chromium's performance observer sums them.
-WATCH_SHIFTS = """
-window.shifted = 0;
-new PerformanceObserver((list) => {
-  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
-}).observe({ type: "layout-shift", buffered: true });
-"""
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture(scope="module")
-def address():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(BUILT)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    flags = ["no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update", "disable-sync"]
-    flags += ["host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]  # a gate in Python would switch the cache off
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[f"--{flag}" for flag in flags])
-        yield browser
-        browser.close()
-
-
-class Reader:
-    """A browser window at one width and theme, with what its pages wanted from elsewhere and said on the console."""
-
-    def __init__(self, browser, address, look, **options):
-        width, scheme = look
-        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
-        self.address, self.left, self.errors, self.tab = address, [], [], None
-        self.context.add_init_script(WATCH_SHIFTS)
-        self.context.on("request", self._note)
-        self.context.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
-
-    def _note(self, request):
-        if not request.url.startswith((self.address, "data:", "blob:")):
-            self.left.append(request.url)
-
-    def go(self, name, page):
-        page.goto(f"{self.address}/{name}", wait_until="load")
-        page.evaluate("window.MathJax?.startup?.promise")
-        return page
-
-    def look_at(self, name):
-        """The page in the one tab that is there to look at things: a load in a new tab takes twice as long."""
-        self.tab = self.tab or self.context.new_page()
-        return self.go(name, self.tab)
-
-    def check(self):
-        assert not self.left and not self.errors
-        for page in self.context.pages:
-            if page is not self.tab:
-                page.close()
-
-
-@pytest.fixture(scope="module")
-def readers(browser, address):
-    """``readers(look, **options)``: the same window for all tests of a worker, which therefore share its cache."""
-    found = {}
-
-    def reader(look, **options):
-        key = (*look, *options.items())
-        if key not in found:
-            found[key] = Reader(browser, address, look, **options)
-        return found[key]
-
-    yield reader
-    for one in found.values():
-        one.context.close()
-
-
-@pytest.fixture
-def visit(readers):
-    """``visit(name, look)``: a page at one width and theme, in a new tab."""
-    used = []
-
-    def open_page(name, look=WIDE, **options):
-        used.append(readers(look, **options))
-        return used[-1].go(name, used[-1].context.new_page())
-
-    yield open_page
-    for reader in used:
-        reader.check()
-
-
-@pytest.fixture
-def look_at(readers):
-    """``look_at(name, look)``: the same in the tab where nobody moves the mouse or presses a key."""
-    used = []
-
-    def open_page(name, look=WIDE):
-        used.append(readers(look))
-        return used[-1].look_at(name)
-
-    yield open_page
-    for reader in used:
-        reader.check()
-
-
-#: Marks texts that are painted as an earlier one: same ancestors as far as anything is painted, both in view or not.
-MARK_ALIKE = r"""() => {
-  const paint = ["color", "fill", "backgroundColor", "backgroundImage", "opacity", "filter", "fontSize", "fontWeight"];
-  const known = new Map(), kinds = new Map(), seen = new Set();
-  const number = (words) => known.get(words) ?? known.set(words, known.size).get(words);
-  const within = (a, b) => a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
-  const kindOf = (element) => {
-    if (!element) return { kind: 0, clip: null };
-    if (!kinds.has(element)) {
-      const above = kindOf(element.parentElement), style = getComputedStyle(element);
-      const lies = ["absolute", "fixed", "sticky"].includes(style.position) ? `alone ${kinds.size}` : "";
-      const words = [above.kind, element.localName, lies, ...paint.map((name) => style[name])].join("|");
-      const cuts = style.overflowX !== "visible" || style.overflowY !== "visible";
-      kinds.set(element, { kind: number(words), clip: cuts ? element.getBoundingClientRect() : above.clip });
-    }
-    return kinds.get(element);
-  };
-  for (const element of document.body.querySelectorAll("*")) {
-    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
-    if (!text) continue;
-    const { kind, clip } = kindOf(element);
-    const shown = element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
-    const whole = !clip || within(element.getBoundingClientRect(), clip);
-    const said = element.textContent.trim().length > 1 ? /[\p{L}\p{N}]/u.test(element.textContent) : "one sign";
-    const key = [kind, shown, whole, said].join("|");
-    if (seen.has(key)) element.dataset.alike = "";
-    seen.add(key);
-  }
-}"""
-
-
-def axe(page):
-    """What axe-core finds on a page; the inner parts of MathJax's formulas are its own.
-
-    The contrast of every kind of text is measured once: a page has thousands of coloured words of code in a dozen colours.
-    """
-    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    page.evaluate(MARK_ALIKE)
-    page.evaluate("axe.configure({rules: [{id: 'color-contrast', selector: ':not([data-alike])'}]})")
-    found = page.evaluate("axe.run({exclude: ['mjx-container']}, {resultTypes: ['violations'], preload: false})")
-    return [(v["id"], len(v["nodes"]), v["nodes"][0]["html"][:200]) for v in found["violations"]]
 
 
 def test_there_are_pages_and_a_browser():
@@ -322,16 +157,6 @@ def test_previews_by_mouse_and_keyboard(visit):
     graph.wait_for_selector(".preview:not([hidden]) .outcome")
 
 
-@pytest.mark.parametrize(
-    ("asked", "first"),
-    [("Lemma D.4", "Lemma D.4"), ("Theorem 3", "Theorem 3"), ("Theorem 3.1 jelassi2022", "Theorem 3.1 (jelassi2022)")],
-)
-def test_search_finds_statements_by_number(visit, asked, first):
-    page = visit("search.html?q=" + asked.replace(" ", "+"))
-    page.wait_for_selector(".found-statements li")
-    assert page.locator(".found-statements li").first.inner_text().startswith(first)
-
-
 def test_statements_are_in_the_inventory():
     from sphinx.util.inventory import InventoryFile
 
@@ -416,20 +241,6 @@ def test_statements_script_and_previews_are_reproducible():
         words = path.read_text(encoding="utf-8")
         json.loads(words.removeprefix("window.bookPreviews = ").removesuffix(";\n"))
         assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", path.name)
-
-
-def test_search_finds_the_boxes_of_the_book_by_number(visit):
-    number = re.search(r'caption-number">(Theorem [\d.]+)', (BUILT / "book/separation/cross-attention.html").read_text())[1]
-    page = visit(f"search.html?q=the+{number.replace(' ', '+').lower()}")
-    page.wait_for_selector(".found-statements li")
-    assert f"{number} (this book)" in page.locator(".found-statements").inner_text()
-
-
-def test_excerpts_of_a_search_are_text_and_not_buttons(visit):
-    page = visit("search.html?q=transfer")
-    page.wait_for_selector("ul.search p.context")
-    excerpts = page.locator("ul.search p.context").all_inner_texts()
-    assert excerpts and not any(".pdf" in text or "Colab" in text for text in excerpts)
 
 
 def test_a_wide_formula_of_a_line_scrolls_on_a_phone(visit):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from . import docstrings, ledger
+from . import docstrings, ledger, search
 from .finish import finish_pages, numbered_boxes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +52,11 @@ def _configure(app, config):
     config.html_theme_options["extra_footer"] = f"Version {version()}. Every number on these pages was computed by them."
 
 
+def _own_search(app):
+    """No index of Sphinx's: the search page has its own, over sections and statements."""
+    app.builder.search = False
+
+
 def _outdated(app, env, added, changed, removed):
     return [name for name in GATHERED if name in env.found_docs]
 
@@ -59,7 +64,8 @@ def _outdated(app, env, added, changed, removed):
 def _finish(app, exception):
     if exception is None and app.builder.format == "html":
         folder = Path(app.outdir)
-        (folder / "_static" / "statements.js").write_text(ledger.statements_script(numbered_boxes(folder)), encoding="utf-8")
+        found = search.documents(app, numbered_boxes(folder))
+        (folder / "_static" / "documents.js").write_text(search.script(found), encoding="utf-8")
         finish_pages(folder, version(), address())
 
 
@@ -72,6 +78,8 @@ def setup(app):
     app.connect("autodoc-skip-member", docstrings.skip_constants)
     app.connect("autodoc-process-docstring", docstrings.escape_bars)
     app.connect("autodoc-process-docstring", docstrings.name_statements)
+    app.connect("builder-inited", _own_search)
+    app.connect("doctree-read", search.number_symbols)
     app.connect("env-get-outdated", _outdated)
     app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "version": version()}

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
+from attention_theory.evidence.words import plain
+
 from .ledger import PLURAL, row_anchor
 from .typeset import typeset
 
@@ -63,7 +65,7 @@ def finish_pages(folder: Path, version: str, address: str, keep_previews: bool =
     targets = {name: dict(statements(text)) for name, text in texts.items()}
     style = folder / "_static" / "styles" / "pydata-sphinx-theme.css"
     if style.is_file():  # two thousand icons of which book.css draws the ones in use
-        style.write_text(re.sub(r"\.fa-[^{}@]*\{[^{}]*\}", "", style.read_text(encoding="utf-8")), encoding="utf-8")
+        style.write_text(re.sub(r"(?<=})\.fa-[^{}@]*\{[^{}]*\}", "", style.read_text(encoding="utf-8")), encoding="utf-8")
     for name, text in texts.items():
         text = with_thumbs(with_boxes(text, targets), name, texts)
         if text != before[name]:
@@ -334,8 +336,8 @@ def numbered_boxes(folder: Path) -> Iterator[tuple[str, str, str]]:
     for path in sorted((folder / "book").rglob("*.html")):
         page = path.relative_to(folder).as_posix()
         for label, number, title in re.findall(box, path.read_text(encoding="utf-8"), re.S):
-            words = html.unescape(re.sub(r"<[^>]+>|\\[()]", "", title)).strip()
-            yield number.strip(), words.removeprefix("(").removesuffix(")"), f"{page}#{label}"
+            words = re.sub(r"\\[()]", "$", html.unescape(re.sub(r"<[^>]+>", "", title))).strip()
+            yield number.strip(), plain(words.removeprefix("(").removesuffix(")")), f"{page}#{label}"
 
 
 def with_boxes(text: str, targets: dict[str, dict[str, str]]) -> str:

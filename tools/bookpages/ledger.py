@@ -5,7 +5,6 @@ page can disagree with them.
 """
 
 import html
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -458,28 +457,3 @@ class LedgerDomain(Domain):
 
     def merge_domaindata(self, docnames, otherdata):
         """The rows stand in files, not in the environment."""
-
-
-def statements_script(boxes: Iterable[tuple[str, str, str]]) -> str:
-    """What the search page finds by number: name, paper, outcome, place, verdict, words.
-
-    Args:
-        boxes: of the book's pages: number, title, address.
-    """
-    listed = [
-        [short(e), e.id.split("/")[0], e.outcome, f"{PAGE}.html#{row_anchor(e.id)}", _verdict_address(e), _clip(e.statement)]
-        for e in entries().values()
-    ]
-    rows = defaultdict(list)
-    for entry in entries().values():
-        if entry.label:
-            rows[f"book/{entry.chapter}.html#{entry.label}"].append(entry)
-    for number, title, address in boxes:
-        weakest = min(rows[address], key=lambda entry: WEAKEST.index(entry.outcome), default=None)
-        outcome, verdict = (weakest.outcome, _verdict_address(weakest)) if weakest else ("", "")
-        listed.append([number, "this book", outcome, address, verdict, title])
-    return f"window.bookStatements = {json.dumps(listed, ensure_ascii=False, separators=(',', ':'))};\n"
-
-
-def _verdict_address(entry: Entry) -> str:
-    return f"book/{entry.chapter}.html#{anchor(entry.id)}" if entry.chapter and entry.outcome in COMPUTED else ""
