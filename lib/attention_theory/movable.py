@@ -443,7 +443,7 @@ def movable(
         words or kept,
         rounded,
         tuple(sliders),
-        Rows(_steps(sentences.shape), list(sentences.ravel())),
+        Rows(_steps(sentences.shape), [_word(said) for said in sentences.ravel()]),
         (
             _axis(*ends, "x" in log, LEFT, WIDTH - RIGHT),
             _axis(*(ylim or (min(heights), max(heights))), "y" in log, HEIGHT - BOTTOM, TOP),
