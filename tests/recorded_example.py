@@ -1,5 +1,6 @@
 """A recording for the tests of records, sweeps and their command line: ``python -m recorded_example --out FOLDER``."""
 
+import math
 import os
 import signal
 import time
@@ -26,9 +27,35 @@ def mortal(n: int, log: str) -> int:
     return n * n
 
 
-def slow(n: int) -> int:
-    """A tenth of a second."""
-    time.sleep(0.1)
+def deadly(n: int) -> int:
+    """Kill its own process whenever n = 1 comes along."""
+    if n == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+def placed(n: int, device: str, log: str | None = None) -> tuple[str, int]:
+    """The device it was given and its process; with ``log``, n = 7 kills it the first time."""
+    time.sleep(0.01)
+    if n == 7 and log and not Path(log).exists():
+        Path(log).write_text(device)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return device, os.getpid() if log else 0
+
+
+def float_of(value: float) -> float:
+    """The value."""
+    return value
+
+
+def math_log(value: float) -> float:
+    """Its logarithm."""
+    return math.log(value)
+
+
+def slow(n: int, wait: float = 0.05) -> int:
+    """A twentieth of a second."""
+    time.sleep(wait)
     return n
 
 

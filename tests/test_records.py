@@ -1,27 +1,43 @@
 """Records, sweeps and recordings: round trips, damage, resumption, dead workers, the command line."""
 
+import errno
 import json
 import math
+import multiprocessing
 import os
-import signal
 import subprocess
 import sys
+import tempfile
 import time
+import warnings
 from collections import namedtuple
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from unittest import mock
 
 import joblib
 import numpy as np
 import pytest
-import recorded_example
 import torch
 from attention_theory.evidence.records import Record, decoded, differences, encoded, read_record, write_record
 from attention_theory.sweep import Recording, command_line, sweep
 from conftest import ROOT
+from joblib.externals.loky.backend import context
 from joblib.parallel import ThreadingBackend
-from recorded_example import RECORDING, mortal, run
+from recorded_example import RECORDING, deadly, float_of, math_log, mortal, placed, run, slow
 from records_check import recomputed, recordings, untied
+
+fcntl = pytest.importorskip("fcntl")
+pytestmark = pytest.mark.filterwarnings("ignore:`fork` start method")
+
+
+@pytest.fixture(autouse=True)
+def forked_workers():
+    """Workers forked off this process: those that import torch first would take most of the time."""
+    context.set_start_method("fork", force=True)
+    yield
+    context.set_start_method(None, force=True)
 
 
 @dataclass(frozen=True)
@@ -158,15 +174,64 @@ def test_an_interrupted_recording_continues(tmp_path):
         Recording("example", broken, RECORDING.points, settings={"log": str(log)}).record(tmp_path)
     partial = tmp_path / "example.json.partial"
     assert len(partial.read_text().splitlines()) == 3
-    partial.write_text(partial.read_text() + '{"point": {"n": 2,')  # a line cut short
     whole.record(tmp_path)
     assert log.read_text().split("\n")[:-1] == ["1 0", "1 1", "2 0", "2 1"] and not partial.exists()
 
 
+def interrupted(folder, points, **settings):
+    """A partial file of the recording with these points."""
+
+    def stops(n, seed, **more):
+        if {"n": n, "seed": seed} not in points:
+            raise KeyboardInterrupt
+        return run(n, seed, **more)
+
+    stops.__module__, stops.__qualname__ = run.__module__, run.__qualname__
+    with pytest.raises(KeyboardInterrupt):
+        Recording("example", stops, RECORDING.points, settings=settings).record(folder)
+    return folder / "example.json.partial"
+
+
 def test_what_an_interrupted_run_left_must_fit(tmp_path):
-    (tmp_path / "example.json.partial").write_text('{"function": "other"}\n')
-    with pytest.raises(ValueError, match=r"example\.json\.partial cannot be continued: .*; remove it"):
+    partial = interrupted(tmp_path, RECORDING.points[:3], scale=3.0)
+    before = partial.read_bytes()
+    with pytest.raises(ValueError, match=r"example\.json\.partial cannot be continued: it belongs to other settings"):
         RECORDING.record(tmp_path)
+    damaged = before.replace(b"function", b"funktion", 1)  # the head, which then says nothing
+    partial.write_bytes(damaged)
+    with pytest.raises(ValueError, match="cannot be continued"):
+        RECORDING.record(tmp_path)
+    assert partial.read_bytes() == damaged
+
+
+@pytest.mark.parametrize(
+    ("damage", "lost", "told"),
+    [
+        (lambda lines: [lines[0], lines[1].replace("0.333333", "0.333433"), *lines[2:]], {(1, 0)}, 1),
+        (lambda lines: [*lines[:2], "\x00" * len(lines[2]), lines[3]], {(1, 1)}, 1),
+        (lambda lines: [*lines[:3], lines[3][:-12]], {(2, 0)}, 1),
+        (lambda lines: ["{" + lines[0], *lines[1:]], set(), 0),
+        (lambda lines: [*lines[:3], lines[1]], {(2, 0)}, 0),
+    ],
+    ids=["a changed digit", "zeros", "cut short", "the head", "a line twice"],
+)
+def test_a_damaged_line_costs_its_point(damage, lost, told, tmp_path):
+    log = tmp_path / "log"
+    partial = interrupted(tmp_path, RECORDING.points[:3], log=str(log))
+    partial.write_text("\n".join(damage(partial.read_text().splitlines())))
+    log.unlink()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        record = Recording("example", run, RECORDING.points, settings={"log": str(log)}).record(tmp_path)
+    assert {tuple(map(int, line.split())) for line in log.read_text().splitlines()} == lost | {(2, 1)}
+    assert [row["value"] for row in record.rows] == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3], 1e-5)
+    assert len(found) == told and not partial.exists()
+
+
+def test_points_that_a_smaller_call_does_not_want_stay(tmp_path):
+    partial = interrupted(tmp_path, RECORDING.points[:3], **RECORDING.settings)
+    assert len(RECORDING.record(tmp_path, RECORDING.points[2:]).points) == 2
+    assert len(partial.read_text().splitlines()) == 5
 
 
 @pytest.mark.parametrize("points", [[{"n": 1}], [{"n": 1, "seed": 0, "color": 2}], [{"n": 1, "seed": 0}] * 2])
@@ -181,13 +246,38 @@ def test_a_dead_worker_costs_one_point(tmp_path):
     assert log.read_text().split().count("0") == 1
 
 
-def test_a_point_that_always_kills_is_named():
-    with pytest.raises(RuntimeError, match="died 3 times in a row"):
-        sweep(dies, [{"n": 1}, {"n": 2}], jobs=2)
+def test_a_point_that_always_kills_is_named_and_the_others_finish():
+    seen = []
+    with pytest.raises(RuntimeError, match=r"died 3 times in a row.*; 1 points are left, first \[{'n': 1}\]"):
+        sweep(deadly, [{"n": n} for n in range(40)], jobs=2, finished=lambda i, value: seen.append(value))
+    assert sorted(seen) == [0, *range(2, 40)]
 
 
-def dies(n):
-    os.kill(os.getpid(), signal.SIGKILL)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_infinite_results_are_kept_and_named(jobs):
+    points = [{"value": value} for value in (1.0, math.inf, math.nan, 2.0)]
+    with pytest.warns(
+        UserWarning, match=r"2 of 4 results are infinite or NaN, first those of \[{'value': inf}, {'value': nan}\]"
+    ):
+        assert str(sweep(float_of, points, jobs)) == "[1.0, inf, nan, 2.0]"
+
+
+def test_a_point_that_fails_is_named():
+    with pytest.raises(ValueError, match="math domain error") as error:
+        sweep(math_log, [{"value": value} for value in (1, 0)], jobs=2)
+    assert error.value.__notes__ == ["at the point {'value': 0}"]
+    with pytest.raises(ValueError, match="jobs = 0 is not allowed"):
+        sweep(float_of, [{"value": 1}], jobs=0)
+
+
+def test_each_worker_has_a_device_of_its_own(tmp_path):
+    devices, log = ["fake:0", "fake:1"], tmp_path / "log"
+    found = sweep(placed, [{"n": n, "log": str(log)} for n in range(20)], jobs=2, devices=devices)
+    owners = {device: {pid for name, pid in found if name == device} for device in devices}
+    assert all(owners.values()) and not owners["fake:0"] & owners["fake:1"]  # a new worker takes a dead one's place
+    assert len(log.read_text().split()) == 1 and not list(Path(tempfile.gettempdir()).glob("sweep-*"))
+    with joblib.parallel_config(backend="threading"):
+        assert {device for device, _ in sweep(placed, [{"n": n} for n in range(20)], devices=devices)} == set(devices)
 
 
 class Grudging(ThreadingBackend):
@@ -205,13 +295,6 @@ def test_a_backend_without_generators_works(tmp_path):
     assert sorted(seen) == list(range(20))
 
 
-def test_dask_works():
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, processes=False, dashboard_address=None, silence_logs=50)
-    with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
-        assert sweep(pow, [{"base": b, "exp": 2} for b in range(10)]) == [b * b for b in range(10)]
-
-
 def command(*words, folder, **more):
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'lib'}{os.pathsep}{ROOT / 'tests'}"}
     return subprocess.run(
@@ -225,7 +308,7 @@ def test_the_command_line_records(tmp_path):
     record = read_record("example", tmp_path / "new" / "folder")
     assert len(record.points) == 4 and record.provenance["command"] == "python -m recorded_example --out new/folder --jobs 2"
     assert record.provenance["function"] == "recorded_example.run"
-    assert command("--out", ".", "--where", "seed=1", "n=1,2", folder=tmp_path).returncode == 0
+    RECORDING.main(["--out", str(tmp_path), "--where", "seed=1", "n=1,2"])
     assert read_record("example", tmp_path).points == [{"n": 1, "seed": 1}, {"n": 2, "seed": 1}]
 
 
@@ -253,47 +336,71 @@ def test_the_command_line_checks_before_it_computes(words, message, tmp_path, ca
     assert message in captured.out + captured.err and not calls and os.listdir(tmp_path) == ["file"]
 
 
-def test_a_full_disk_is_one_sentence(tmp_path):
+def process(function, *arguments):
+    """A process of its own, forked: one that is started anew imports torch first."""
+    child = multiprocessing.get_context("fork").Process(target=function, args=arguments)
+    child.start()
+    return child
+
+
+def test_a_full_disk_is_one_sentence(tmp_path, capfd):
     resource = pytest.importorskip("resource")
-    done = command("--out", ".", folder=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300)))
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "cannot be written (File too large); make room or choose another --out" in done.stderr
-    assert command("--out", ".", folder=tmp_path).returncode == 0 and len(read_record("example", tmp_path).points) == 4
+
+    def main():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+        RECORDING.main(["--out", str(tmp_path)])
+
+    child = process(main)
+    child.join()
+    told = capfd.readouterr().err
+    assert child.exitcode == 1 and "Traceback" not in told
+    assert "cannot be written (File too large); make room or choose another --out" in told
+    with pytest.warns(UserWarning, match="1 damaged lines"):
+        RECORDING.main(["--out", str(tmp_path)])
+    assert len(read_record("example", tmp_path).points) == 4
 
 
-def test_two_runs_at_once_are_refused(tmp_path):
-    fcntl = pytest.importorskip("fcntl")
-    with (tmp_path / "example.json.partial").open("a") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(ValueError, match="being written by another run"):
-            RECORDING.record(tmp_path)
+SLOW = Recording("slow", slow, [{"n": n} for n in range(20)])
 
 
-def test_a_killed_recording_continues_from_what_it_had(tmp_path):
-    code = (
-        "from recorded_example import slow; from attention_theory.sweep import Recording; "
-        "Recording('slow', slow, [{'n': n} for n in range(20)]).record('.')"
-    )
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'lib'}{os.pathsep}{ROOT / 'tests'}"}
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment)
-    partial = tmp_path / "slow.json.partial"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (partial.exists() and partial.read_text().count("\n") > 3):
-        time.sleep(0.02)
-    process.kill()
-    process.wait()
+def slowly(folder, problem):
+    """Record where ``flock`` has this problem."""
+    if problem:
+        fcntl.flock = mock.Mock(side_effect=OSError(problem, os.strerror(problem)))
+    SLOW.record(folder)
+
+
+def some_lines(partial, child):
+    while child.is_alive() and not (partial.exists() and partial.read_text().count("\n") > 3):
+        time.sleep(0.01)
+    return partial.read_text()
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported", "ignore:.*damaged lines")
+@pytest.mark.parametrize("problem", [0, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS], ids=errno.errorcode.get)
+def test_a_live_file_is_let_alone_and_a_killed_one_continued(problem, tmp_path, monkeypatch):
+    child, partial = process(slowly, tmp_path, problem), tmp_path / "slow.json.partial"
+    had = some_lines(partial, child)
+    if problem:
+        monkeypatch.setattr(fcntl, "flock", mock.Mock(side_effect=OSError(problem, os.strerror(problem))))
+    for settings in ({}, {"wait": 0.0}):
+        with pytest.raises(ValueError, match="is being written by another run; wait for it or choose another folder$"):
+            Recording("slow", slow, SLOW.points, settings=settings).record(tmp_path)
+    assert partial.read_text().startswith(had)
+    child.kill()
+    child.join()
     had = partial.read_text().count("\n") - 1
     assert 3 <= had < 20 and not (tmp_path / "slow.json").exists()
     calls = []
-    original = recorded_example.slow
 
     def counted(n):
         calls.append(n)
         return n
 
-    counted.__module__, counted.__qualname__ = original.__module__, original.__qualname__
-    Recording("slow", counted, [{"n": n} for n in range(20)]).record(tmp_path)
+    counted.__module__, counted.__qualname__ = slow.__module__, slow.__qualname__
+    Recording("slow", counted, SLOW.points).record(tmp_path)
     assert calls == list(range(had, 20)) and read_record("slow", tmp_path).results == list(range(20))
+    assert os.listdir(tmp_path) == ["slow.json"]
 
 
 @pytest.mark.parametrize("name", [name for name, recording in recordings().items() if recording.shipped])

@@ -5,11 +5,15 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import joblib
 import pytest
 from attention_theory.sweep import sweep
 from conftest import BOOK, ROOT
+from recorded_example import deadly, math_log, mortal
+
+dask = pytest.importorskip("dask")
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +34,37 @@ def printed(folder, name):
 
 
 def test_cores_cluster_and_device_give_the_same_numbers_in_the_same_order(listings):
-    pytest.importorskip("distributed")
     cores = printed(listings, "cores.py")
     assert len(cores) == 4 and cores == pytest.approx(printed(listings, "gpu.py"), rel=1e-9)
     assert cores == printed(listings, "cluster.py")
 
 
-def test_no_point_is_lost_or_doubled_when_one_of_two_workers_is_killed(tmp_path):
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, forked off a process that has the library: those that import torch first would take most of the time."""
     distributed = pytest.importorskip("distributed")
-    from recorded_example import mortal
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        distributed.utils.get_mp_context().set_forkserver_preload(["distributed", "attention_theory.sweep"])
+        two = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+        with two, distributed.Client(two) as client, joblib.parallel_config(backend="dask"):
+            yield client
 
+
+def test_no_point_is_lost_or_doubled_when_one_of_two_workers_is_killed(tmp_path, cluster):
     log, arrived = tmp_path / "log", []
     points = [{"n": n, "log": str(log)} for n in range(12)]
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    )
-    with cluster, distributed.Client(cluster) as client, joblib.parallel_config(backend="dask"):
-        before = {info["pid"] for info in client.run(lambda dask_worker: {"pid": os.getpid()}).values()}
-        found = sweep(mortal, points, finished=lambda i, value: arrived.append(i))
-        after = {info["pid"] for info in client.run(lambda dask_worker: {"pid": os.getpid()}).values()}
-    assert found == [n * n for n in range(12)]
+    pids = lambda: {info["pid"] for info in cluster.run(lambda dask_worker: {"pid": os.getpid()}).values()}
+    before = pids()
+    assert sweep(mortal, points, finished=lambda i, value: arrived.append(i)) == [n * n for n in range(12)]
     assert sorted(arrived) == list(range(12))
-    assert log.read_text().split().count("2") == 2 and before - after  # one worker died over it, and it was run again
+    assert log.read_text().split().count("2") == 2 and before - pids()  # one worker died over it, and it was run again
+
+
+def test_on_a_cluster_too_a_point_that_always_kills_is_named_and_one_that_fails(cluster):
+    seen, start = [], time.monotonic()
+    with pytest.raises(RuntimeError, match=r"a worker died .* 1 points are left, first \[{'n': 1}\]"):
+        sweep(deadly, [{"n": n} for n in range(10)], finished=lambda i, value: seen.append(value))
+    assert sorted(seen) == [0, *range(2, 10)] and time.monotonic() - start < 60
+    with pytest.raises(ValueError, match="math domain error") as error:
+        sweep(math_log, [{"value": value} for value in (1, 0)])
+    assert error.value.__notes__ == ["at the point {'value': 0}"]

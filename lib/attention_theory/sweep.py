@@ -13,15 +13,22 @@ which makes ``python -m attention_theory.<part>.runs.<topic> --out book/data --j
 import argparse
 import contextlib
 import errno
+import functools
 import importlib
 import inspect
+import itertools
 import json
 import os
 import platform
 import shlex
+import shutil
 import sys
 import tempfile
+import threading
 import time
+import uuid
+import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -31,18 +38,25 @@ from typing import Annotated, Any, cast
 import numpy
 import scipy
 import torch
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 from tqdm import tqdm
 
-from attention_theory.domain import ANY, NonNegative, Size, outside
+from attention_theory.domain import ANY, NonNegative, Size, finite, outside
 from attention_theory.evidence.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
 
 #: How often a sweep starts anew after a worker has died without any point finished in between.
 DEATHS = 3
+#: What file systems without locks say: cluster file systems, NFS without its daemon.
+LOCKLESS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 #: What a full disk and a folder that is not ours to write, or no folder, say.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+
+
+class _Died(Exception):
+    """Workers died over points that a cluster has given up."""
 
 
 def sweep(
@@ -51,66 +65,147 @@ def sweep(
     jobs: Annotated[int | None, ANY] = None,
     title: str = "",
     finished: Callable[[int, Any], None] | None = None,
-) -> list:
+    devices: Sequence[str] = (),
+) -> Annotated[list, ANY]:
     """``[function(**point) for point in points]``, in order.
 
     Runs on joblib: ``jobs`` processes, or whatever backend is active, so that the same call runs on a cluster inside
     ``with joblib.parallel_config(backend="dask")``. A worker that dies costs the points it worked on, which are
-    started again. Randomness belongs into the points, as seeds. The bar shows on a terminal and in a notebook that
-    somebody looks at; a notebook that a program executes stays without.
+    started again, after all others. Randomness belongs into the points, as seeds. A result that is infinite or NaN is
+    returned as it is, and a warning names its point. The bar shows on a terminal and in a notebook that somebody looks
+    at; a notebook that a program executes stays without.
 
     Args:
         function: of a point's arguments.
         points: the arguments, by name.
-        jobs: processes; the active backend's choice (1 without one) if not given.
+        jobs: processes, -1 for all cores; one for each of the devices if there are some, else the active backend's
+            choice (1 without one) if not given.
         title: of the bar.
         finished: called here, in this process, with the number and the result of each point as soon as it is there.
+        devices: each worker takes one of them, which no other takes while there are as many, and keeps it: the argument
+            ``device`` of all its points. On a cluster: the devices of each machine.
 
     Raises:
         RuntimeError: workers die again and again; the points that are left are named.
-        Exception: whatever a point raises; it cancels the others.
+        Exception: whatever a point raises, with a note that names the point; it cancels the others.
 
     >>> sweep(pow, [{"base": 2, "exp": 3}, {"base": 3, "exp": 2}])
     [8, 9]
     """
-    points = list(points)
+    if jobs == 0:
+        raise ValueError("sweep: jobs = 0 is not allowed: at least 1, or -1 for all cores")
+    points, run = list(points), f"sweep-{uuid.uuid4().hex}"
     results: dict[int, Any] = {}
+    suspects: set[int] = set()  # who was under way when a worker died
     deaths = 0
-    with _bar(len(points), title) as bar:
+    with _bar(len(points), title) as bar, _claims(run):
         while len(results) < len(points):
-            left = [i for i in range(len(points)) if i not in results]
-            before = len(results)
+            left = sorted((i for i in range(len(points)) if i not in results), key=suspects.__contains__)
+            before, begun = len(results), set()
+            tasks = (begun.add(i) or (i, function, points[i], devices, run) for i in left)
             try:
-                for i, result in _as_they_finish(function, points, left, jobs):
+                for i, result in _as_they_finish(tasks, jobs or len(devices) or None):
                     results[i] = result
                     bar.update()
                     if finished is not None:
                         finished(i, result)
-            except TerminatedWorkerError as error:
-                deaths = 1 if len(results) > before else deaths + 1
-                if deaths == DEATHS:
+            except (TerminatedWorkerError, _Died) as error:
+                # a cluster gives a point up after several deaths
+                deaths = 1 if len(results) > before else deaths + (DEATHS if isinstance(error, _Died) else 1)
+                suspects |= begun - results.keys()
+                if deaths >= DEATHS:
                     undone = [points[i] for i in left if i not in results]
                     raise RuntimeError(
-                        f"a worker died {DEATHS} times in a row (out of memory?); {len(undone)} points are left, "
+                        f"a worker died {deaths} times in a row (out of memory?); {len(undone)} points are left, "
                         f"first {undone[:4]}; try fewer jobs"
                     ) from error
+    odd = [points[i] for i in range(len(points)) if not finite(results[i])]
+    if odd:
+        warnings.warn(f"{len(odd)} of {len(points)} results are infinite or NaN, first those of {odd[:4]}", stacklevel=3)
     return [results[i] for i in range(len(points))]
 
 
-def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, Any]:
-    return i, outside(function)(**point)
+def _numbered(i: int, function: Callable, point: dict[str, Any], devices: Sequence[str], run: str) -> tuple[int, Any]:
+    try:
+        return i, outside(function)(**({"device": _device(devices, run)} if devices else {}), **point)
+    except Exception as error:
+        error.add_note(f"at the point {str(point)[:200]}")
+        raise
 
 
-def _as_they_finish(function: Callable, points: list, left: list[int], jobs: int | None) -> Iterator[tuple[int, Any]]:
-    """Arithmetic and result of each point that is left, as it finishes; on backends that answer at the end only, in batches."""
+#: The device that this worker has taken: the run it is for, its lock, and its name.
+_taken = threading.local()
+
+
+def _device(devices: Sequence[str], run: str) -> str:
+    """The device of this worker: the lowest place that no living worker of this machine holds says which."""
+    if getattr(_taken, "run", None) != run:
+        folder = Path(tempfile.gettempdir()) / run
+        folder.mkdir(exist_ok=True)
+        _taken.place, _taken.lock = next(
+            (place, lock) for place in itertools.count() if (lock := _lock(folder / str(place))) is not None
+        )
+        _taken.run = run
+    return devices[_taken.place % len(devices)]
+
+
+@contextlib.contextmanager
+def _claims(run: str) -> Iterator[None]:
+    """No claims of devices are left behind."""
+    try:
+        yield
+    finally:
+        shutil.rmtree(Path(tempfile.gettempdir()) / run, ignore_errors=True)
+
+
+def _lock(path: Path) -> BaseFileLock | None:
+    """A lock that ends with its process, None if another holds it; where the file system has no such locks, a file."""
+    for kind, place in ((FileLock, path), (SoftFileLock, path.with_suffix(".holder"))):
+        lock = kind(place, timeout=0, thread_local=False)
+        try:
+            lock.acquire()
+            return lock
+        except Timeout:
+            return None
+        except OSError as error:
+            if kind is SoftFileLock or error.errno not in LOCKLESS:
+                raise
+    return None
+
+
+def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[int, Any]]:
+    """Number and result of each point, as it finishes; on backends that answer at the end only, in batches."""
     backend, active = cast(tuple[Any, Any], get_active_backend())
-    tasks = [delayed(_numbered)(i, function, points[i]) for i in left]
-    if backend.supports_return_generator:
-        yield from cast(Iterator, Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks))
+    if type(backend).__module__ == "joblib._dask":
+        yield from _on_dask(backend, tasks)
         return
-    batch = 4 * max(1, backend.effective_n_jobs(jobs or active or 1))
-    for start in range(0, len(tasks), batch):
-        yield from cast(list, Parallel(n_jobs=jobs)(tasks[start : start + batch]))
+    calls = (delayed(_numbered)(*task) for task in tasks)
+    if backend.supports_return_generator:
+        yield from cast(Iterator, Parallel(n_jobs=jobs, return_as="generator_unordered")(calls))
+        return
+    size = 4 * max(1, backend.effective_n_jobs(jobs or active or 1))
+    while batch := list(itertools.islice(calls, size)):
+        yield from cast(list, Parallel(n_jobs=jobs)(batch))
+
+
+def _on_dask(backend: Any, tasks: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
+    """The same without joblib, whose Dask backend waits for ever for a point that kills its workers."""
+    from distributed import KilledWorker, as_completed
+
+    futures, killed = [backend.client.submit(_numbered, *task, pure=False, **backend.submit_kwargs) for task in tasks], None
+    try:
+        with backend.retrieval_context():
+            for future in as_completed(futures):
+                error = future.exception()
+                if isinstance(error, KilledWorker):
+                    killed = error
+                else:
+                    yield future.result()
+                    future.release()
+    finally:
+        backend.client.cancel(futures)
+    if killed is not None:
+        raise _Died from killed
 
 
 def _bar(total: int, title: str) -> Any:
@@ -199,46 +294,53 @@ class Recording:
         self,
         folder: str | Path,
         points: Sequence[dict[str, Any]] | None = None,
-        jobs: Size | None = None,
+        jobs: Annotated[int | None, ANY] = None,
         command: str = "",
+        devices: Sequence[str] = (),
         **extra: Any,
     ) -> Record:
         """Compute the points (all if none are given) and write the record.
 
-        Every finished point is kept in ``<name>.json.partial``; the same call continues from there.
+        Every finished point is a line of ``<name>.json.partial`` with a checksum; the same call continues from there, and
+        a damaged line costs its point.
 
         Raises:
-            ValueError: what is there belongs to other settings or another version.
+            ValueError: another run writes there, or what is there belongs to other settings or another version.
             OSError: the folder cannot be written.
         """
         points = self.grid() if points is None else list(points)
         settings = {**self.settings, **extra}
         function, folder = self._here(), Path(folder)
         origin = {"command": command, "function": f"{function.__module__}.{function.__qualname__}"}
-        origin |= provenance(extra.get("device", "cpu"))
-        partial = folder / f"{self.name}.json.partial"
-        head = {"function": origin["function"], "settings": encoded(settings, 17), "versions": origin["versions"]}
-        done = _resumed(partial, head)
-        left = [point for point in points if _key(point) not in done]
+        origin |= provenance(next(iter(devices), "cpu"))
+        head = {"settings": encoded(settings, 17)} | {key: origin[key] for key in ("function", "device", "versions")}
+        partial, locked = folder / f"{self.name}.json.partial", folder / f"{self.name}.json.lock"
         folder.mkdir(parents=True, exist_ok=True)
-        with partial.open("a", encoding="utf-8") as file:
-            _lock(file)
-            if not partial.stat().st_size:
-                print(json.dumps(head), file=file, flush=True)
+        lock = _lock(locked)
+        if lock is None:
+            raise ValueError(f"{partial} is being written by another run; wait for it or choose another folder")
+        try:
+            done = _resumed(partial, json.dumps(head))
+            left = [point for point in points if _key(point) not in done]
+            with partial.open("a", encoding="utf-8") as file:
 
-            def keep(i: int, timed: tuple[float, Any]) -> None:
-                done[_key(left[i])] = timed
-                line = {"point": encoded(left[i], 17), "seconds": timed[0], "result": timed[1]}
-                print(json.dumps(line, allow_nan=False), file=file, flush=True)
+                def keep(i: int, timed: tuple[float, Any]) -> None:
+                    done[_key(left[i])] = timed
+                    line = json.dumps({"point": encoded(left[i], 17), "seconds": timed[0], "result": timed[1]}, allow_nan=False)
+                    print(_summed(line, json.dumps(head)), file=file, flush=True)
 
-            tasks = [{"function": function, "arguments": {**settings, **point}, "digits": self.digits} for point in left]
-            sweep(_timed, tasks, jobs, self.name, keep)
-        found = [done[_key(point)] for point in points]
-        record = Record(
-            self.name, origin, settings, points, [decoded(result) for _, result in found], tuple(s for s, _ in found)
-        )
-        write_record(record, folder, self.digits)
-        partial.unlink()
+                call = functools.partial(_timed, function, self.digits, settings)
+                sweep(call, left, jobs, self.name, keep, devices)
+            found = [done.pop(_key(point)) for point in points]
+            record = Record(
+                self.name, origin, settings, points, [decoded(result) for _, result in found], tuple(s for s, _ in found)
+            )
+            write_record(record, folder, self.digits)
+            if not done:  # else it holds points that this call did not ask for
+                partial.unlink()
+        finally:
+            locked.unlink(missing_ok=True)
+            lock.release()
         return record
 
     def main(self, arguments: Sequence[str] | None = None) -> None:
@@ -253,21 +355,9 @@ class Recording:
         return getattr(importlib.import_module(spec.name), self.function.__name__)
 
 
-def _lock(file: Any) -> None:
-    """Refuse a second run of the same recording in the same folder; where the system has no such locks, trust."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ValueError(f"{file.name} is being written by another run; wait for it or choose another folder") from None
-
-
-def _timed(function: Callable, arguments: dict[str, Any], digits: int) -> tuple[float, Any]:
+def _timed(function: Callable, digits: int, settings: dict[str, Any], /, **point: Any) -> tuple[float, Any]:
     start = time.perf_counter()
-    result = encoded(function(**arguments), digits)
+    result = encoded(function(**settings, **point), digits)
     return time.perf_counter() - start, result
 
 
@@ -275,24 +365,32 @@ def _key(point: Mapping[str, Any]) -> str:
     return json.dumps(encoded(point, 17), sort_keys=True)
 
 
-def _resumed(partial: Path, head: dict[str, Any]) -> dict[str, tuple[float, Any]]:
-    """Seconds and results of the points that an interrupted run has finished. A line cut short at the end is left out."""
-    if not partial.exists():
-        return {}
-    text = partial.read_text(encoding="utf-8", errors="replace")
-    whole = text[: text.rfind("\n") + 1]
-    lines = whole.splitlines()
-    try:
-        rows = [json.loads(line) for line in lines]
-        if rows and rows[0] != head:
-            raise ValueError("it belongs to other settings, another function or other versions")
-        done = {_key(row["point"]): (row["seconds"], row["result"]) for row in rows[1:]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{partial} cannot be continued: {error}; remove it to start anew") from None
-    if whole != text:
-        with partial.open("rb+") as file:
-            file.truncate(len(whole.encode("utf-8")))
-    return done
+def _summed(line: str, head: str = "") -> str:
+    """A line with its checksum, which depends on the head of its file too."""
+    return f"{line} {zlib.crc32((head + line).encode()):08x}"
+
+
+def _resumed(partial: Path, head: str) -> dict[str, tuple[float, Any]]:
+    """Seconds and results of the points that an interrupted run has finished: of the whole lines whose checksum is right.
+
+    Afterwards the file can be written on; nothing in it is overwritten.
+    """
+    text = partial.read_text(encoding="utf-8", errors="replace") if partial.exists() else ""
+    first, *lines = text.splitlines() or [""]
+    whole = [line[:-9] for line in lines if line == _summed(line[:-9], head)]
+    if first != _summed(head) and (first == _summed(first[:-9]) or len(lines) > len(whole) == 0):
+        raise ValueError(
+            f"{partial} cannot be continued: it belongs to other settings, another function, device or versions; "
+            "choose another folder, or finish it with the command that began it"
+        )
+    if len(whole) < len(lines):
+        message = f"{partial}: {len(lines) - len(whole)} damaged lines are left out, their points computed again"
+        warnings.warn(message, stacklevel=2)
+    if not text.endswith("\n"):
+        with partial.open("a", encoding="utf-8") as file:
+            file.write("\n" if text else _summed(head) + "\n")
+    rows = map(json.loads, whole)
+    return {_key(row["point"]): (row["seconds"], row["result"]) for row in rows}
 
 
 def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | None = None) -> None:
@@ -307,7 +405,7 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
     doc = (inspect.getdoc(main) or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=doc)
     parser.add_argument("--out", type=Path, required=True, help="folder to write, for the book's own records book/data")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument("--jobs", type=int, help="processes (default 1, or one for each device)")
     parser.add_argument("--points", type=int, help="only the first so many points")
     parser.add_argument(
         "--where", nargs="+", default=[], metavar="KEY=VALUE[,VALUE]", help="only points with these values, as seed=0,1"
@@ -316,10 +414,10 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
     if len(recordings) > 1:
         parser.add_argument("--only", nargs="+", choices=names, default=names, help="only these records")
     if any("device" in inspect.signature(recording.function).parameters for recording in recordings):
-        parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
+        parser.add_argument("--device", nargs="+", default=[], help="cpu (default), cuda, or cuda:0 cuda:1, one for each job")
     words = list(sys.argv[1:] if arguments is None else arguments)
     given = parser.parse_args(words)
-    if given.jobs < 1 or (given.points is not None and given.points < 1):
+    if min(given.jobs or 1, given.points or 1) < 1 or 0 in (given.jobs, given.points):
         parser.error("--jobs and --points are at least 1")
     wanted = _conditions(given.where, parser)
     chosen = []
@@ -329,20 +427,19 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
             if not points:
                 parser.error(f"no point of {recording.name} has {' '.join(given.where)}; one point is {recording.grid()[0]}")
             chosen.append((recording, points[: given.points]))
-    extra = {}
-    if getattr(given, "device", "cpu") != "cpu":
+    devices = getattr(given, "device", [])
+    for device in devices:
         try:
-            torch.zeros(1, device=given.device)
+            torch.zeros(1, device=device)
         except (RuntimeError, AssertionError) as error:
-            parser.error(f"--device {given.device} is not there: {str(error).splitlines()[0]}")
-        extra = {"device": given.device}
+            parser.error(f"--device {device} is not there: {str(error).splitlines()[0]}")
     try:
         given.out.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=given.out).close()
         command = shlex.join(["python", "-m", module, *words])
         for recording, points in chosen:
-            extra_here = extra if "device" in inspect.signature(recording.function).parameters else {}
-            recording.record(given.out, points, given.jobs, command, **extra_here)
+            movable = "device" in inspect.signature(recording.function).parameters
+            recording.record(given.out, points, given.jobs, command, devices if movable else ())
             print(f"{given.out / recording.name}.json: {len(points)} points")
     except OSError as error:
         if error.errno not in UNWRITABLE:
