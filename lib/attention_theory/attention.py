@@ -199,3 +199,31 @@ def attention(
         kind: as in :func:`attention_weights`.
     """
     return attention_weights(scores, kind) @ values
+
+
+#: Scores at a time where each is needed once.
+SCORES = 2**20
+
+
+def blocks(queries: Float[Tensor, "queries d"], keys: Float[Tensor, "keys d"]) -> list[slice]:
+    """The queries in blocks whose scores on the keys are at most 2^20 numbers, or one query's."""
+    size = max(1, SCORES // max(1, len(keys)))
+    return [slice(start, start + size) for start in range(0, len(queries), size)]
+
+
+def attend(
+    queries: Float[Tensor, "queries d"],
+    keys: Float[Tensor, "keys d"],
+    values: Float[Tensor, "keys features"],
+    kind: "str | Weights" = "softmax",
+) -> Float[Tensor, "queries features"]:
+    """:func:`attention` with the scores <query, key>, which are never all in memory.
+
+    Args:
+        queries, keys, values: one a row.
+        kind: as in :func:`attention_weights`.
+    """
+    out = values.new_empty(len(queries), values.shape[1])
+    for rows in blocks(queries, keys):
+        out[rows] = attention(queries[rows] @ keys.T, values, kind)
+    return out

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.attention import Weights, as_weights, attention, attention_weights
+from attention_theory.attention import Weights, as_weights, attend, attention_weights, blocks
 from attention_theory.device import Where, least_squares, normal
 from attention_theory.domain import Count, Natural, Seed
 from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
@@ -65,7 +65,7 @@ class RandomAttentionFeatures:
             ValueError: X is not a finite matrix with d columns.
         """
         check_context(X, d=len(self.W))
-        return attention(self.scores(X), X, self.weights)
+        return attend(X @ self.W / math.sqrt(X.shape[1]), X, X, self.weights)
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenAttention":
         """The map as a function of one token, with everything that the token does not touch computed once.
@@ -122,22 +122,28 @@ class OneTokenAttention:
             raise ValueError(
                 f"{self.weights} is negative at negative scores, and random scores have both signs: take an even degree"
             )
-        self.others = torch.cat([X[:token], X[token + 1 :]])
+        self._keys = torch.cat([X[:token], X[token + 1 :], self.x[None]])
+        self.others = self._keys[:-1]
         self.K = self.others @ W / math.sqrt(X.shape[1])
-        scores = self.K @ self.others.T
-        self.M = self.weights.normalised(scores)[0] @ self.others
-        if family != "sharp":
-            self.Z = self.weights(scores).sum(dim=1)
-        else:  # log Z, or for the hard maximum the score to beat
-            self.Z = scores.amax(dim=1) if knob == math.inf else torch.logsumexp(knob * scores, dim=1)
+        self.M, self.Z = torch.empty_like(self.others), torch.empty_like(self.others[:, 0])
+        for rows in blocks(self.others, self.others):
+            scores = self.K[rows] @ self.others.T
+            self.M[rows] = self.weights.normalised(scores)[0] @ self.others
+            if family != "sharp":
+                self.Z[rows] = self.weights(scores).sum(dim=1)
+            else:  # log Z, or for the hard maximum the score to beat
+                self.Z[rows] = scores.amax(dim=1) if knob == math.inf else torch.logsumexp(knob * scores, dim=1)
         # what change() needs of the unmoved context
         self.scores = self.K @ self.x
         self.unmoved_weight = self.weight_at(self.scores)
         self.unmoved_own = self.own_row(self.x[None])[0]
-        rows = self.M + self.unmoved_weight[:, None] * (self.x - self.M)
+        if family == "sharp" and knob < math.inf:
+            self._unmoved_rest = torch.sigmoid(self.Z - knob * self.scores)
+        self._gap = self.x - self.M
+        self._gap_square = self._gap.square().sum(dim=1)
+        rows = self.M + self.unmoved_weight[:, None] * self._gap
         self.norm = torch.sqrt(rows.square().sum() + self.unmoved_own.square().sum())
-        self._gap_square = (self.x - self.M).square().sum(dim=1)
-        self._query, self._keys = self.x @ W / math.sqrt(len(self.x)), torch.cat([self.others, self.x[None]])
+        self._query = self.x @ W / math.sqrt(len(self.x))
         self._own_scores = self._keys @ self._query
         self._own_weights, _ = self.weights.normalised(self._own_scores)
 
@@ -186,53 +192,48 @@ class OneTokenAttention:
         Row j != i changes by p_j delta + (p_j - a_j)(x - M_j), with a_j and p_j the weights before and after. The weights'
         differences are computed from those of the scores.
         """
-        added = deltas @ self.K.T
-        p, rise = self.weight(self.x + deltas), self.weight_change(added)
-        along = (deltas @ self.x)[:, None] - deltas @ self.M.T  # delta (x - M_j)
-        square = deltas.square().sum(dim=1, keepdim=True)
-        rows = p.square() * square + 2 * p * rise * along + rise.square() * self._gap_square
-        return (rows.sum(dim=1) + self.own_change(deltas).square().sum(dim=1)).clamp(min=0)
+        p, rise = self.moved_weight(deltas @ self.K.T)
+        square, along = deltas.square().sum(dim=1), deltas @ self._gap.T
+        rows = p.square().sum(dim=1) * square + 2 * (p * rise * along).sum(dim=1) + rise.square() @ self._gap_square
+        return (rows + self.own_change(deltas).square().sum(dim=1)).clamp(min=0)
 
-    def weight_change(self, added: Float[Tensor, "batch others"]) -> Float[Tensor, "batch others"]:
-        """By how much the other rows' weights of the token grow when their scores on it grow by ``added``."""
-        before, after, knob = self.scores, self.scores + added, self.weights.knob
+    def moved_weight(
+        self, added: Float[Tensor, "batch others"]
+    ) -> tuple[Float[Tensor, "batch others"], Float[Tensor, "batch others"]]:
+        """The other rows' weights of the token when their scores on it grow by ``added``, and by how much these grow."""
+        after, knob = self.scores + added, self.weights.knob
+        p, a = self.weight_at(after), self.unmoved_weight
         if knob == math.inf:
-            return self.weight_at(after) - self.unmoved_weight
+            return p, p - a
         if self.weights.family == "sharp":
-            p, a = self.weight_at(after), self.unmoved_weight
-            q, b = torch.sigmoid(self.Z - knob * after), torch.sigmoid(self.Z - knob * before)  # 1 - p, 1 - a
-            return torch.tanh(knob * added / 2) * (p * b + a * q)
+            q, b = torch.sigmoid(self.Z - knob * after), self._unmoved_rest  # 1 - p, 1 - a
+            return p, torch.tanh(knob / 2 * added) * (p * b + a * q)
         Z = torch.where(self.Z > 0, self.Z, 1)
-        small = self._rise(before, added) * Z / ((self.weights(after) + Z) * (self.weights(before) + Z))
-        return torch.where(self.Z > 0, small, self.weight_at(after) - self.unmoved_weight)
+        small = self._rise(self.scores, added) * Z / ((self.weights(after) + Z) * (self.weights(self.scores) + Z))
+        return p, torch.where(self.Z > 0, small, p - a)
 
     def own_change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
         """By how much the features of the moved token itself change.
 
         Where the scores move little, the differences of weights are computed from those of the scores.
         """
-        far = self.own_row(self.x + deltas) - self.unmoved_own
-        if self.weights.knob == math.inf:
-            return far
         before, a, step = self._own_scores, self._own_weights, deltas @ self.W / math.sqrt(len(self.x))
-        own = step @ self.x + deltas @ self._query + (step * deltas).sum(dim=1)
+        own = (step * (self.x + deltas)).sum(dim=1) + deltas @ self._query
         added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
-        sharp = self.weights.family == "sharp"
-        if sharp:
-            grown = self.weights.knob * added
-            usable = grown.abs().amax(dim=1, keepdim=True) < 1
+        rise = self.weights.normalised(before + added)[0] - a
+        if self.weights.family == "sharp":
+            usable = (self.weights.knob * added.detach()).abs().amax(dim=1, keepdim=True) < 1
+            if bool(usable.any()):
+                near = (self.weights.knob * added).clamp(-1, 1)
+                near = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
+                rise = torch.where(usable, near, rise)
         else:
             grown = self._rise(before, added)
             usable = grown.abs().sum(dim=1, keepdim=True) < self.weights(before).sum() / 2
-        if not bool(usable.any()):
-            return far
-        if sharp:
-            near = grown.clamp(-1, 1)
-            rise = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
-        else:
-            new = torch.where(usable, self.weights(before).sum() + grown.sum(dim=1, keepdim=True), 1)
-            rise = (grown - a * grown.sum(dim=1, keepdim=True)) / new
-        return torch.where(usable, rise @ self._keys + (a[-1] + rise[:, -1:]) * deltas, far)
+            if bool(usable.any()):
+                new = torch.where(usable, self.weights(before).sum() + grown.sum(dim=1, keepdim=True), 1)
+                rise = torch.where(usable, (grown - a * grown.sum(dim=1, keepdim=True)) / new, rise)
+        return rise @ self._keys + (a[-1] + rise[:, -1:]) * deltas
 
     def _rise(self, before: Tensor, added: Tensor) -> Tensor:
         """u(before + added) - u(before); for ReLU weights without cancellation where both scores are positive."""

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.attention import Weights, attention, attention_weights
+from attention_theory.attention import Weights, attend, attention_weights
 from attention_theory.device import generator, signs
 from attention_theory.domain import Count, NonNegative, Seed, Signed, Size
 from attention_theory.evidence import rate_interval
@@ -68,7 +68,7 @@ def attention_features(
     if X.shape != (d, d) or A2.shape[-1] != d or A3.shape[0] != A2.shape[0]:
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (A1, A2, A3, X))
         raise ValueError(f"shapes {shapes} do not fit: A1 (n, d), A2 (k, d), A3 (k, d), X (d, d)")
-    return attention(A1 @ X @ A2.T, A3, weights)
+    return attend(A1 @ X, A2, A3, weights)
 
 
 def kronecker_features(
