@@ -4,11 +4,14 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# where torch comes from if not from pip's own place: TORCH_INDEX=https://download.pytorch.org/whl/cpu brings a small CPU build
+TORCH_INDEX ?=
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # JOBS chapters run side by side; more threads in each would only wait for one another
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices chapter mutants matrix
+.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment
 
 book: $(READY)
 	$(BIN)/python tools/execute.py --jobs $(JOBS)
@@ -27,12 +30,18 @@ lint: $(READY)
 test: $(READY)
 	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/test_verdicts_bite.py --ignore=tests/pages --ignore=tests/devices -n $(JOBS) \
 		--jaxtyping-packages=attention_theory,typecheck.check
-	$(PYTEST) -n $(JOBS) tests/test_verdicts_bite.py $(shell find tests -name 'test_bad_input.py') lib --doctest-modules
-	$(PYTEST) tests/devices
+	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py') lib --doctest-modules
 	$(BIN)/python tools/records_check.py --jobs $(JOBS) --points 1 --seconds 5 --seed 0
 	$(PYTEST) -p forked_kernels --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
-	$(MAKE) html
+	$(MAKE) -j2 html test-devices
 	$(PYTEST) tests/pages/test_links.py
+
+test-devices: $(READY)
+	$(PYTEST) tests/devices
+
+# wrong mathematics, and other settings than the printed ones, make the verdicts about them fail
+bite: $(READY)
+	$(PYTEST) -n $(JOBS) tests/test_verdicts_bite.py
 
 test-browser: html
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
@@ -91,9 +100,14 @@ clean:
 	rm -rf _build $(VENV) lib/*.egg-info lib/build .pytest_cache .benchmarks .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-$(READY): requirements.txt lib/pyproject.toml
+environment: $(READY)
+
+# one locked set, by its hashes; torch, whose build depends on the machine, by its version
+$(READY): requirements.lock lib/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "The book needs Python 3.11 or newer; choose one with make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt
+	$(PIP) --no-deps --require-hashes -r requirements.lock
+	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep '^torch==' requirements.txt)
+	$(PIP) --no-deps --no-build-isolation -e ./lib
 	@touch $@

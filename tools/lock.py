@@ -1,36 +1,39 @@
 """``requirements.lock``: everything that ``requirements.txt`` installs, with versions and hashes of every system's files.
 
-    python tools/lock.py UV
+    python tools/lock.py UV [--upgrade]
 
-``UV`` is uv's executable; it is needed only to write the file. torch and the CUDA packages that it brings on some systems are
-left out, since which build is right depends on the machine: install the pinned torch first, then
-``pip install --require-hashes -r requirements.lock``, then ``pip install --no-deps -e ./lib``.
+``UV`` is uv's executable; it is needed only to write the file. What is locked stays at its version unless ``--upgrade`` is
+given. torch and the CUDA packages that it brings on some systems are left out, since which build is right depends on the
+machine: the Makefile installs the locked set, then the pinned torch, then ./lib.
 """
 
+import argparse
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+LOCK = ROOT / "requirements.lock"
 #: Chosen for the machine, or our own.
 LEFT_OUT = re.compile(r"(torch|triton|nvidia-[\w-]+|cuda-[\w-]+)==|-e ")
-HEAD = "# Written by tools/lock.py. Install torch first; then: pip install --require-hashes -r requirements.lock\n"
+HEAD = "# Written by tools/lock.py; installed by the Makefile.\n"
 
 
 def main() -> int:
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        print(__doc__)
-        return 2
-    command = [sys.argv[1], "pip", "compile", "requirements.txt", "--universal", "--python-version", "3.11"]
-    command += ["--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--quiet"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("uv", help="uv's executable")
+    parser.add_argument("--upgrade", action="store_true", help="to the newest versions")
+    given = parser.parse_args()
+    command = [given.uv, "pip", "compile", "requirements.txt", "--universal", "--python-version", "3.11", "--generate-hashes"]
+    command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--quiet", *["--upgrade"] * given.upgrade]
+    done = subprocess.run([*command, "-o", LOCK], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
         return 1
-    packages = re.findall(r"^\S.*(?:\n    .*)*\n", done.stdout, re.M)
+    packages = re.findall(r"^\S.*(?:\n    .*)*\n", LOCK.read_text(encoding="utf-8"), re.M)
     kept = "".join(text for text in packages if not LEFT_OUT.match(text))
-    (ROOT / "requirements.lock").write_text(HEAD + kept, encoding="utf-8")
+    LOCK.write_text(HEAD + kept, encoding="utf-8")
     return 0
 
 

@@ -2,7 +2,9 @@
 
 import importlib
 import inspect
+import os
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -20,6 +22,7 @@ def version() -> str:
     return tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
+@cache
 def repository() -> dict[str, str]:
     """``url`` and ``branch`` of the repository."""
     return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
@@ -61,6 +64,10 @@ def _outdated(app, env, added, changed, removed):
     return [name for name in GATHERED if name in env.found_docs]
 
 
+def _write_side_by_side(app, env):
+    app.parallel = os.cpu_count() or 1  # reading is serial: sphinx_proof cannot merge what two processes read
+
+
 def _finish(app, exception):
     if exception is None and app.builder.format == "html":
         folder = Path(app.outdir)
@@ -81,5 +88,6 @@ def setup(app):
     app.connect("builder-inited", _own_search)
     app.connect("doctree-read", search.number_symbols)
     app.connect("env-get-outdated", _outdated)
+    app.connect("env-updated", _write_side_by_side)
     app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "version": version()}
