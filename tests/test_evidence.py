@@ -196,22 +196,28 @@ def test_planned_statements_cannot_be_given_a_verdict_silently(tmp_path, monkeyp
         verdict("paper/lemma-1", printed=GOOD)
 
 
-def test_without_a_ledger_only_unsettled_raises(tmp_path, monkeypatch):
+def test_without_a_ledger_only_unsettled_raises_and_the_line_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert verdict("paper/lemma-1", printed=BAD).outcome == "false"
+    found = verdict("paper/lemma-1", printed=BAD)
+    assert found.outcome == "false"
+    assert capsys.readouterr().out == "Verdict paper/lemma-1: false, no ledger here: outcome not compared (exact) | bad\n"
+    assert "<strong>false</strong>, no ledger here: outcome not compared" in found._repr_html_()
     with pytest.raises(VerdictError):
         verdict("paper/lemma-1", printed=BAD, corrected=BAD)
 
 
-def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch):
-    (tmp_path / "_toc.yml").write_text("root: x")
-    (tmp_path / "book" / "part").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "book" / "part")
-    with pytest.raises(FileNotFoundError, match=r"paper\.yml is missing.*git checkout"):
+@pytest.mark.parametrize("here", ["attention-theory/book/part", "attention-theory", "attention-theory/tools", "."])
+def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch, here):
+    root = tmp_path / "attention-theory"
+    for folder in (root / "book" / "part", root / "tools"):
+        folder.mkdir(parents=True)
+    (root / "_toc.yml").write_text("root: x")
+    monkeypatch.chdir(tmp_path / here)
+    with pytest.raises(FileNotFoundError, match=r"book/ledger/paper\.yml is missing.*git checkout"):
         verdict("paper/lemma-1", printed=GOOD)
-    ledger_file(tmp_path / "book", "holds")
-    assert verdict("paper/lemma-1", printed=GOOD).outcome == "holds"
-    (tmp_path / "book" / "ledger" / "paper.yml").write_text("- {id: [unclosed")
+    ledger_file(root / "book", "holds")
+    assert not verdict("paper/lemma-1", printed=GOOD).alone
+    (root / "book" / "ledger" / "paper.yml").write_text("- {id: [unclosed")
     with pytest.raises(ValueError, match=r"paper\.yml: not a readable ledger; mend it .* or restore it"):
         verdict("paper/lemma-1", printed=GOOD)
 

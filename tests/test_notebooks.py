@@ -14,13 +14,13 @@ from conftest import BOOK, ROOT
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
-# The records and the ledger come with the clone, so that a notebook opened alone has them too.
+URL = CONFIG["repository"]["url"]
+# The records and the ledger come with the clone, where the library looks for them, so that a notebook alone has them.
 INSTALL = f"""try:
     import attention_theory
 except ImportError:
-    !git clone -q --depth 1 {CONFIG["repository"]["url"]} attention-theory
-    %pip install -q ./attention-theory/lib
-    %cd -q attention-theory/book/ledger"""
+    !git clone -q --depth 1 {URL} attention-theory || echo "A chapter alone needs git and a network, or a clone beside it."
+    %pip install -q ./attention-theory/lib"""
 
 pytestmark = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.relative_to(BOOK).as_posix())
 

@@ -3,8 +3,9 @@
     python tools/colab.py [--torch SITE_PACKAGES] [chapter ...]
 
 Makes an environment with torch, numpy, scipy, matplotlib, scikit-learn and ipykernel of other versions than the book's, points
-the chapter's install cell at a local clone, runs it, and compares: the verdicts are the stored ones, and nothing that was
-installed before was replaced. With ``--torch`` that folder's torch is used instead of a download of some hundred megabytes.
+the chapter's install cell at a local clone, runs it, restarts, runs it again, and compares both times: the verdicts are the
+stored ones, judged against the ledger, and nothing that was installed before was replaced. With ``--torch`` that folder's torch
+is used instead of a download of some hundred megabytes.
 """
 
 import argparse
@@ -18,12 +19,14 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from attention_theory.evidence import stored_verdicts
+from attention_theory.evidence import MIME
+from attention_theory.evidence.verdicts import ALONE
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[1]
-CHAPTERS = ("sensitivity/random-features", "separation/threshold", "tangent/network-and-kernel", "patches/real-images")
+#: Those with records, in the parts that have some.
+CHAPTERS = ("sensitivity/paper-sizes", "separation/threshold", "tangent/widths-and-steps", "patches/real-images")
 CHAPTERS += ("exponential/one-knob",)
 #: Of other versions than in requirements.txt; a test says so.
 PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0")
@@ -56,24 +59,35 @@ def installed(python: Path) -> dict[str, str]:
     return {package["name"].lower(): package["version"] for package in json.loads(done.stdout)}
 
 
-def run(chapter: str, folder: Path, clone: Path) -> list[str]:
-    """Run a chapter alone in a folder. Returns what differs from the stored one."""
-    path = ROOT / "book" / f"{chapter}.ipynb"
-    notebook = nbformat.read(path, as_version=4)
+def found(notebook: nbformat.NotebookNode) -> list[tuple[str, str]]:
+    """Claim and outcome of each verdict in an executed notebook, as far as they were compared with a ledger."""
+    data = [output["data"] for cell in notebook.cells for output in cell.get("outputs", []) if MIME in output.get("data", {})]
+    return [(shown[MIME]["claim"], shown[MIME]["outcome"] + ALONE * (ALONE in shown["text/plain"])) for shown in data]
+
+
+def run(chapter: str, folder: Path, clone: str, kernel: str = "colab", cells: int | None = None) -> list[str]:
+    """Run a chapter (its first ``cells``) alone in a folder, restart, run it again. Returns what differs from the stored."""
+    notebook = nbformat.read(ROOT / "book" / f"{chapter}.ipynb", as_version=4)
+    notebook.cells = notebook.cells[:cells]
+    stored = found(notebook)
     address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.source, cell.outputs = cell.source.replace(address, clone.as_uri()), []
+        cell.source = cell.source.replace(address, clone)
     folder.mkdir()
-    try:
-        NotebookClient(notebook, timeout=900, kernel_name="colab", resources={"metadata": {"path": folder}}).execute()
-    except CellExecutionError as error:
-        return [f"{chapter}: {error.ename}: {error.evalue}"]
-    nbformat.write(notebook, folder / "run.ipynb")
-    found, stored = ([(v["claim"], v["outcome"]) for v in stored_verdicts(file)] for file in (folder / "run.ipynb", path))
-    if found == stored and found:
-        return []
-    return [f"{chapter}: {len(found)} verdicts, {len(stored)} stored; differing: {sorted(set(found) ^ set(stored))[:5]}"]
+    problems = []
+    for when in ("first", "after a restart"):
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = []
+        try:
+            NotebookClient(notebook, timeout=900, kernel_name=kernel, resources={"metadata": {"path": folder}}).execute()
+        except CellExecutionError as error:
+            problems.append(f"{chapter}, {when}: {error.ename}: {error.evalue}")
+            continue
+        if not stored or found(notebook) != stored:
+            differing = sorted(set(found(notebook)) ^ set(stored))[:5]
+            problems.append(f"{chapter}, {when}: {len(found(notebook))} verdicts, {len(stored)} stored; differing: {differing}")
+    return problems
 
 
 def main() -> int:
@@ -84,7 +98,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         python = environment(folder / "env", arguments.torch)
-        subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(folder / "clone")], check=True)
+        try:
+            subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(folder / "clone")], check=True)
+        except (FileNotFoundError, subprocess.CalledProcessError):
+            sys.exit("this folder cannot be cloned: install git, and run this in a clone of the repository")
         kernel = folder / "jupyter" / "kernels" / "colab"
         kernel.mkdir(parents=True)
         argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -95,9 +112,9 @@ def main() -> int:
         os.environ["JUPYTER_PATH"] = str(folder / "jupyter")
         before, after, problems = installed(python), {}, []
         for number, chapter in enumerate(arguments.chapters):
-            found = run(chapter, folder / f"empty-{number}", folder / "clone")
-            print(f"{chapter}: {'differs' if found else 'as stored'}", flush=True)
-            problems += found
+            new = run(chapter, folder / f"empty-{number}", (folder / "clone").as_uri())
+            print(f"{chapter}: {'differs' if new else 'as stored, twice'}", flush=True)
+            problems += new
             after = installed(python)
             # the next chapter is alone again: it finds no library, and clones
             subprocess.run([python, "-m", "pip", "uninstall", "-q", "-y", "attention-theory"], check=True)

@@ -37,9 +37,8 @@ kernelspec:
 try:
     import attention_theory
 except ImportError:
-    !git clone -q --depth 1 {url} attention-theory
+    !git clone -q --depth 1 {url} attention-theory || echo "A chapter alone needs git and a network, or a clone beside it."
     %pip install -q ./attention-theory/lib
-    %cd -q attention-theory/book/ledger
 ```
 
 **Question.** What does this chapter ask?

@@ -1,5 +1,6 @@
 """The ledger: what is declared about every numbered statement, one YAML file for each paper."""
 
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
@@ -88,21 +89,29 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     return entries
 
 
+def book_folders() -> Iterator[Path]:
+    """Where ``ledger`` and ``data`` may be: in a clone beside the notebook (Colab), in the current folder, or above it."""
+    here = Path.cwd()
+    yield here / "attention-theory" / "book"
+    for folder in (here, *here.parents):
+        yield folder / "book"
+        yield folder
+
+
 def find_ledger(claim: str) -> Path | None:
-    """``ledger/<citation>.yml`` in the current folder or the nearest above it; none for a notebook opened alone.
+    """``ledger/<citation>.yml`` in the nearest of :func:`book_folders`; none for a notebook opened without the book.
 
     Raises:
-        FileNotFoundError: this is the book (a ``ledger`` folder or ``_toc.yml`` is there), but the file is missing.
+        FileNotFoundError: the book is there (its ``_toc.yml``), but the file is missing.
     """
     name = claim.split("/")[0] + ".yml"
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / "ledger" / name).is_file():
-            return folder / "ledger" / name
-        if (folder / "ledger").is_dir() or (folder / "_toc.yml").is_file():
-            missing = folder / "ledger" / name if (folder / "ledger").is_dir() else folder / "book" / "ledger" / name
+    for folder in book_folders():
+        path = folder / "ledger" / name
+        if path.is_file():
+            return path
+        if folder.name == "book" and (folder.parent / "_toc.yml").is_file():
             raise FileNotFoundError(
-                f"{missing} is missing, so {claim} cannot be judged; write the id as <citation>/<name>, or restore the file "
+                f"{path} is missing, so {claim} cannot be judged; write the id as <citation>/<name>, or restore the file "
                 "with git checkout"
             )
     return None

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attention_theory.domain import NonNegative, Size
+from attention_theory.evidence.ledger import book_folders
 
 #: One-dimensional arrays of up to so many numbers stay readable.
 READABLE = 256
@@ -203,7 +204,7 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
 
 
 def find_record(name: str, folder: str | Path | None = None) -> Path:
-    """``data/<name>.json`` (or ``book/data/``) in the current folder or the nearest above it; with ``folder``, there.
+    """``data/<name>.json`` in the nearest of :func:`attention_theory.evidence.ledger.book_folders`; with ``folder``, there.
 
     Raises:
         ValueError: a name that is no file name.
@@ -211,15 +212,14 @@ def find_record(name: str, folder: str | Path | None = None) -> Path:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"record name {name!r} is no plain file name")
-    here = Path.cwd()
-    above = [base / data for base in (here, *here.parents) for data in ("data", "book/data")]
-    for place in [Path(folder)] if folder is not None else above:
+    for place in [Path(folder)] if folder is not None else [base / "data" for base in book_folders()]:
         if (place / f"{name}.json").is_file():
             return place / f"{name}.json"
-    where = folder if folder is not None else f"data/ of {here} or above"
+    where = folder if folder is not None else f"data/ of {Path.cwd()} or above"
     raise FileNotFoundError(
-        f"{name}.json is not in {where}; restore it with git checkout -- book/data/{name}.json, or record it anew with "
-        "python -m attention_theory.<part>.runs.<topic> --out book/data"
+        f"{name}.json is not in {where}; open the chapter inside a clone of the book (or clone it beside), restore the file "
+        f"with git checkout -- book/data/{name}.json, or record it anew with python -m attention_theory.<part>.runs.<topic> "
+        "--out book/data"
     )
 
 

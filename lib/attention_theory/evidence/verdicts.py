@@ -14,6 +14,8 @@ from attention_theory.evidence.ledger import Entry, find_ledger, load_ledger
 
 MIME = "application/vnd.attention-theory.verdict+json"
 Checks = Check | Sequence[Check]
+#: What stands after an outcome that no ledger was there for.
+ALONE = ", no ledger here: outcome not compared"
 
 
 class VerdictError(AssertionError):
@@ -31,6 +33,7 @@ class Verdict:
         remark: one sentence on the card.
         label: anchor of the statement's box on the page, from the ledger.
         code: the function that carries the statement, from the ledger.
+        alone: no ledger was at hand to compare the outcome with.
     """
 
     claim: str
@@ -39,6 +42,7 @@ class Verdict:
     remark: str = ""
     label: str | None = None
     code: str | None = None
+    alone: bool = False
 
     @property
     def methods(self) -> list[str]:
@@ -46,7 +50,7 @@ class Verdict:
         return sorted({check.method for check in self.checks}, key=METHODS.index)
 
     def __repr__(self) -> str:
-        parts = [f"Verdict {self.claim}: {self.outcome} ({', '.join(self.methods)})"]
+        parts = [f"Verdict {self.claim}: {self.outcome}{ALONE * self.alone} ({', '.join(self.methods)})"]
         parts += [check.text for check in self.checks] + [self.remark] * bool(self.remark)
         return " | ".join(parts)
 
@@ -62,7 +66,7 @@ class Verdict:
         return (
             f'<div class="verdict verdict-{self.outcome}" id="{anchor(self.claim)}" '
             'style="border-left:4px solid #808080;padding:2px 10px;margin:4px 0">'
-            f"<strong>{self.outcome}</strong> <code>{html.escape(self.claim)}</code> "
+            f"<strong>{self.outcome}</strong>{ALONE * self.alone} <code>{html.escape(self.claim)}</code> "
             f"<small>{' · '.join([', '.join(self.methods), *links])}</small>{text}{remark}</div>"
         )
 
@@ -199,7 +203,8 @@ def verdict(
 
     Raises:
         VerdictError: the outcome is ``unsettled`` or not the one that the ledger declares, or the ledger lacks the claim.
-            Without the book around it (a notebook opened alone) only ``unsettled`` raises.
+            Without the book (no ledger in :func:`attention_theory.evidence.ledger.book_folders`) only ``unsettled``
+            raises, and the verdict says that its outcome was not compared.
         FileNotFoundError: the book is there but its ledger is not.
     """
     found = judge(claim, printed=printed, corrected=corrected, empty=empty, settings=settings, regime=regime, remark=remark)
@@ -208,7 +213,7 @@ def verdict(
     if found.outcome == "unsettled" or expected not in (None, found.outcome):
         raise VerdictError(f"{claim}: the ledger declares {expected!r}, the checks give {found.outcome!r}\n{found!r}")
     places = (entry.label, entry.code) if entry else (None, None)
-    shown = ShownVerdict(claim, found.outcome, found.checks, found.remark, *places)
+    shown = ShownVerdict(claim, found.outcome, found.checks, found.remark, *places, alone=entry is None)
     shown.show()
     return shown
 

@@ -1,0 +1,41 @@
+"""What a reader does on Colab: a chapter alone in an empty folder, run, restarted, run again (``make colab``: of each part)."""
+
+import shutil
+import subprocess
+
+import colab
+import pytest
+from conftest import ROOT
+
+#: Takes the library from the folder that pip installs into alone, as where nothing of the book is installed.
+ELSEWHERE = """import os, pathlib, sys
+sys.path[:] = [p for p in sys.path if p == os.environ["PIP_TARGET"] or not pathlib.Path(p, "attention_theory").exists()]
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in getattr(finder, "__module__", "")]
+"""
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A repository with what a chapter needs, as it stands here."""
+    folder = tmp_path / "repository"
+    for name in ("lib", "book/ledger", "book/data"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "book"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    return folder.as_uri()
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """Kernels that find no library until the first cell has installed it, which it does without a network."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(ELSEWHERE)
+    for name, value in {"TARGET": str(tmp_path / "site"), "NO_DEPS": "1", "NO_BUILD_ISOLATION": "0", "NO_INDEX": "1"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+
+
+@pytest.mark.usefixtures("bare")
+def test_records_and_ledger_are_found_after_a_restart_too(clone, tmp_path):
+    # up to its first verdict, which judges a record
+    assert colab.run("patches/gaussian-patches", tmp_path / "empty", clone, "python3", cells=13) == []
