@@ -54,6 +54,11 @@ MUTANTS = [
     ("bombari2024/equation-3.2", "sensitivity.paper", "math.sqrt(len(W_Q)), dim=1)", "math.sqrt(X.shape[1]), dim=1)"),
     ("bombari2024/equation-4.2", "sensitivity.random_features", "math.sqrt(beta / w) for", "math.sqrt(beta / k) for"),
     ("bombari2024/own-raf-small-norm", "sensitivity.attention_features", "rows = self.M +", "rows = 1.1 * self.M +"),
+    ("bombari2024/own-crowd", "sensitivity.upper_bound", "math.sqrt(d) * moved.K.norm(dim=1)", "moved.K.norm(dim=1)"),
+    ("bombari2024/own-crowd", "sensitivity.upper_bound", "return 3 * math.sqrt(d * (1", "return 2 * math.sqrt(d * (1"),
+    ("bombari2024/own-head", "sensitivity.attention_features", "+ 2 * p * rise * along", "+ p * rise * along"),
+    ("bombari2024/figure-3-right", "sensitivity.attention_features", "+ 2 * p * rise * along", "+ p * rise * along"),
+    ("bombari2024/remark-5.1-2", "sensitivity.paper", "- phi(X)).norm() / phi(X).norm())", "- phi(X)).norm())"),
     # printed exponents
     ("bombari2024/lemma-c.1", "sensitivity.paper", "(M * C_1 + 1) ** l *", "(M * C_1 + 1) ** (l + 1) *"),
     ("bombari2024/lemma-c.2", "sensitivity.paper", "(M * C_1) ** l\n", "(M * C_1) ** (l + 1)\n"),

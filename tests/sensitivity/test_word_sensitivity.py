@@ -218,7 +218,14 @@ def test_word_sensitivity_is_a_literal_change_and_below_the_certificate(kind):
         assert float(found.delta.norm()) <= math.sqrt(20) * (1 + 1e-9)
         assert found.history.shape == (31, 4) and bool((found.history.diff(dim=0) >= 0).all())
         if isinstance(feature_map, sensitivity.RandomAttentionFeatures):
-            assert found.value <= sensitivity.sensitivity_bound(feature_map.one_token(X, 3))
+            view = feature_map.one_token(X, 3)
+            assert found.value <= min(sensitivity.sensitivity_bound(view), sensitivity.crowd_bound(view))
+
+
+def test_the_crowd_bound_is_for_weights_that_never_fall():
+    X, raf = context(12, 20, 4), sensitivity.RandomAttentionFeatures.sample(20, 1, attention.Weights("power", 2))
+    with pytest.raises(ValueError, match="falls at negative scores"):
+        sensitivity.crowd_bound(raf.one_token(X, 0))
 
 
 def test_the_ascent_finds_the_supremum_in_the_plane():

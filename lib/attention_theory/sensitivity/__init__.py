@@ -21,7 +21,7 @@ from attention_theory.sensitivity.random_features import (
     he_variance,
     one_token_in_law,
 )
-from attention_theory.sensitivity.upper_bound import sensitivity_bound
+from attention_theory.sensitivity.upper_bound import crowd_bound, sensitivity_bound
 from attention_theory.sensitivity.word import WordSensitivity, climb, word_sensitivity
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "arc_cosine",
     "best_moves",
     "climb",
+    "crowd_bound",
     "deep_one_token_in_law",
     "descend",
     "feature_alignment",

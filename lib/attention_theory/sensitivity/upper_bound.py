@@ -69,6 +69,26 @@ def rows_bound(moved: OneTokenAttention) -> float:
     return float(best.fun)
 
 
+def crowd_bound(moved: OneTokenAttention) -> float:
+    """S(X) <= 3 sqrt(d (1 + sum_j q_j^2)) / |phi(X)|, q_j the share that row j gives if the whole move is aimed at it.
+
+    Any move adds at most |K_j| sqrt(d) to the score of row j, so its share of the token stays below q_j and its features
+    change by at most q_j sqrt(d) + q_j 2 sqrt(d). The moved row goes from at most sqrt(d) to at most 2 sqrt(d).
+
+    Args:
+        moved: attention features as a function of one token, with u that never falls.
+
+    Raises:
+        ValueError: an even degree, whose u falls at negative scores; or features that vanish at X.
+    """
+    check_norm(moved.norm)
+    if moved.weights.family not in ("sharp", "relu_power"):
+        raise ValueError(f"{moved.weights} falls at negative scores, so that a higher score need not give a larger share")
+    d = len(moved.x)
+    aimed = moved.weight_at(moved.scores + math.sqrt(d) * moved.K.norm(dim=1))
+    return 3 * math.sqrt(d * (1 + float(aimed.square().sum()))) / float(moved.norm)
+
+
 def lowest_score(weights: Weights) -> float:
     """Where u of an even degree p is least: 0 for a power, the root of T_(p-1) for the truncated exponential."""
     if weights.family == "power":
