@@ -2,8 +2,7 @@
 
     python tools/new_chapter.py separation/my-chapter
 
-What it shows is a placeholder with all the pieces: question and answer, a described figure with its numbers, an exercise in
-which the reader breaks something. Then follow "Add a statement" in CONTRIBUTING.md; "Add a chapter" says how to
+What it shows is a placeholder with all the pieces of a chapter in their order. Then follow "Add a statement" in CONTRIBUTING.md; "Add a chapter" says how to
 take it back.
 """
 
@@ -41,72 +40,112 @@ except ImportError:
     %pip install -q ./attention-theory/lib
 ```
 
-**Question.** What does this chapter ask?
+A situation in plain words and numbers, and the question that it raises. Here: five keys, one of which has a score that is higher
+by 1. Softmax gives it the share 0.40. How much of that is left among a thousand keys, and how much higher must its score be to
+keep one half? This placeholder has every piece of a chapter, in order. Replace each by your own, and keep the order: the
+phenomenon first, then an example that can be followed on paper, then a picture of the mechanism, then why, then the statement,
+its proof, and what it means. What is checked beyond that goes into the record.
 
-**Answer.** What it finds, with the number of the headline picture.
+The chapter's place in the book is the contrast against the crowd: one key with $r$ times the weight of each of its $n - 1$
+rivals gets the share $r/(r + n - 1)$.
 
 ```{{code-cell}} ipython3
-import matplotlib.pyplot as plt
+:tags: [hide-input]
+
+import math
+
 import torch
 
 from attention_theory import figures
 from attention_theory.attention import attention_weights
-from attention_theory.evidence import compare
+from attention_theory.evidence import identity
+from attention_theory.movable import movable
 
 figures.use_style()
-```
-
-```{{code-cell}} ipython3
----
-mystnb:
-  figure:
-    caption: |
-      The weight of the largest of $n$ scores, one of which is $2 \\ln n$ and the others $0$.
-    name: fig-{part}-{slug}
-  image:
-    alt: The weight rises from 0.8 at n = 2 towards one as n grows.
-tags: [hide-input, nbval-ignore-output]
----
 sizes = [2, 4, 8, 16, 32, 64]
 
 
-def largest_weight(n):
-    scores = torch.zeros(1, n, dtype=torch.float64)
-    scores[0, 0] = 2 * torch.tensor(float(n)).double().log()
-    return float(attention_weights(scores)[0, 0])
+def pictured(alt, **options):
+    options |= {{"xlabel": "gap of the scores", "ylabel": "share"}}
+    gaps = [0.5 * k for k in range(13)]
+    shares = [[math.exp(s) / (math.exp(s) + n - 1) for s in gaps] for n in sizes]
+    return movable(gaps, {{"share": shares}}, ("keys", sizes), alt=alt, **options)
+```
 
+## By hand
 
-weights = [largest_weight(n) for n in sizes]
-figure, ax = plt.subplots(figsize=(5, 3))
-ax.semilogx(sizes, weights, "o-")
-ax.set(xlabel="n", ylabel="weight of the largest score")
-plt.show()
+:::{{prf:example}} Five keys
+:label: example-{part}-{slug}
+
+The scores are 2, 1, 1, 1, 1. The exponential makes the first key $e = 2.72$ times as heavy as each rival, so its share is
+$2.72/(2.72 + 4) = 0.40$. Among a thousand rivals it is $2.72/1002.72 = 0.003$.
+:::
+
+```{{code-cell}} ipython3
+for rivals in (4, 1000):
+    print(rivals, f"{{math.e / (math.e + rivals):.3f}}")
+```
+
+## The mechanism
+
+**Move the number of keys.** The curve keeps its shape and slides to the right. Say here in one sentence what to move and what to
+see, and below the picture what it is exact about.
+
+```{{code-cell}} ipython3
+:tags: [hide-input]
+
+pictured("The share rises with the gap of the scores.")
 ```
 
 ```{{code-cell}} ipython3
-figures.table({{"n": sizes, "weight": weights}}, {{"weight": ".3f"}})
-```
+:tags: [hide-input]
 
-A statement goes into a box, its formula and its measurement into the library, its row into the ledger. Its verdict is a cell
-that gives checks like this one to `verdict`:
+pictured("The same on a logarithmic axis.", log="y")
+```
 
 ```{{code-cell}} ipython3
-bars = [n**2 / (n**2 + n) for n in sizes]
-print(compare("weight of the largest score", weights, ">=", bars))
+:tags: [hide-input]
+
+pictured("The same, opened at 64 keys.", start=64)
 ```
 
-## Exercise
+## Why
+
+Say it in words before the formula: a difference of scores becomes a ratio of weights, and a ratio is what beats a crowd.
+
+## The statement
+
+A statement goes into a box with its hypotheses, its claim and its constants, its formula and its measurement into the library,
+its row into the ledger. Beside it stands one visible cell like this, which hands its two checks to `verdict`:
+
+```{{code-cell}} ipython3
+scores = torch.tensor([[2.0, 1, 1, 1, 1]], dtype=torch.float64)
+share = attention_weights(scores)[0, 0]
+print(identity("share of the first key", share, math.e / (math.e + 4)))
+```
+
+## What it means, and what it does not
+
+Sizes, a real head, trained models, the paper's claim against ours.
+
+## The record
+
+| statement | fate | reason |
+|---|---|---|
+| none yet | | |
+
+## Exercises
 
 :::{{exercise}}
 :label: exercise-{part}-{slug}
 
-Break it: with $\\tfrac12 \\ln n$ in place of $2 \\ln n$ the check fails. From which $n$ on is the weight below one half?
+Break it: with a gap of $\\tfrac12 \\ln n$ in place of $2 \\ln n$, from which $n$ on is the share below one half?
 :::
 
 :::{{solution}} exercise-{part}-{slug}
 :class: dropdown
 
-The weight is $\\sqrt n / (\\sqrt n + n - 1)$, below one half as soon as $n - 1 > \\sqrt n$, so from $n = 3$ on.
+The share is $\\sqrt n / (\\sqrt n + n - 1)$, below one half as soon as $n - 1 > \\sqrt n$, so from $n = 3$ on.
 :::
 """
 
