@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from attention_theory import exponential, tokens
+from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
 from attention_theory.exponential import (
     competition,
@@ -130,7 +130,7 @@ def test_a_row_of_odd_powers_vanishes_where_it_is_said():
 
 
 def test_forbidden_labels_are_orthogonal_to_the_degree():
-    x = kernels.unit_points(12, 3, seed=0)
+    x = tangent.unit_points(12, 3, seed=0)
     y = kernels.forbidden_labels(2, x)
     assert set(y.tolist()) <= {-1.0, 1.0} and kernels.descend(sharp(1), x, y, 200, 0, 1000).right == 12
 
@@ -217,7 +217,7 @@ def test_the_four_worlds_at_a_small_size(monkeypatch):
     monkeypatch.setattr(together, "mean_sensitivity", lambda u, contexts: sensitivities[u.knob] * (contexts is X))
     curves = together.four_curves(betas, X, steps=3)
     assert curves["notices a word"] == pytest.approx([1 / 16, 1, 1 / 2])
-    points = kernels.unit_points(12, 3, seed=0)
+    points = tangent.unit_points(12, 3, seed=0)
     for beta, fits, groups in zip(betas, curves["fits labels"], curves["finds groups"]):
         # a kernel with diagonal 1
         kernel = exponential.limit_kernel(sharp(beta), points)
@@ -238,11 +238,11 @@ def test_abilities_are_what_the_four_worlds_say(monkeypatch, u):
         return path(weights, **options | dict(steps=2))
 
     monkeypatch.setattr(together, "population_descent", descent)
-    points = kernels.unit_points(7, 2, seed=0)
+    points = tangent.unit_points(7, 2, seed=0)
     found = together.abilities(u, torch.ones(1, 2, 2, dtype=torch.float64), points, digits=3, width=40)
     # the rank of the Jacobian of the network
-    W, a = kernels.start_network(2, 40, 0)
-    J = torch.autograd.functional.jacobian(lambda W: 40 * attention_weights(points @ W, u) @ a, W).flatten(1)
+    net = kernels.start_network(u, 2, 40, 0)
+    J = torch.autograd.functional.jacobian(lambda W: 40 * attention_weights(points @ W, u) @ net.a[0], net.W).flatten(1)
     raised = u.family in ("power", "relu_power")
     assert found.rank == int(torch.linalg.matrix_rank(J, rtol=1e-6)) and found.points == 7
     assert asked == [dict(D=9, C=3, q=0.25, steps=120, start=float(raised), beta=1.0 + raised)]

@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 import torch
+from attention_theory import tangent
 from attention_theory.device import generator
 from attention_theory.exponential import kernels, power, relu_power, sharp, truncated
 
@@ -67,6 +68,22 @@ def test_taylor_mean(degree):
         assert kernels.taylor_mean(degree, float(variance)) == pytest.approx(float(expected), rel=1e-14)
 
 
+def test_taylor_mean_of_a_high_degree():
+    variance = Fraction(9, 4)
+    assert kernels.taylor_mean(10_000, variance) - kernels.taylor_mean(9_999, variance) == (
+        variance / 2
+    ) ** 5000 / math.factorial(5000)
+    assert kernels.taylor_mean(10_000, 2.25) == pytest.approx(math.exp(2.25 / 2), rel=1e-14)
+
+
+def test_all_hermite_coefficients_that_are_allowed():
+    found = kernels.hermite_coefficients(relu_power(2), 1000, slope=False)
+    # of max(g, 0)^2: |c| sums to E u^2 = 3/2 (Parseval), slowly; even ones beyond 2 vanish
+    assert float(found.square().sum()) == pytest.approx(1.5, abs=1e-4) and float(found[4::2].abs().max()) < 1e-10
+    smooth = kernels.hermite_coefficients(sharp(1), 1000)
+    assert float(smooth.square().sum()) == pytest.approx(math.exp(2), rel=1e-12)
+
+
 @pytest.mark.parametrize("sigma", [0.6, 1.0])
 def test_hermite_coefficients_of_an_exponential(sigma):
     # E exp(s g) He_k(g) = s^k exp(s^2 / 2); up to 150 of them, for which 80 nodes do not do
@@ -82,7 +99,7 @@ def test_hermite_coefficients_of_an_exponential(sigma):
 
 @pytest.mark.parametrize("sigma", [1.0, 0.7, 1.5])
 def test_limit_kernel_of_smooth_weights_is_that_of_quadrature(sigma):
-    x = kernels.unit_points(3, 3, seed=1)
+    x = tangent.unit_points(3, 3, seed=1)
     rho = x @ x.T
     nodes, masses = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(60))
     masses = masses / masses.sum()
@@ -116,7 +133,7 @@ def test_limit_kernel_of_relu_powers_is_that_of_arc_cosines(sigma):
         3: lambda t: (3 * torch.sin(t) * torch.cos(t) + (math.pi - t) * (1 + 2 * torch.cos(t) ** 2)) / (2 * math.pi),
     }
     means = {1: 1 / math.sqrt(2 * math.pi), 2: 1 / 2, 3: math.sqrt(2 / math.pi)}
-    x = kernels.unit_points(4, 3, seed=0)
+    x = tangent.unit_points(4, 3, seed=0)
     x = torch.cat([x, -x[:1]])
     rho = (x @ x.T).clamp(-1, 1)
     for p, arc in arcs.items():
@@ -126,7 +143,7 @@ def test_limit_kernel_of_relu_powers_is_that_of_arc_cosines(sigma):
 
 @pytest.mark.parametrize("bad", [dict(x=1.1), dict(sigma=-1.0), dict(sigma=math.inf), dict(sigma=0.0)])
 def test_limit_kernel_refuses(bad):
-    x = kernels.unit_points(3, 3, seed=0) * bad.pop("x", 1.0)
+    x = tangent.unit_points(3, 3, seed=0) * bad.pop("x", 1.0)
     with pytest.raises(ValueError):
         kernels.limit_kernel(truncated(2), x, **bad)
 
@@ -207,9 +224,9 @@ def test_exact_kernels(u):
 
 @pytest.mark.parametrize("u", [sharp(0.8), truncated(4), power(2), relu_power(2)], ids=str)
 def test_standard_error_is_the_infinitesimal_jackknife(u):
-    x = kernels.unit_points(3, 3, seed=0)
-    W, a = kernels.start_network(3, 60, seed=1)
-    z = x @ W[:, ::2]
+    x = tangent.unit_points(3, 3, seed=0)
+    net = kernels.start_network(u, 3, 60, seed=1)
+    z = x @ net.W[:, ::2]
     pairs = z.shape[1]
 
     def kernel(share):  # of the pairs: the kernel of a sample that holds them in these shares
@@ -218,7 +235,8 @@ def test_standard_error_is_the_infinitesimal_jackknife(u):
         return (x @ x.T) * ((u.slope(z) * share) @ u.slope(z).T) / torch.outer(mean, mean)
 
     even = torch.full((pairs,), 1 / pairs, dtype=torch.float64)
-    assert torch.allclose(kernel(even), kernels.width_kernel(u, W, a, x))
+    assert torch.allclose(kernel(even), tangent.tangent_kernel(net, x))
+    assert torch.allclose(kernel(even)[:, :2], tangent.tangent_kernel(net, x, x[:2]))
     influence = torch.autograd.functional.jacobian(kernel, even)
     expected = (influence.square().mean(dim=2) / pairs).sqrt()
-    assert torch.allclose(kernels.standard_error(u, W, x), expected, rtol=1e-9)
+    assert torch.allclose(kernels.standard_error(net, x), expected, rtol=1e-9)

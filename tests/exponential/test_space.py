@@ -74,6 +74,12 @@ def test_errors_are_those_of_all_points(D, C, q):
     assert (space.averaging_error(D, C, q), space.group_error(D, C, q)) == (average, groups)
 
 
+def test_error_of_averaging_over_a_thousand_patches():
+    # a sum of 992 patches beside the normal law with a correction for integers
+    found, size = float(space.averaging_error(1024, 32, Fraction(1, 4))), math.sqrt(992 / 4)
+    assert found == pytest.approx(math.erfc(32 / size / math.sqrt(2)) / 2, rel=0.01)
+
+
 @pytest.mark.parametrize("u", [sharp(0.7), sharp(math.inf), truncated(4), power(3), relu_power(2)], ids=str)
 @pytest.mark.parametrize("high", ["beta", "gamma", "rho"])
 def test_weights_and_rises_are_those_of_a_whole_row(u, high):

@@ -6,7 +6,7 @@ from attention_theory import patches
 from attention_theory.device import generator
 from attention_theory.evidence import identity
 from attention_theory.evidence.records import read_record
-from attention_theory.patches import vit
+from attention_theory.patches import training, vit
 from attention_theory.patches.gaussian import convolution_label, train_gaussian
 from attention_theory.patches.runs import sample_sizes
 
@@ -45,6 +45,20 @@ def test_the_loop_notices_a_wrong_model(monkeypatch, mutation):
         wrong = {"axis": lambda s: torch.softmax(s, 0), "linear": lambda s: (1 + s) / (1 + s).sum(1, keepdim=True)}[mutation]
         monkeypatch.setattr(vit, "attention_weights", wrong)
     assert not all(check.holds for check in same_path(steps=3))  # ascent diverges later
+
+
+def test_no_training_point_is_a_test_point(monkeypatch):
+    drawn, sample = [], patches.PatchDistribution.sample
+
+    def kept(self, N, seed):
+        drawn.append(sample(self, N, seed))
+        return drawn[-1]
+
+    monkeypatch.setattr(patches.PatchDistribution, "sample", kept)
+    model = patches.train_vit(WORLD, 40, 1, seed=3, tests=40, **DESCENT).model
+    training.error_rate(model, WORLD, 40, 3)
+    train, *tests = (X.flatten(1) for X, y in drawn)
+    assert len(tests) == 2 and all(torch.cdist(train, test).min() > 0.1 for test in tests)
 
 
 def learned(groups=None):

@@ -28,6 +28,19 @@ def literal_density(t, x):
     return total
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_drawn_points_have_the_covariance_in_any_direction(rank):
+    factor = torch.tensor([[1.5, 0.2, 0.4], [-0.3, 1.0, 0.7], [-2.2, 0.6, 0.1]], dtype=torch.float64)[:, :rank]
+    C = factor @ factor.T
+    assert rank > 1 or torch.linalg.eigvalsh(C).min() < 0  # by rounding
+    mixture = tangent.GaussianMixture(torch.ones(1).double(), torch.zeros(1, 3).double(), C[None])
+    n, t = 200_000, 0.7
+    noised, clean = mixture.pairs(torch.full((n,), t, dtype=torch.float64), seed=0)
+    for x, expected in ((clean, C), (noised, math.exp(-t) * C + (1 - math.exp(-t)) * torch.eye(3))):
+        error = ((expected.square() + torch.outer(expected.diagonal(), expected.diagonal())) / n).sqrt()
+        assert ((x.T @ x / n - expected).abs() < 4 * error + 1e-12).all()
+
+
 @pytest.mark.parametrize("t", [0.01, 0.3, 2.0])
 def test_density_and_score(t):
     expected = torch.stack([literal_density(t, x) for x in POINTS]).log()

@@ -4,7 +4,7 @@ The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Annotated, Any
@@ -12,11 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy import special
 from torch import Tensor
 
-from attention_theory.attention import Weights, attention_weights
-from attention_theory.device import generator, normal, signs
+from attention_theory.attention import NAMED, Weights, attention_weights
+from attention_theory.device import generator
 from attention_theory.domain import FILLED, Count, Extended, Limits, Natural, NonNegative, Positive, Seed, Steps
+from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.tangent.network import SoftmaxNetwork
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
 NODES = 64
@@ -24,7 +27,16 @@ NODES = 64
 
 def taylor_mean(degree: Annotated[int, Limits(0, 10_000)], variance: Fraction | NonNegative) -> Fraction | float:
     """E T_degree(sigma g) for g ~ N(0, 1): sum_i variance^i / (2^i i!) over 2 i <= degree. Exact for a Fraction."""
-    return sum((variance**i / (2**i * math.factorial(i)) for i in range(degree // 2 + 1)), 0 * variance)
+    half, total = variance / 2, 1 + 0 * variance
+    if isinstance(half, Fraction):  # over one denominator: fractions would be reduced in every step
+        power = total = scale = 1
+        for i in range(1, degree // 2 + 1):
+            power, step = power * half.numerator, i * half.denominator
+            total, scale = total * step + power, scale * step
+        return Fraction(total, scale)
+    for i in range(degree // 2, 0, -1):
+        total = 1 + total * half / i
+    return total
 
 
 def kernel_coefficients(weights: Weights, variance: Fraction | NonNegative = Fraction(1)) -> list[Any]:
@@ -70,11 +82,15 @@ def hermite_coefficients(
 
     The independent computation beside :func:`kernel_coefficients`; for smooth u.
     """
-    nodes, masses = np.polynomial.hermite_e.hermegauss(max(80, 2 * count))
-    values = sigma * torch.from_numpy(nodes)
-    function = weights.slope(values) if slope else weights(values)
-    rows = [np.polynomial.hermite_e.hermeval(nodes, [0] * k + [1]) / math.sqrt(math.factorial(k)) for k in range(count)]
-    return torch.from_numpy(np.stack(rows) * masses / math.sqrt(2 * math.pi)) @ function
+    nodes, masses = (torch.from_numpy(part) for part in special.roots_hermitenorm(max(80, 2 * count)))
+    function = weights.slope(sigma * nodes) if slope else weights(sigma * nodes)
+    before, now = torch.zeros_like(nodes), (masses / math.sqrt(2 * math.pi)).sqrt()
+    other = function * now
+    found = []
+    for k in range(count):  # polynomials times the root of the density: neither overflows
+        found.append(now @ other)
+        before, now = now, (nodes * now - math.sqrt(k) * before) / math.sqrt(k + 1)
+    return torch.stack(found)
 
 
 def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: NonNegative = 1.0) -> Float[Tensor, "n n"]:
@@ -275,53 +291,36 @@ class Fit:
     rank: Natural
 
 
-def unit_points(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:
-    """Random points of the unit sphere."""
-    x = normal(n, d, generator=generator(seed))
-    return x / x.norm(dim=1, keepdim=True)
+@dataclass(frozen=True, eq=False)
+class WeightedNetwork(SoftmaxNetwork):
+    """The network of Part III with u(score) over its row sum in place of the softmax."""
+
+    family: Weights = NAMED["softmax"]
+
+    def rises(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+        """The weights u(score) and the rises u'(score), over the row sum of u."""
+        score = x @ self.W
+        S = attention_weights(score, self.family)
+        if self.family.family == "sharp":  # the hard maximum is constant between ties, where it jumps
+            return S, 0 * S if self.family.knob == math.inf else self.family.knob * S
+        return S, self.family.slope(score) / self.family(score).sum(dim=1, keepdim=True)
 
 
-def outputs_and_slopes(weights: Weights, W: Float[Tensor, "d m"], a: Float[Tensor, "m"], x: Float[Tensor, "n d"]):
-    """F(x_i) = m sum_r a_r S_ir, and its derivatives by the scores <w_r, x_i>: m (a_r - F/m) u'(score) / sum u."""
-    score = x @ W
-    S = attention_weights(score, weights)
-    if weights.family == "sharp":  # the hard maximum is constant between ties, where it jumps
-        relative = 0 * S if weights.knob == math.inf else weights.knob * S
-    else:
-        relative = weights.slope(score) / weights(score).sum(dim=1, keepdim=True)
-    mean = S @ a
-    m = len(a)
-    return m * mean, m * relative * (a - mean[:, None])
-
-
-def start_network(d: Count, m: Count, seed: Seed, sigma: NonNegative = 1.0) -> tuple[Float[Tensor, "d m"], Float[Tensor, "m"]]:
-    """Paired weights: w from N(0, sigma^2), each twice, with signs a that cancel.
+def start_network(weights: Weights, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0) -> WeightedNetwork:
+    """Paired weights and one output: w from N(0, sigma^2), each twice, with signs a that cancel.
 
     Raises:
         ValueError: an odd m.
     """
-    if m % 2 or m < 2:
-        raise ValueError(f"m = {m} is not allowed: neurons come in pairs")
-    random = generator(seed)
-    W = sigma * normal(d, m // 2, generator=random)
-    a = signs(m // 2, generator=random)
-    return W.repeat_interleave(2, dim=1), torch.stack((a, -a), dim=1).flatten()
+    return replace(WeightedNetwork.paired(d, m, seed, sigma, outputs=1), family=weights)
 
 
-def width_kernel(
-    weights: Weights, W: Float[Tensor, "d m"], a: Float[Tensor, "m"], x: Float[Tensor, "n d"]
-) -> Float[Tensor, "n n"]:
-    """The tangent kernel (1/m) <dF(x_i)/dW, dF(x_j)/dW> at finite width."""
-    slopes = outputs_and_slopes(weights, W, a, x)[1]
-    return (slopes @ slopes.T) * (x @ x.T) / len(a)
-
-
-def standard_error(weights: Weights, W: Float[Tensor, "d m"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
-    """Of each entry of :func:`width_kernel` at the start, an average over independent pairs of neurons: the delta method.
+def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
+    """Of each entry of the tangent kernel at the start, an average over independent pairs of neurons: the delta method.
 
     With v = u / E u and s = u' / E u an entry is rho E[s s'] / (E v E v'), and a pair adds s s' - E[s s'] (v + v' - 1).
     """
-    z = x @ W[:, ::2]
+    weights, z = net.family, x @ net.W[:, ::2]
     mean = weights(z).mean(dim=1, keepdim=True)
     v, s = weights(z) / mean, weights.slope(z) / mean
 
@@ -350,9 +349,8 @@ def descend(
     Returns:
         the losses; ``floor`` is the part of |y|^2 outside the range of the kernel at the start.
     """
-    W, a = (part.to(x) for part in start_network(x.shape[1], m, seed))
-    kernel = width_kernel(weights, W, a, x)
-    values, vectors = torch.linalg.eigh(kernel)
+    net = start_network(weights, x.shape[1], m, seed).to(x)
+    values, vectors = torch.linalg.eigh(tangent_kernel(net, x))
     seen = values > 1e-10 * values[-1]
     parts = (vectors.T @ y).square() / y.square().sum()
     rate = speed / (m * float(values[-1]))
@@ -360,10 +358,9 @@ def descend(
     frozen = [float(parts @ (1 - speed * values * seen / values[-1]) ** (2 * step)) for step in at]
     losses = []
     for step in range(steps + 1):
-        F, slopes = outputs_and_slopes(weights, W, a, x)
         if step in at:
-            losses.append(float((F - y).square().sum() / y.square().sum()))
+            losses.append(float((net(x)[:, 0] - y).square().sum() / y.square().sum()))
         if step < steps:
-            W = W - rate * (x.T @ ((F - y)[:, None] * slopes))
-    right = int((torch.sign(F) == torch.sign(y)).sum())
+            net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
+    right = int((torch.sign(net(x)[:, 0]) == torch.sign(y)).sum())
     return Fit(at, losses, frozen, float(parts[~seen].sum()), right, int(seen.sum()))

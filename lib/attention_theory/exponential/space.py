@@ -1,10 +1,9 @@
 """Patches with any weights: exact population descent, and what averaging and hard groups can do (chapter "Space")."""
 
 import math
-from collections import defaultdict
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement
 from typing import Annotated, Any
 
 from jaxtyping import Float
@@ -79,14 +78,13 @@ def population_descent(
 
 
 def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, Fraction]:
-    """Values and chances of start plus ``times`` independent draws of a step."""
-    law = {start: Fraction(1)}
-    for _ in range(times):
-        grown: dict[int, Fraction] = defaultdict(Fraction)
-        for (value, chance), (move, part) in product(law.items(), step.items()):
-            grown[value + move] += chance * part
-        law = grown
-    return law
+    """Values and chances of start plus ``times`` independent draws of a step: a power of its generating polynomial."""
+    import flint
+
+    least, scale = min(step), math.lcm(*(chance.denominator for chance in step.values()))
+    ring = flint.fmpz_mpoly_ctx.get(("z",), "lex")
+    power = ring.from_dict({(value - least,): int(chance * scale) for value, chance in step.items()}) ** times
+    return {start + times * least + k: Fraction(int(count), scale**times) for (k,), count in power.to_dict().items()}
 
 
 def _wrong_sign(law: dict[int, Fraction]) -> Fraction:

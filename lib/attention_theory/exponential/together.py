@@ -13,10 +13,12 @@ from torch import Tensor
 from attention_theory.attention import Weights
 from attention_theory.domain import AtLeastOne, Extended, Natural, Size, Steps
 from attention_theory.exponential.families import sharp
-from attention_theory.exponential.kernels import start_network, unit_points, width_kernel
+from attention_theory.exponential.kernels import start_network
 from attention_theory.exponential.space import group_error, population_descent
 from attention_theory.exponential.windows import paper_probability
 from attention_theory.exponential.words import mean_sensitivity
+from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.tangent.network import unit_points
 
 #: The world of patches.
 WORLD: dict[str, Any] = dict(D=9, C=3, q=0.25)
@@ -93,8 +95,8 @@ def abilities(
         digits: log10 n.
         width: neurons. Patches start at score 0 with the diagonal at 1; powers, which have no slope there, one higher.
     """
-    W, a = (part.to(points) for part in start_network(points.shape[1], width, seed=0))
-    values = torch.linalg.eigvalsh(width_kernel(weights, W, a, points))
+    net = start_network(weights, points.shape[1], width, seed=0).to(points)
+    values = torch.linalg.eigvalsh(tangent_kernel(net, points))
     rank = int((values > 1e-11 * values[-1]).sum())
     raised = float(weights.family in ("power", "relu_power"))
     error = float(population_descent(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])

@@ -32,7 +32,7 @@ def tangent_kernel(
     take a faster path to the same numbers. Equal inputs give equal rows, an input 0 a row of zeros.
 
     Args:
-        net: the network.
+        net: the network; of another class than :class:`SoftmaxNetwork`, with its own weights, without a budget.
         x: (n, d).
         x2: (n2, d), ``x`` when left out; the result is then exactly symmetric.
         memory: bytes that may be used next to the result and the arguments. The neurons are summed in blocks that fit;
@@ -50,7 +50,11 @@ def tangent_kernel(
     W, a, centred = net.W, net.a, False
     if net.is_paired:  # half of the neurons, which need no mean subtracted, give the same sums
         W, a, centred = W[:, ::2], a[:, ::2], True
-    out = _product(W, a, x, x2, centred, memory)
+    if type(net) is SoftmaxNetwork:
+        out = _product(W, a, x, x2, centred, memory)
+    else:  # other weights: the factor whole
+        P, P2 = (net.slopes(side).flatten(0, 1) for side in (x, x if x2 is None else x2))
+        out = (P @ P2.T).unflatten(0, (net.outputs, -1)).unflatten(2, (net.outputs, -1))
     x2 = x if x2 is None else x2
     for top in range(0, len(x), ROWS):
         out[:, top : top + ROWS] *= (x[top : top + ROWS] @ x2.T)[:, None]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.attention import attention, attention_weights
+from attention_theory.attention import attention_weights
 from attention_theory.device import Where, generator, normal, signs
 from attention_theory.domain import Count, NonNegative, Positive, Seed, Size
 
@@ -99,12 +99,17 @@ class SoftmaxNetwork:
 
     def weights(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
         """S, whose row i is softmax(W^T x_i)."""
-        return attention_weights(x @ self.W, "softmax")
+        return self.rises(x)[0]
+
+    def rises(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+        """The weights u(score) over their row sum, and the rises u'(score) over the same: for u = exp they are equal."""
+        S = attention_weights(x @ self.W, "softmax")
+        return S, S
 
     def slopes(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "outputs n m"]:
         """P_lir = sqrt(m) S_ir (a_lr - <a_l, S_i>): dF_l / dw_r at x_i is sqrt(m) P_lir x_i, and H = P P^T times x x^T."""
-        S = self.weights(x)
-        return math.sqrt(self.m) * S * (self.a[:, None] - (self.a @ S.T)[..., None])
+        S, rise = self.rises(x)
+        return math.sqrt(self.m) * rise * (self.a[:, None] - (self.a @ S.T)[..., None])
 
     def __call__(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
         """F(W, x_i) for every row x_i. An input x = 0 is allowed: it sees the plain sum of a.
@@ -113,7 +118,7 @@ class SoftmaxNetwork:
             ValueError: x is not (n, d).
         """
         self.check(x)
-        return self.m * attention(x @ self.W, self.a.T)
+        return self.m * (self.weights(x) @ self.a.T)
 
     def gradient(self, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "d m"]:
         """Gradient in W of the loss sum |F(W, x_i) - y_i|^2 / 2 (cao2024, Definition 3.2 and Claim 3.4).
@@ -126,7 +131,7 @@ class SoftmaxNetwork:
         self.check(x)
         if y.shape != (len(x), self.outputs):
             raise ValueError(f"y must be ({len(x)}, {self.outputs}) like F(W, x), got {tuple(y.shape)}")
-        S = self.weights(x)
+        S, rise = self.rises(x)
         mean = S @ self.a.T  # <a_l, S_i>
         error = self.m * mean - y
-        return self.m * x.T @ ((error @ self.a - (error * mean).sum(1, keepdim=True)) * S)
+        return self.m * x.T @ ((error @ self.a - (error * mean).sum(1, keepdim=True)) * rise)

@@ -1,6 +1,7 @@
 """What a network says between its training points while it is trained (page "Start here", chapter "Training")."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import torch
@@ -9,7 +10,8 @@ from torch import Tensor
 
 from attention_theory.attention import Weights
 from attention_theory.domain import FILLED
-from attention_theory.exponential.kernels import outputs_and_slopes, start_network, width_kernel
+from attention_theory.exponential.kernels import start_network
+from attention_theory.tangent.kernel import tangent_kernel
 
 
 def outputs_while_training(
@@ -34,14 +36,13 @@ def outputs_while_training(
         seed: of the weights.
         steps: increasing numbers.
     """
-    W, a = (part.to(x) for part in start_network(x.shape[1], m, seed))
-    rate = 1 / (m * float(torch.linalg.eigvalsh(width_kernel(weights, W, a, x))[-1]))
+    net = start_network(weights, x.shape[1], m, seed).to(x)
+    rate = 1 / (m * float(torch.linalg.eigvalsh(tangent_kernel(net, x))[-1]))
     found = []
     for step in range(max(steps) + 1):
         if step in steps:
-            found.append(outputs_and_slopes(weights, W, a, seen)[0])
-        F, slopes = outputs_and_slopes(weights, W, a, x)
-        W = W - rate * (x.T @ ((F - y)[:, None] * slopes))
+            found.append(net(seen)[:, 0])
+        net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
     return torch.stack(found)
 
 
