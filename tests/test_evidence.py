@@ -189,6 +189,16 @@ def test_verdict_raises_when_the_ledger_disagrees(tmp_path, monkeypatch, capsys)
         verdict("paper/lemma-2", printed=GOOD)
 
 
+def test_a_row_without_a_proof_shows_open_where_its_checks_hold(tmp_path, monkeypatch, capsys):
+    ledger_file(tmp_path, "open")
+    monkeypatch.chdir(tmp_path)
+    for regime in ("", "n >= 100"):
+        assert verdict("paper/lemma-1", printed=GOOD, regime=regime).outcome == "open"
+        assert capsys.readouterr().out.startswith("Verdict paper/lemma-1: open (exact) | good")
+    with pytest.raises(VerdictError, match="declares 'open', the checks give 'false'"):
+        verdict("paper/lemma-1", printed=BAD)
+
+
 def test_planned_statements_cannot_be_given_a_verdict_silently(tmp_path, monkeypatch):
     ledger_file(tmp_path, "planned")
     monkeypatch.chdir(tmp_path)

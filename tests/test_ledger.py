@@ -1,5 +1,6 @@
 """The ledger tells the truth: each computed outcome is backed by a stored verdict, each verdict names an entry."""
 
+import re
 from graphlib import TopologicalSorter
 
 import pytest
@@ -76,3 +77,28 @@ def test_chapters_of_computed_entries_exist(entries, book):
     for entry in entries.values():
         if entry.outcome in COMPUTED:
             assert (book / f"{entry.chapter}.ipynb").is_file(), f"{entry.id}: there is no book/{entry.chapter}.ipynb"
+
+
+def test_an_own_statement_without_a_proof_is_open(entries):
+    for entry in entries.values():
+        if entry.printed == "ours":
+            assert (entry.kind in ("conjecture", "observation")) == (entry.outcome == "open"), entry.id
+            assert (entry.outcome == "open") or not re.search(r"(no|No) proof[).]", entry.statement), entry.id
+        else:
+            assert entry.outcome != "open", entry.id
+
+
+def test_whose_proof_names_hoeffding_depends_on_his_lemma(entries, book):
+    """The trial case of "all that uses it": boxes whose proof names him, and own rows whose note does."""
+    lemmas = {"deng2023/lemma-3.1", "cao2024/lemma-a.9"}
+    named = 0
+    for path in book.rglob("*.md"):
+        for box in re.split(r"^:label: ", path.read_text(encoding="utf-8"), flags=re.M)[1:]:
+            label, _, after = box.partition("\n")
+            proof = re.match(r"\n*\*Proof\.\*(.*?)\\square", after.partition("\n:::\n")[2], flags=re.S)
+            rows = [entry for entry in entries.values() if entry.label == label]
+            if proof and "Hoeffding" in proof[1] and rows and all(row.printed == "ours" for row in rows):
+                named += 1
+                assert any(lemmas & set(row.depends) for row in rows), label
+    noted = [entry for entry in entries.values() if entry.printed == "ours" and re.search(r"\([^)]*Hoeffding", entry.note)]
+    assert all(lemmas & set(entry.depends) for entry in noted if "Proof" in entry.note) and named >= 3

@@ -199,7 +199,8 @@ def verdict(
 ) -> Verdict:
     """State what was found on a numbered statement: judge it, show it, and compare it with the ledger.
 
-    Takes the arguments of :func:`judge`.
+    Takes the arguments of :func:`judge`. Where the ledger says ``open``, a statement without a proof, checks that hold give
+    ``open``.
 
     Raises:
         VerdictError: the outcome is ``unsettled`` or not the one that the ledger declares, or the ledger lacks the claim.
@@ -210,10 +211,11 @@ def verdict(
     found = judge(claim, printed=printed, corrected=corrected, empty=empty, settings=settings, regime=regime, remark=remark)
     entry = declared(claim)
     expected = entry.outcome if entry else None
-    if found.outcome == "unsettled" or expected not in (None, found.outcome):
+    outcome = "open" if expected == "open" and found.outcome in ("holds", "holds-in-regime") else found.outcome
+    if outcome == "unsettled" or expected not in (None, outcome):
         raise VerdictError(f"{claim}: the ledger declares {expected!r}, the checks give {found.outcome!r}\n{found!r}")
     places = (entry.label, entry.code) if entry else (None, None)
-    shown = ShownVerdict(claim, found.outcome, found.checks, found.remark, *places, alone=entry is None)
+    shown = ShownVerdict(claim, outcome, found.checks, found.remark, *places, alone=entry is None)
     shown.show()
     return shown
 
