@@ -29,6 +29,7 @@ import time
 import uuid
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -47,7 +48,7 @@ from tqdm import tqdm
 from attention_theory.domain import ANY, NonNegative, Size, finite, outside
 from attention_theory.evidence.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
 
-#: How often a sweep starts anew after a worker has died without any point finished in between.
+#: After so many deaths, the last of them alone with its worker, a point is given up.
 DEATHS = 3
 #: What file systems without locks say: cluster file systems, NFS without its daemon.
 LOCKLESS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -71,9 +72,9 @@ def sweep(
 
     Runs on joblib: ``jobs`` processes, or whatever backend is active, so that the same call runs on a cluster inside
     ``with joblib.parallel_config(backend="dask")``. A worker that dies costs the points it worked on, which are
-    started again, after all others. Randomness belongs into the points, as seeds. A result that is infinite or NaN is
-    returned as it is, and a warning names its point. The bar shows on a terminal and in a notebook that somebody looks
-    at; a notebook that a program executes stays without.
+    started again after all others, and alone after a second death. Randomness belongs into the points, as seeds. A
+    result that is infinite or NaN is returned as it is, and a warning names its point. The bar shows on a terminal and
+    in a notebook that somebody looks at; a notebook that a program executes stays without.
 
     Args:
         function: of a point's arguments.
@@ -96,11 +97,11 @@ def sweep(
         raise ValueError("sweep: jobs = 0 is not allowed: at least 1, or -1 for all cores")
     points, run = list(points), f"sweep-{uuid.uuid4().hex}"
     results: dict[int, Any] = {}
-    suspects: set[int] = set()  # who was under way when a worker died
-    deaths = 0
+    blame: Counter[int] = Counter()  # of how many deaths each point may be guilty
+    fruitless, death = 0, None
     with _bar(len(points), title) as bar, _claims(run):
-        while len(results) < len(points):
-            left = sorted((i for i in range(len(points)) if i not in results), key=suspects.__contains__)
+        while fruitless < 2 * DEATHS and (left := [i for i in range(len(points)) if i not in results and blame[i] < DEATHS]):
+            left = sorted((i for i in left if blame[i] < 2), key=blame.__getitem__) or left[:1]  # twice blamed: alone
             before, begun = len(results), set()
             tasks = (begun.add(i) or (i, function, points[i], devices, run) for i in left)
             try:
@@ -110,15 +111,13 @@ def sweep(
                     if finished is not None:
                         finished(i, result)
             except (TerminatedWorkerError, _Died) as error:
-                # a cluster gives a point up after several deaths
-                deaths = 1 if len(results) > before else deaths + (DEATHS if isinstance(error, _Died) else 1)
-                suspects |= begun - results.keys()
-                if deaths >= DEATHS:
-                    undone = [points[i] for i in left if i not in results]
-                    raise RuntimeError(
-                        f"a worker died {deaths} times in a row (out of memory?); {len(undone)} points are left, "
-                        f"first {undone[:4]}; try fewer jobs"
-                    ) from error
+                death, fruitless = error, fruitless + 1 if len(results) == before else 0
+                blame.update(dict.fromkeys(begun - results.keys(), 2 if isinstance(error, _Died) else 1))
+    if len(results) < len(points):
+        undone = [points[i] for i in range(len(points)) if i not in results]
+        raise RuntimeError(
+            f"workers died again and again (out of memory?); {len(undone)} points are left, first {undone[:4]}; try fewer jobs"
+        ) from death
     odd = [points[i] for i in range(len(points)) if not finite(results[i])]
     if odd:
         warnings.warn(f"{len(odd)} of {len(points)} results are infinite or NaN, first those of {odd[:4]}", stacklevel=3)

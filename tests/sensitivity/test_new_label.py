@@ -231,7 +231,7 @@ def test_a_point_of_the_figures_takes_losses_and_search_of_its_map(monkeypatch):
 
 
 def test_lines_and_turns():
-    runs = new_label_runs.Columns({"gamma": np.array([0.05, 0.5, 3.0]), "error": np.array([0.9, 2.1, 0.0])})
+    runs = new_label_runs.Table([{"gamma": g, "error": e} for g, e in ((0.05, 0.9), (0.5, 2.1), (3.0, 0.0))])
     assert np.allclose(new_label_runs.line(runs), [1.95**2, 2.25, 0])
     assert new_label_runs.below(runs).tolist() == [True, True, False]
     assert new_label_runs.turned_at_once(runs).tolist() == [True, False, False]

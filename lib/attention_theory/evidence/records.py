@@ -2,8 +2,8 @@
 
 A record is one JSON file, ``book/data/<name>.json``: ``provenance`` (command, function, device, versions, date),
 ``settings`` (arguments that all points share) and ``points``, one to a line, each with its arguments, its result and the
-seconds it took. Numbers are readable and rounded; a list of alike rows is stored by columns; an array of more than one
-dimension or of more than 256 numbers is stored inside by shape, dtype and compressed bytes (base64). No pickles.
+seconds it took. Numbers are readable and rounded; an array of more than one dimension or of more than 256 numbers is
+stored inside by shape, dtype and compressed bytes (base64). No pickles.
 
 A chapter reads; :class:`attention_theory.sweep.Recording` writes, and ``make records-check`` recomputes.
 
@@ -24,9 +24,8 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,59 @@ DIGITS = 6
 #: Relative difference up to which a recomputed number counts as the recorded one: the rounding of six digits.
 TOLERANCE = 1e-5
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True)
+class Table(Sequence):
+    """Rows: what records and sweeps give, and what chapters ask of it.
+
+    >>> table = Table([{"n": n, "seed": s, "error": (1 + s) / n} for n in (2, 4) for s in (0, 1)])
+    >>> len(table.where(n=(2, 4), seed=1)), table[0], table["n"].tolist()
+    (2, {'n': 2, 'seed': 0, 'error': 0.5}, [2, 2, 4, 4])
+    >>> table.mean("error", "n"), table.settings("n", "seed")
+    (array([0.75 , 0.375]), {'n': (2, 4), 'seed': (0, 1)})
+    """
+
+    rows: list[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A row by its number, a column by its name."""
+        if not isinstance(key, str):
+            return self.rows[key]
+        if not all(key in row for row in self.rows):
+            raise ValueError(f"no column is called {key!r}; there are {', '.join(self.rows[0])}")
+        return np.asarray([row[key] for row in self.rows])
+
+    def where(self, **values: Any) -> "Table":
+        """The rows that have these values (a tuple allows several).
+
+        Raises:
+            ValueError: no row has.
+        """
+        allowed = {key: value if isinstance(value, tuple) else (value,) for key, value in values.items()}
+        found = [row for row in self.rows if all(key in row and row[key] in some for key, some in allowed.items())]
+        if not found:
+            raise ValueError(f"no row has {values}; the columns are {', '.join(self.rows[0] if self.rows else ())}")
+        return Table(found)
+
+    def of(self, name: str, **values: Any) -> NDArray[Any]:
+        """One column of these rows."""
+        return self.where(**values)[name]
+
+    def mean(self, name: str, axis: str, **values: Any) -> NDArray[Any]:
+        """The mean of a column at each value of an axis, in order."""
+        return np.array([self.of(name, **values, **{axis: value}).mean() for value in np.unique(self[axis])])
+
+    def spread(self, name: str, axis: str, **values: Any) -> NDArray[Any]:
+        """Its standard deviation."""
+        return np.array([self.of(name, **values, **{axis: value}).std(ddof=1) for value in np.unique(self[axis])])
+
+    def settings(self, *names: str) -> dict[str, tuple]:
+        """The values that a run went through, in order."""
+        return {name: tuple(np.unique(self[name]).tolist()) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,28 +122,30 @@ class Record:
             raise ValueError(f"record {self.name!r}: {len(self.points)} points, but {len(self.results)} results")
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
-        """Point and result of each point as one dict; a result that is a list of rows gives several, a number ``value``."""
+    def rows(self) -> Table:
+        """Point and result of each point as one row; a result that is a list of rows gives several, a number ``value``."""
         found = []
         for point, result in zip(self.points, self.results):
             for row in result if isinstance(result, list) else [result]:
                 found.append(point | (row if isinstance(row, dict) else {"value": row}))
-        return found
+        return Table(found)
 
-    def where(self, **values: Any) -> list[dict[str, Any]]:
-        """The rows that have these values.
+    @property
+    def long(self) -> Table:
+        """As :attr:`rows`, of results that are columns: a row for each of their entries."""
+        found = []
+        for point, result in zip(self.points, self.results):
+            single = {key: value for key, value in point.items() if np.ndim(value) == 0}
+            found += [single | dict(zip(result, cells)) for cells in zip(*result.values(), strict=True)]
+        return Table(found)
 
-        Raises:
-            ValueError: no row has.
-        """
-        found = [row for row in self.rows if all(key in row and row[key] == value for key, value in values.items())]
-        if not found:
-            raise ValueError(f"record {self.name!r} has no row with {values}; its points look like {self.points[:1]}")
-        return found
+    def where(self, **values: Any) -> Table:
+        """The rows that have these values: :meth:`Table.where`."""
+        return self.rows.where(**values)
 
     def column(self, key: str, **values: Any) -> NDArray[Any]:
         """One column of the rows that have these values."""
-        return np.asarray([row[key] for row in self.where(**values)])
+        return self.rows.of(key, **values)
 
 
 def encoded(value: Any, digits: Size = DIGITS) -> Any:
@@ -106,10 +160,6 @@ def encoded(value: Any, digits: Size = DIGITS) -> Any:
         return value.item()
     if isinstance(value, float | np.floating):
         return _rounded(float(value), digits) if math.isfinite(value) else {"float": str(float(value))}
-    if isinstance(value, Fraction):
-        return {"fraction": str(value)}
-    if isinstance(value, range):
-        return list(value)
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
@@ -124,17 +174,13 @@ def encoded(value: Any, digits: Size = DIGITS) -> Any:
         if _MARKS & set(value):
             raise TypeError(f"a record cannot hold a field named {sorted(_MARKS & set(value))[0]!r}; choose another name")
         return {str(key): encoded(item, digits) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        items = [encoded(item, digits) for item in value]
-        keys = [list(item) for item in items if isinstance(item, dict)]
-        if len(keys) == len(items) > 1 and keys[0] and all(key == keys[0] for key in keys) and not _MARKS & set(keys[0]):
-            return {"columns": {key: [item[key] for item in items] for key in keys[0]}}
-        return items
+    if isinstance(value, list | tuple | range):
+        return [encoded(item, digits) for item in value]
     raise TypeError(f"a record cannot hold {value!r}; return numbers, text, arrays, lists, dicts or dataclasses of them")
 
 
 #: Keys that mark something other than a dict of results.
-_MARKS = {"float", "fraction", "array", "columns"}
+_MARKS = {"float", "array"}
 
 
 def _rounded(value: float, digits: int) -> float:
@@ -159,11 +205,6 @@ def decoded(value: Any) -> Any:
         return value
     if "float" in value:
         return float(value["float"])
-    if "fraction" in value:
-        return Fraction(value["fraction"])
-    if "columns" in value:
-        columns = {key: decoded(items) for key, items in value["columns"].items()}
-        return [dict(zip(columns, row)) for row in zip(*columns.values())]
     if "array" in value:
         dtype = np.dtype(value["array"])
         if "values" in value:
@@ -284,7 +325,7 @@ def differences(
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _errors(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:

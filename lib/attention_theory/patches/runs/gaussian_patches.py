@@ -60,18 +60,15 @@ class Learned(NamedTuple):
 
 def learned(kind: str, d: Count, rate: NonNegative, solved: Chance = 0.05) -> tuple[list[Learned], list[Learned]]:
     """The recorded runs of one setting that end with a test error of at most ``solved``, and the others."""
-    record = read_record("gaussian-patches")
     runs: tuple[list[Learned], list[Learned]] = ([], [])
-    for point, result in zip(record.points, record.results):
-        if (point["kind"], point["d"], point["rate"]) != (kind, d, rate):
-            continue
-        A, gram = (torch.as_tensor(result[key], dtype=torch.float64) for key in ("A", "gram"))
-        D, error = len(A), result["error"]
+    for run in read_record("gaussian-patches").where(kind=kind, d=d, rate=rate):
+        A, gram = (torch.as_tensor(run[key], dtype=torch.float64) for key in ("A", "gram"))
+        D, error = len(A), run["error"]
         groups = torch.arange(D) // C
         rows = [round(D * association(matrix, groups)) for matrix in (A, gram)]
         best = min(range(len(error)), key=error.__getitem__)
-        lost = round(D * result["association_gram"][best]) if error[best] <= solved < error[-1] else None
-        runs[error[-1] > solved].append(Learned(point["seed"], error[-1], *rows, A, gram, lost))
+        lost = round(D * run["association_gram"][best]) if error[best] <= solved < error[-1] else None
+        runs[error[-1] > solved].append(Learned(run["seed"], error[-1], *rows, A, gram, lost))
     return runs
 
 

@@ -18,10 +18,10 @@ from torch import Tensor
 from attention_theory import tokens
 from attention_theory.device import generator, signs
 from attention_theory.domain import ANY, FILLED, Count, Seed, Size
+from attention_theory.evidence.records import Table, read_record
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import one_token_in_law
-from attention_theory.sensitivity.runs.columns import Columns
 from attention_theory.sweep import Recording, command_line
 
 #: The paper's embedding dimension.
@@ -183,22 +183,22 @@ RECORDINGS = [
 ]
 
 
-def load() -> Annotated[Columns, ANY]:
+def load() -> Table:
     """The recorded runs on the three kinds of tokens."""
-    return Columns.read("bombari2024-figures-4-7", "bombari2024-figures-4-7-large")
+    return Table([row for part in ("", "-large") for row in read_record(f"bombari2024-figures-4-7{part}").long])
 
 
-def line(runs: Columns) -> np.ndarray:
+def line(runs: Table) -> np.ndarray:
     """(2 - gamma)^2, and 0 where gamma exceeds 2: what Figure 4 draws as its dashed line."""
     return np.clip(2 - runs["gamma"], 0, None) ** 2
 
 
-def below(runs: Columns) -> np.ndarray:
+def below(runs: Table) -> np.ndarray:
     """Which runs are clearly below the line, by 0.05."""
     return runs["error"] < line(runs) - 0.05
 
 
-def turned_at_once(runs: Columns) -> np.ndarray:
+def turned_at_once(runs: Table) -> np.ndarray:
     """Which runs have an error below 1, hence the sign of -y, at gamma below 0.1."""
     return (runs["error"] < 1) & (runs["gamma"] < 0.1)
 

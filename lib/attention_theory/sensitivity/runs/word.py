@@ -9,13 +9,13 @@ record and compare.
 
 import itertools
 import math
-from typing import Annotated
 
 import numpy as np
 import torch
 
 from attention_theory import tokens
-from attention_theory.domain import ANY, Count, Positive, Seed, Size, Steps
+from attention_theory.domain import Count, Positive, Seed, Size, Steps
+from attention_theory.evidence.records import Table, read_record
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
@@ -23,7 +23,6 @@ from attention_theory.sensitivity.random_features import (
     deep_one_token_in_law,
     one_token_in_law,
 )
-from attention_theory.sensitivity.runs.columns import Columns
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
 from attention_theory.sensitivity.word import OneToken, climb
 from attention_theory.sweep import Recording, command_line, sweep
@@ -93,9 +92,9 @@ RECORDINGS = [
 ]
 
 
-def load(figure: str) -> Annotated[Columns, ANY]:
-    """The columns of a recorded figure, ``figure-2-left``, ``figure-2-right`` or ``figure-3``."""
-    return Columns.read(f"bombari2024-{figure}")
+def load(figure: str) -> Table:
+    """The rows of a recorded figure, ``figure-2-left``, ``figure-2-right`` or ``figure-3``."""
+    return read_record(f"bombari2024-{figure}").rows
 
 
 def again(figure: str, column: str = "S", **chosen) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_theory.domain import ANY, FILLED, Count, NonNegative, Positive, Seed, Size, Steps
-from attention_theory.evidence.records import Record
+from attention_theory.evidence.records import Record, Table
 from attention_theory.sweep import Recording
 from attention_theory.tangent.kernel import ACTIVATIONS, limit_kernel
 from attention_theory.tangent.runs.descent import limit_steps
@@ -176,7 +176,7 @@ class Table1:
     def __init__(self, record: Record):
         """From :func:`attention_theory.evidence.records.read_record`."""
         base = {"closeness": None, "speed": 1.0, "limit": STEPS}
-        self.runs = [base | row for row in record.rows]
+        self.runs = Table([base | row for row in record.rows])
 
     def rows(
         self, kind: str, n: Count, d: Count, closeness: Positive | None = None, speed: Positive | None = None
@@ -188,10 +188,7 @@ class Table1:
         """
         limit = STEPS if speed is None else 1_000
         wanted = dict(kind=kind, n=n, d=d, closeness=closeness, speed=speed or 1.0, limit=limit)
-        found = sorted((row for row in self.runs if wanted.items() <= row.items()), key=lambda row: row["m"])
-        if not found:
-            raise ValueError(f"the record has no runs of {', '.join(f'{key} = {value!r}' for key, value in wanted.items())}")
-        return found
+        return sorted(self.runs.where(**wanted), key=lambda row: row["m"])
 
     def typical(self, kind: str) -> list[int]:
         """The typical width at each size."""
