@@ -40,8 +40,8 @@ except ImportError:
     %pip install -q ./attention-theory/lib
 ```
 
-A situation in plain words and numbers, and the question that it raises. Here: five keys, one of which has a score that is higher
-by 1. Softmax gives it the share 0.40. How much of that is left among a thousand keys, and how much higher must its score be to
+A situation in plain words and numbers, and the question that it raises. Here: five keys, one of which has a score that is
+higher by 1. Softmax gives it the share 0.40. How much of that is left among a thousand keys, and how much higher must its score be to
 keep one half? This placeholder has every piece of a chapter, in order. Replace each by your own, and keep the order: the
 phenomenon first, then an example that can be followed on paper, then a picture of the mechanism, then why, then the statement,
 its proof, and what it means. What is checked beyond that goes into the record.
@@ -88,8 +88,8 @@ for rivals in (4, 1000):
 
 ## The mechanism
 
-**Move the number of keys.** The curve keeps its shape and slides to the right. Say here in one sentence what to move and what to
-see, and below the picture what it is exact about.
+**Move the number of keys.** The curve keeps its shape and slides to the right. Say here in one sentence what to move and
+what to see, and below the picture what it is exact about.
 
 ```{{code-cell}} ipython3
 :tags: [hide-input]
