@@ -2,8 +2,8 @@
 
     python tools/new_chapter.py separation/my-chapter
 
-What it shows is a placeholder with all the pieces of a chapter in their order. Then follow "Add a statement" in CONTRIBUTING.md; "Add a chapter" says how to
-take it back.
+What it shows is a placeholder with all the pieces of a chapter in their order. Then follow "Add a statement" in
+CONTRIBUTING.md; "Add a chapter" says how to take it back.
 """
 
 import argparse
@@ -41,10 +41,10 @@ except ImportError:
 ```
 
 A situation in plain words and numbers, and the question that it raises. Here: five keys, one of which has a score that is
-higher by 1. Softmax gives it the share 0.40. How much of that is left among a thousand keys, and how much higher must its score be to
-keep one half? This placeholder has every piece of a chapter, in order. Replace each by your own, and keep the order: the
-phenomenon first, then an example that can be followed on paper, then a picture of the mechanism, then why, then the statement,
-its proof, and what it means. What is checked beyond that goes into the record.
+higher by 1. Softmax gives it the share 0.40. How much of that is left among a thousand keys, and how much higher must its
+score be to keep one half? This placeholder has every piece of a chapter, in order. Replace each by your own, and keep the
+order: the phenomenon first, then an example that can be followed on paper, then a picture of the mechanism, then why, then the
+statement, its proof, and what it means. What is checked beyond that goes into the record.
 
 The chapter's place in the book is the contrast against the crowd: one key with $r$ times the weight of each of its $n - 1$
 rivals gets the share $r/(r + n - 1)$.
