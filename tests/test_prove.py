@@ -3,10 +3,23 @@
 from fractions import Fraction
 
 import flint
+import numpy as np
 import pytest
 import sympy
 from attention_theory.evidence import Proof, compare, proved
-from attention_theory.evidence.prove import NotProved, every, exprel, exprel2, joined, least, nonnegative, positive, same
+from attention_theory.evidence.prove import (
+    NotProved,
+    entropy,
+    every,
+    exprel,
+    exprel2,
+    joined,
+    least,
+    nonnegative,
+    positive,
+    power,
+    same,
+)
 
 
 def test_a_true_bound_goes_through_and_says_its_range():
@@ -19,7 +32,8 @@ def test_two_parameters_and_large_ends():
     proof = positive("n^a >= 1", lambda n, a: n**a - flint.arb("0.99"), n=(2, 10**6), a=(0, 3))
     assert proof.range == "n in [2, 10^6], a in [0, 3]"
     assert positive("", lambda x: x, x=(1, 1)).boxes == 1  # one point
-    assert positive("", lambda x: x, shown="everything", x=(1, 2)).range == "everything"
+    assert positive("", lambda x: x, x=(1, 1)).range == "x = 1"  # a point is called one
+    assert positive("", lambda x: x, where={"x": "n**2*log(d)"}, x=(1, 2)).range == "n^2 log(d) in [1, 2]"
 
 
 def test_past_the_true_constant_a_point_is_named():
@@ -92,21 +106,78 @@ def test_coefficients_on_a_box_with_halving_and_strictly():
         nonnegative("", lambda x: (x - Fraction(1, 3)) ** 2 - Fraction(1, 10**12), x=(0, 1), depth=4)
 
 
-def test_a_pole_inside_is_not_proved():
-    with pytest.raises((NotProved, ZeroDivisionError)):
-        nonnegative("", lambda x: 1 / (x - 1) ** 3, x=(0, 2))
+@pytest.mark.parametrize(
+    "f, ranges",
+    [
+        (lambda x: 1 / (x - 1) ** 3, {"x": (0, 2)}),
+        (lambda x: 1 / (x - 1) ** 2, {"x": (0, 2)}),
+        (lambda x: 1 / x, {"x": (0, None)}),
+        (lambda x: x**-1, {"x": (0, None)}),
+        (lambda x: (x**2 - 1) / (x - 1), {"x": (0, 2)}),  # a factor that cancels
+        (lambda x: x / x, {"x": (0, 2)}),
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_pole_inside_is_not_proved(f, ranges, strict):
+    with pytest.raises(NotProved, match=r"x = [01]( \(divided by 0\))?$") as failed:
+        nonnegative("", f, strict=strict, **ranges)
+    assert failed.value.violated
+
+
+def test_an_end_that_does_not_belong_to_the_range_is_not_shown():
+    quotient = lambda a, e: ((a + e) ** 2 - a**2) / e
+    assert nonnegative("", quotient, strict=True, opened=("e",), a=(0, None), e=(0, None)).range == "a >= 0, e > 0"
+    with pytest.raises(NotProved, match=r"violated at a = -0.5, e = 0\.001"):
+        nonnegative("", quotient, opened=("e",), a=(-0.5, None), e=(0, None))
+
+
+def test_a_factor_that_cancels_is_left_out_of_the_range():
+    z, x = sympy.Symbol("z"), sympy.Symbol("x", positive=True)
+    with pytest.raises(NotProved, match=r"divisor = z - 1 \(may be 0\)"):
+        same("", (z**2 - 1) / (z - 1), z + 1)
+    assert same("", (z**2 - 1) / (z - 1), z + 1, nonzero=[z - 1]).range == "all z, z - 1 != 0"
+    assert same("", (x**2 - 1) / (x + 1), x - 1).range == "all x > 0"
+
+
+@pytest.mark.parametrize("answer", [float("nan"), 1, "yes", None, flint.arb(1)])
+def test_an_answer_is_true_or_false(answer):
+    with pytest.raises(ValueError, match="is no answer, True or False is"):
+        every("", lambda n: answer, range(3))
+    assert every("", lambda n: np.bool_(True), range(3), name="n").range == "n = 0, ..., 2"
+
+
+def test_a_proof_is_tied_to_what_it_is_about():
+    proof = nonnegative("w <= 1/n", lambda n, z: (1 / (n + z), 1 / n), where={"n": "d**2", "z": "b"}, n=(1, None), z=(0, None))
+    at = [{"d": d, "b": b} for d in (1, 3) for b in (0, 2.5)]
+    w, bar = [1 / (x["d"] ** 2 + x["b"]) for x in at], [x["d"] ** -2 for x in at]
+    assert not proof.ties and not proof.tied(at, w, bar).untied
+    assert proof.tied(at, w, bar).ties == (("left side", 4, True), ("right side", 4, True))
+    for left, right, which in (([2 * x for x in w], bar, "left"), (w, [-x for x in bar], "right"), (w[::-1], bar, "left")):
+        wrong = proof.tied(at, left, right)
+        assert wrong.untied == [f"{which} side"] and not proved("", wrong).holds
+        assert f"{which} side: NOT that of the layer" in str(wrong)
+    with pytest.raises(NotProved, match="outside of what was proved, d\\^2 >= 1"):
+        proof.tied([{"d": 0.5, "b": 0}], [1.0])
+    for what in ({"left": w[:2]}, {}):
+        with pytest.raises(ValueError):
+            proof.tied(at, **what)
+    one = positive("", lambda x: (x, x + 1), x=(0, 1)).tied([{"x": 0.5}], [0.5])
+    assert not joined("", one, proof).ties and len(joined("", one, one).ties) == 2
+    x = sympy.Symbol("x")
+    matrix = same("", sympy.Matrix([x, 2 * x]), sympy.Matrix([x, x + x])).tied([{"x": 3.0}], [[3.0, 6.0]])
+    assert not matrix.untied and every("", bool, [True]).beside("counts", [1], [2]).untied == ["counts"]
 
 
 def test_identities_and_cases():
     x, y = sympy.symbols("x y", positive=True)
-    assert same("square", (x + y) ** 2, x**2 + 2 * x * y + y**2, "all x, y > 0").boxes == 1
+    assert same("square", (x + y) ** 2, x**2 + 2 * x * y + y**2, nonzero=()).boxes == 1
     with pytest.raises(NotProved, match="violated at x = "):
-        same("square", (x + y) ** 2, x**2 + y**2, "all x, y > 0")
-    assert str(every("n^2 >= n", lambda n: n * n >= n, range(5), "n < 5")) == "n^2 >= n on n < 5: 5 cases"
+        same("square", (x + y) ** 2, x**2 + y**2)
+    assert str(every("n^2 >= n", lambda n: n * n >= n, range(5), name="n")) == "n^2 >= n on n = 0, ..., 4: 5 cases"
     with pytest.raises(NotProved, match="case = "):
-        every("n^2 > n", lambda n: n * n > n, range(5), "n < 5")
+        every("n^2 > n", lambda n: n * n > n, range(5))
     with pytest.raises(ValueError, match="no case"):
-        every("", bool, [], "nothing")
+        every("", bool, [])
 
 
 def test_series_helpers_enclose():
@@ -115,12 +186,22 @@ def test_series_helpers_enclose():
         assert all(image.contains(flint.arb(value, 1e-12)) for value in values) and image.rad() < 0.5
 
 
+def test_logarithms_and_powers_enclose_at_zero():
+    ball = flint.arb(0).union(flint.arb("0.2"))
+    for x in (1e-9, 0.05, 0.2):
+        assert entropy(ball).contains(flint.arb(-x) * flint.arb(x).log())
+        assert power(ball, flint.arb(1).union(flint.arb(2))).contains(flint.arb(x) ** flint.arb("1.5"))
+    assert entropy(ball).upper() < 0.33 and power(ball, flint.arb(1)).upper() < 0.21
+    with pytest.raises(ValueError, match="1/e"):
+        entropy(flint.arb("0.4"))
+
+
 def test_a_check_wants_a_proof():
     proof = Proof("f > 0", "x in [0, 1]", 1)
     check = proved("positive", proof)
     assert check.method == "proof" and check.holds and check.text == "positive: f > 0 on x in [0, 1]: 1 box"
     assert proved("two", proof, proof).text.count(";") == 1
-    assert joined("both", "x in [0, 2]", proof, proof).boxes == 2
+    assert joined("both", proof, proof).boxes == 2
     for wrong, message in (
         ((), r"positive: needs proofs of evidence.prove, got \(\)"),
         (("text",), "proofs = 'text' is not allowed: Proof"),
@@ -129,7 +210,7 @@ def test_a_check_wants_a_proof():
         with pytest.raises(ValueError, match=message):
             proved("positive", *wrong)
     with pytest.raises(ValueError):
-        joined("", "")
+        joined("")
 
 
 def test_the_least_of_several_is_positive_only_if_all_are():

@@ -234,13 +234,15 @@ def exponent(
 def proved(what: str, *proofs: Proof) -> Check:
     """A statement that went through :mod:`attention_theory.evidence.prove` (what does not go through raises there).
 
+    It holds if what was proved is that of the layer and of the printed formula, wherever it was compared with them.
+
     Args:
         what: the statement, in words.
-        proofs: its proof, or one for each of its parts.
+        proofs: its proof, or one for each of its parts, tied (:meth:`~attention_theory.evidence.prove.Proof.tied`).
 
     Raises:
         ValueError: nothing, or something that is not a :class:`~attention_theory.evidence.prove.Proof`.
     """
     if not proofs or not all(isinstance(proof, Proof) for proof in proofs):
         raise ValueError(f"{what}: needs proofs of evidence.prove, got {proofs!r}")
-    return Check("proof", True, f"{what}: {'; '.join(map(str, proofs))}")
+    return Check("proof", not any(proof.untied for proof in proofs), f"{what}: {'; '.join(map(str, proofs))}")

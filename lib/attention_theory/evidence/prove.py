@@ -1,22 +1,28 @@
-"""Proofs by computation: an inequality in a few real parameters, settled for a whole range at once.
+"""Proofs by computation: a statement in a few real parameters, settled for a whole range at once, and tied to what it is about.
 
 All exact. :func:`positive` covers a box by smaller ones, on each of which ball arithmetic (Arb, through python-flint) shows
-f > 0. :func:`nonnegative` proves a rational function >= 0 on a box or an unbounded orthant: moved to the corner, it has no
-negative coefficient. :func:`same` shows that two expressions are one by algebra; :func:`every` goes through all cases. Each
-returns a :class:`Proof` or raises :class:`NotProved` with the box or the point where it stops.
+left < right. :func:`nonnegative` proves left <= right for rational functions on a box or an unbounded orthant: moved to the
+corner, the difference has no negative coefficient. :func:`same` shows that two expressions are one by algebra; :func:`every`
+goes through all cases. Each returns a :class:`Proof` or raises :class:`NotProved` with the box or the point where it stops.
 
->>> positive("x^2 - 2x + 2 > 0", lambda x: x * x - 2 * x + 2, x=(0, 3)).range
+A proof is about algebra. :meth:`Proof.tied` compares both sides of what was proved with the layer and the printed formula at
+drawn points inside the range; only a tied proof makes a check (:func:`attention_theory.evidence.proved`).
+
+>>> positive("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
 'x in [0, 3]'
->>> print(nonnegative("(n - 1)/n^2 <= 1/4", lambda n: 1 - 4 * (n - 1) / n**2, n=(2, None)))
-(n - 1)/n^2 <= 1/4 on n >= 2: 1 coefficient
+>>> print(nonnegative("(n - 1)/n^2 <= 1/4", lambda n: (4 * (n - 1) / n**2, 1), where={"n": "d - 2"}, n=(2, None)))
+(n - 1)/n^2 <= 1/4 on d - 2 >= 2: 1 coefficient
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from attention_theory.domain import Signed, Size
 
@@ -25,6 +31,10 @@ Range = tuple[Number, Number | None]
 
 #: A box narrower than this part of its range is not split further.
 FINEST = Fraction(1, 2**50)
+#: From this part of the range on the corners of a box are tried too, for a point where the statement is false.
+COARSE = Fraction(1, 2**8)
+#: Two computations of one number agree up to this part of it.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -32,21 +42,68 @@ class Proof:
     """What was proved.
 
     Attributes:
-        what: the inequality, in words or symbols.
-        range: the parameters that it covers.
+        what: the statement, in words or symbols.
+        range: the parameters that it covers, from the box itself.
         boxes: how many pieces the proof has.
-        by: what a piece is: boxes, coefficients, cases.
+        by: what a piece is: boxes, coefficients, identities, cases.
+        sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the box.
+        ties: what was compared with the layer or the printed formula, at how many points, and whether it agrees.
     """
 
     what: str
     range: str
     boxes: Size
     by: str = "boxes"
+    sides: Callable[[Mapping[str, Any]], tuple[Any, Any]] | None = field(default=None, repr=False, compare=False)
+    ties: tuple[tuple[str, int, bool], ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         one = {"boxes": "box", "identities": "identity"}
         count = f"{self.boxes} {self.by if self.boxes != 1 else one.get(self.by, self.by[:-1])}"
-        return f"{self.what} on {self.range}: {count}"
+        return f"{self.what} on {self.range}: {count}{_said(self.ties)}"
+
+    def tied(self, at: Iterable[Mapping[str, Any]], left: Any = None, right: Any = None) -> "Proof":
+        """The same proof, its sides compared with other computations at drawn points.
+
+        Args:
+            at: the points, each by its letters, inside the range.
+            left, right: what the sides of the statement stand for there: numbers, or arrays for identities of matrices.
+
+        Raises:
+            NotProved: a point lies outside of what was proved.
+        """
+        points = [dict(point) for point in at]
+        if self.sides is None or not points or (left is None and right is None):
+            raise ValueError(f"{self.what}: a tie needs points and what one of the sides is there")
+        found = self
+        for name, column, values in zip(("left", "right"), zip(*map(self.sides, points)), (left, right)):
+            if values is not None:
+                values = list(values)
+                if len(values) != len(points):
+                    raise ValueError(f"{self.what}: {len(points)} points, but {len(values)} values of the {name} side")
+                found = found.beside(f"{name} side", column, values)
+        return found
+
+    @property
+    def untied(self) -> list[str]:
+        """The ties that do not hold."""
+        return [what for what, _, holds in self.ties if not holds]
+
+    def beside(self, what: str, found: Any, expected: Any) -> "Proof":
+        """The same proof with one more tie: two computations of what it is about, number by number."""
+        pairs = [(np.ravel(_floats(x)), np.ravel(_floats(y))) for x, y in zip(found, expected, strict=True)]
+        if not pairs or any(x.shape != y.shape or not x.size for x, y in pairs):
+            raise ValueError(f"{self.what}: {what}: sizes that do not fit, or nothing to compare")
+        holds = all(np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs)
+        return replace(self, ties=(*self.ties, (what, len(pairs), holds)))
+
+
+def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
+    if not ties:
+        return ""
+    failed = [what for what, _, holds in ties if not holds]
+    points = sum(points for _, points, _ in ties)
+    return f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied at {points} point{'s' if points > 1 else ''}"
 
 
 @runtime_checkable
@@ -67,6 +124,13 @@ class NotProved(ArithmeticError):
         super().__init__(f"{what}: {found} {', '.join(f'{k} = {v}' for k, v in box.items())}{why and f' ({why})'}")
 
 
+def _floats(x: Any) -> Any:
+    """Tensors, SymPy and flint numbers as floats."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().numpy()
+    return np.asarray([float(v) for v in np.ravel(np.asarray(x, dtype=object))])
+
+
 def _exact(x: Number) -> Fraction:
     """A float means the decimal number that is written: 0.1 is 1/10."""
     return Fraction(repr(x)) if isinstance(x, float) else Fraction(x)
@@ -83,11 +147,21 @@ def _short(x: Fraction) -> str:
     return f"{float(x):.6g}"
 
 
-def _range(ranges: Mapping[str, Range]) -> str:
-    return ", ".join(
-        f"{name} >= {_short(_exact(low))}" if high is None else f"{name} in [{_short(_exact(low))}, {_short(_exact(high))}]"
-        for name, (low, high) in ranges.items()
-    )
+def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[str, str], opened: Iterable[str] = ()) -> str:
+    """The box in the paper's letters; a point is written as one."""
+
+    def line(name: str, low: Fraction, high: Fraction | None) -> str:
+        letters = _letters(name, where)
+        if low == high:
+            return f"{letters} = {_short(low)}"
+        sign = ">" if name in opened else ">="
+        return f"{letters} {sign} {_short(low)}" if high is None else f"{letters} in [{_short(low)}, {_short(high)}]"
+
+    return ", ".join(line(name, *ends) for name, ends in box.items())
+
+
+def _letters(name: str, where: Mapping[str, str]) -> str:
+    return where.get(name, name).replace("**", "^").replace("*", " ")
 
 
 def _start(what: str, ranges: Mapping[str, Range], bounded: bool) -> dict[str, tuple[Fraction, Fraction | None]]:
@@ -102,22 +176,53 @@ def _start(what: str, ranges: Mapping[str, Range], bounded: bool) -> dict[str, t
     return box
 
 
+def _pair(sides: Any) -> tuple[Any, Any]:
+    return sides if isinstance(sides, tuple) else (0, sides)
+
+
+def _sides(what: str, f: Callable[..., Any], box: Mapping[str, Any], where: Mapping[str, str], number: Callable) -> Callable:
+    """Both sides at a point given by its letters, through the change of variables that the card shows."""
+    read = {name: compile(text, f"<{what}>", "eval") for name, text in where.items() if name in box}
+
+    def sides(letters: Mapping[str, Any]) -> tuple[Any, Any]:
+        known = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt, **letters}
+        point = {name: eval(read[name], {"__builtins__": {}}, known) if name in read else known[name] for name in box}
+        for name, (low, high) in box.items():
+            slack = 1e-9 * (1 + abs(point[name]))
+            if point[name] < low - slack or (high is not None and point[name] > high + slack):
+                raise NotProved(
+                    what, {name: point[name]}, violated=True, why=f"outside of what was proved, {_range(box, where)}"
+                )
+        return _pair(f(**{name: number(x) for name, x in point.items()}))
+
+    return sides
+
+
 def positive(
-    what: str, f: Callable[..., Any], *, most: Size = 20_000, shown: str | None = None, precision: Size = 53, **ranges: Range
+    what: str,
+    f: Callable[..., Any],
+    *,
+    most: Size = 20_000,
+    shown: str | None = None,
+    precision: Size = 53,
+    where: Mapping[str, str] | None = None,
+    argued: str = "",
+    **ranges: Range,
 ) -> Proof:
-    """Prove f > 0 on a closed box, by bisection in ball arithmetic.
+    """Prove left < right on a closed box, by bisection in ball arithmetic.
 
     Args:
         what: the inequality, for the reader.
-        f: takes the parameters by name as ``flint.arb`` balls and returns one. Where it is 0 on the border of the box, divide
-            by what vanishes first (:func:`exprel`).
+        f: takes the parameters by name as ``flint.arb`` balls and returns (left, right), or right alone where left is 0. Where
+            they are equal on the border of the box, divide by what vanishes first (:func:`exprel`).
         most: so many boxes are tried.
-        shown: the range as the reader knows it, where the parameters are others (log n for n).
+        where: what a parameter is in the paper's letters, as a Python expression: ``{"x": "log(n)"}``.
+        argued: a tail that is left to an argument, and where that stands.
         precision: bits.
         ranges: (low, high) of each parameter, both ends included.
 
     Raises:
-        NotProved: at some point f <= 0 for certain, or a box stays undecided.
+        NotProved: at some point left >= right for certain, or a box stays undecided.
         ValueError: a range that is empty or unbounded.
     """
     import flint
@@ -126,6 +231,11 @@ def positive(
         ends = [flint.arb(flint.fmpq(x.numerator, x.denominator)) for x in (low, high)]
         return ends[0] if low == high else ends[0].union(ends[1])
 
+    def gap(box: dict[str, Any]) -> "flint.arb":
+        left, right = _pair(f(**box))
+        return flint.arb(right - left)
+
+    where = where or {}
     whole: dict[str, Any] = _start(what, ranges, bounded=True)
     width = {name: high - low for name, (low, high) in whole.items()}
     todo, boxes, tried = [whole], 0, 0
@@ -133,65 +243,145 @@ def positive(
         while todo:
             box = todo.pop()
             tried += 1
-            if f(**{name: ball(*ends) for name, ends in box.items()}) > 0:
+            if gap({name: ball(*ends) for name, ends in box.items()}) > 0:
                 boxes += 1
                 continue
             middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
-            if f(**{name: ball(x, x) for name, x in middle.items()}) <= 0:
-                raise NotProved(what, {name: _short(x) for name, x in middle.items()}, violated=True)
             widths = {name: (high - low) / width[name] for name, (low, high) in box.items() if high > low}
             widest = max(widths, key=widths.__getitem__, default=None)
+            points = [middle]
+            if widest is None or tried == 1 or widths[widest] < COARSE:
+                points += [dict(zip(box, corner)) for corner in itertools.product(*box.values())]
+            for point in points:
+                if gap({name: ball(x, x) for name, x in point.items()}) <= 0:
+                    raise NotProved(what, {name: _short(x) for name, x in point.items()}, violated=True)
             if widest is None or widths[widest] < FINEST or tried > most:
                 found = {name: f"[{float(low)!r}, {float(high)!r}]" for name, (low, high) in box.items()}
                 raise NotProved(what, found, violated=False, why=f"after {tried} boxes")
             low, high = box[widest]
             todo += [box | {widest: (middle[widest], high)}, box | {widest: (low, middle[widest])}]
-    return Proof(what, shown or _range(ranges), boxes)
+    covered = shown or _range(whole, where) + (argued and f", beyond by argument: {argued}")
+    return Proof(what, covered, boxes, sides=_sides(what, f, whole, where, flint.arb))
+
+
+class _Seen:
+    """An element of a field of rational functions that notes what it is divided by, so that no factor cancels unseen."""
+
+    def __init__(self, value: Any, divisors: list[Any]):
+        self.value, self.divisors = value, divisors
+
+    def _with(self, value: Any) -> "_Seen":
+        return _Seen(value, self.divisors)
+
+    def _by(self, divisor: Any) -> None:
+        if hasattr(divisor, "numer") and hasattr(divisor, "denom") and hasattr(divisor, "field"):
+            if divisor not in self.divisors:
+                self.divisors.append(divisor)
+
+    def __add__(self, other: Any) -> "_Seen":
+        return self._with(self.value + _plain(other))
+
+    def __sub__(self, other: Any) -> "_Seen":
+        return self._with(self.value - _plain(other))
+
+    def __rsub__(self, other: Any) -> "_Seen":
+        return self._with(-self.value + _plain(other))
+
+    def __mul__(self, other: Any) -> "_Seen":
+        return self._with(self.value * _plain(other))
+
+    def __neg__(self) -> "_Seen":
+        return self._with(-self.value)
+
+    def __truediv__(self, other: Any) -> "_Seen":
+        self._by(_plain(other))
+        return self._with(self.value / _plain(other))
+
+    def __rtruediv__(self, other: Any) -> "_Seen":
+        self._by(self.value)
+        return self._with(self.value**-1 * _plain(other))
+
+    def __pow__(self, power: int) -> "_Seen":
+        if power < 0:
+            self._by(self.value)
+        return self._with(self.value**power)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _plain(x: Any) -> Any:
+    from sympy import QQ
+
+    x = x.value if isinstance(x, _Seen) else x
+    return QQ(x.numerator, x.denominator) if isinstance(x, Fraction) else x
 
 
 def nonnegative(
-    what: str, f: Callable[..., Any], *, strict: bool = False, depth: Size = 12, shown: str | None = None, **ranges: Range
+    what: str,
+    f: Callable[..., Any],
+    *,
+    strict: bool = False,
+    depth: Size = 12,
+    shown: str | None = None,
+    where: Mapping[str, str] | None = None,
+    argued: str = "",
+    opened: tuple[str, ...] = (),
+    **ranges: Range,
 ) -> Proof:
-    """Prove that a rational function is >= 0 (> 0) on a box or orthant, by the signs of its coefficients.
+    """Prove left <= right (left < right) for rational functions on a box or orthant, by the signs of coefficients.
 
     With x = low + s, or (low + high s)/(1 + s) where there is an upper end, s >= 0 covers the range; a fraction of polynomials
-    in s with coefficients >= 0 is >= 0 there. Ranges for which that fails are halved.
+    in s with coefficients >= 0 is >= 0 there. Ranges for which that fails are halved. All that is divided by on the way must
+    have one sign on the whole range, so that there is no pole and nothing cancels that could be 0.
 
     Args:
-        f: takes the parameters by name, as elements of a field of rational functions, and uses + - * / and whole powers only.
-        strict: > 0, also at the ends that belong to the range.
+        f: takes the parameters by name, as elements of a field of rational functions, uses + - * / and whole powers only, and
+            returns (left, right), or right alone where left is 0.
+        strict: left < right, also at the ends that belong to the range.
         depth: so many halvings in a row.
+        where, argued: as in :func:`positive`.
+        opened: parameters whose lower end does not belong to the range.
         ranges: (low, high), or (low, None) for all numbers from low on.
 
     Raises:
-        NotProved: with a point at which f < 0 (<= 0), or the range where a negative coefficient stays.
+        NotProved: with a point at which left > right (>=) or a side is not defined, or the range that stays undecided.
     """
     from sympy import QQ
-    from sympy.polys.fields import field
+    from sympy.polys.fields import field as rational
 
-    names = list(ranges)
-    variables = field(",".join(names), QQ)[1:]
-    todo: list[tuple[dict[str, Any], int]] = [(_start(what, ranges, bounded=False), 0)]
+    where, names = where or {}, list(ranges)
+    variables = rational(",".join(names), QQ)[1:]
+    whole = _start(what, ranges, bounded=False)
+    todo: list[tuple[dict[str, Any], int]] = [(whole, 0)]
     pieces = 0
     while todo:
         box, halvings = todo.pop()
-        inside = {}
+        inside, divisors = {}, []
         for (name, (low, high)), s in zip(box.items(), variables):
             low = QQ(low.numerator, low.denominator)
-            inside[name] = low + s if high is None else (low + QQ(high.numerator, high.denominator) * s) / (1 + s)
-        value = f(**inside)
-        value = variables[0] * 0 + value  # a constant too
-        coefficients = _coefficients(value, [high is not None for _, high in box.values()], strict)
-        if coefficients is not None:
+            x = low + s if high is None else (low + QQ(high.numerator, high.denominator) * s) / (1 + s)
+            inside[name] = _Seen(x, divisors)
+        left, right = map(_plain, _pair(f(**inside)))
+        bounded = [high is not None for _, high in box.values()]
+        at_start = [name in opened and box[name][0] == whole[name][0] for name in names]
+
+        def signed(value: Any, strict: bool) -> int | None:
+            return _coefficients(variables[0] * 0 + value, bounded, strict, at_start)
+
+        coefficients = signed(right - left, strict)
+        if coefficients is not None and all(signed(g, True) or signed(-g, True) for g in divisors):
             pieces += coefficients
             continue
         for point in _points(box):
+            # just inside an end that does not belong to the range
+            point |= {name: whole[name][0] + Fraction(1, 1000) for name in opened if point[name] == whole[name][0]}
+            shown_point = {name: _short(x) for name, x in point.items()}
             try:
-                exact = f(**point)
+                left, right = _pair(f(**point))
             except ZeroDivisionError:
-                continue
-            if exact < 0 or (strict and exact == 0):
-                raise NotProved(what, {name: _short(x) for name, x in point.items()}, violated=True)
+                raise NotProved(what, shown_point, violated=True, why="divided by 0") from None
+            if right < left or (strict and right == left):
+                raise NotProved(what, shown_point, violated=True)
         if halvings >= depth:
             raise NotProved(
                 what, {n: f"[{low}, {'oo' if high is None else high}]" for n, (low, high) in box.items()}, violated=False
@@ -200,10 +390,11 @@ def nonnegative(
         low, high = box[name]
         middle = 2 * abs(low) + 1 if high is None else (low + high) / 2
         todo += [(box | {name: (middle, high)}, halvings + 1), (box | {name: (low, middle)}, halvings + 1)]
-    return Proof(what, shown or _range(ranges), pieces, "coefficients")
+    covered = shown or _range(whole, where, opened) + (argued and f", beyond by argument: {argued}")
+    return Proof(what, covered, pieces, "coefficients", _sides(what, f, whole, where, float))
 
 
-def _coefficients(value: Any, bounded: list[bool], strict: bool) -> int | None:
+def _coefficients(value: Any, bounded: list[bool], strict: bool, opened: list[bool]) -> int | None:
     """How many coefficients the numerator has, if none is negative (and, strictly, those at the corners are positive)."""
     above, below = value.numer, value.denom
     if below.LC < 0:
@@ -212,10 +403,12 @@ def _coefficients(value: Any, bounded: list[bool], strict: bool) -> int | None:
         return None
     if strict:
         top, bottom = [[max(powers) for powers in zip(*p)] if p else [0] * len(bounded) for p in (above, below)]
-        ends = [(0, high) if closed else (0,) for high, closed in zip(top, bounded)]
-        if any(b > t for t, b, closed in zip(top, bottom, bounded) if closed) or any(
-            above.get(corner, 0) <= 0 for corner in itertools.product(*ends)
-        ):
+        if any(b > t for t, b, closed in zip(top, bottom, bounded) if closed):
+            return None
+        # at an open end any power of the distance from it is positive
+        ends = [(None,) if start else (0, high) if closed else (0,) for high, closed, start in zip(top, bounded, opened)]
+        found = {tuple(None if start else k for k, start in zip(powers, opened)) for powers, c in above.items() if c > 0}
+        if not found.issuperset(itertools.product(*ends)):
             return None
     return max(len(above), 1)
 
@@ -230,15 +423,26 @@ def _points(box: dict[str, Any]) -> Iterable[dict[str, Fraction]]:
         yield dict(zip(box, point))
 
 
-def same(what: str, left: Term, right: Term, shown: str) -> Proof:
+def same(
+    what: str,
+    left: Term,
+    right: Term,
+    shown: str | None = None,
+    *,
+    nonzero: Iterable[Any] = (),
+    sizes: str = "",
+    where: Mapping[str, str] | None = None,
+) -> Proof:
     """Prove that two SymPy expressions (or matrices of them) are equal for all values of their symbols, by algebra.
 
     Args:
-        shown: the sizes and values that the identity covers, in words; where the symbols stand at a small size only, the
-            caller's docstring argues for all.
+        nonzero: what is divided by and may be 0 for some values, which the card then leaves out. All else that is divided by
+            must be known not to be 0 from the assumptions on the symbols.
+        sizes: where the symbols stand at one size, which, and why the others follow.
+        where: what a symbol is in the letters of :meth:`Proof.tied`, if something else.
 
     Raises:
-        NotProved: a point where they differ, or what is left of the difference.
+        NotProved: a point where they differ, what is left of the difference, or a divisor that may be 0.
     """
     import sympy
 
@@ -246,7 +450,7 @@ def same(what: str, left: Term, right: Term, shown: str) -> Proof:
     if left.shape != right.shape or not len(left):
         raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
     rest = left - right
-    symbols = sorted(rest.free_symbols, key=str)
+    symbols = sorted(left.free_symbols | right.free_symbols, key=str)
     point = {str(symbol): (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
     for entry in rest:
         # what is wrong differs at almost every point, and algebra would look for long
@@ -255,33 +459,76 @@ def same(what: str, left: Term, right: Term, shown: str) -> Proof:
         entry = sympy.cancel(sympy.together(sympy.expand(entry)))
         if entry != 0 and sympy.simplify(entry) != 0:
             raise NotProved(what, {"left - right": str(entry)[:80]}, violated=True)
-    return Proof(what, shown, len(rest), "identities")
+    left_out = [sympy.sympify(x) for x in nonzero]
+    known = {factor for x in left_out for factor in _factors(x)}
+    for power in (left.atoms(sympy.Pow) | right.atoms(sympy.Pow)) if not shown else ():
+        if power.exp.is_nonnegative or power.base.is_zero is False:
+            continue
+        for factor in _factors(power.base):
+            if factor.is_zero is not False and factor not in known and -factor not in known:
+                raise NotProved(what, {"divisor": str(factor)[:80]}, violated=False, why="may be 0")
+    where = where or {}
+    letters = {str(symbol): _letters(str(symbol), where) for symbol in symbols}
+    covered = f"all {', '.join(letters.values())}" if symbols else "numbers"
+    if signed := [letters[str(symbol)] for symbol in symbols if symbol.is_positive]:
+        covered += " > 0" if len(signed) == len(symbols) else f", {', '.join(signed)} > 0"
+    covered += "".join(f", {x} != 0" for x in left_out) + (sizes and f" ({sizes})")
+    box = {str(symbol): (Fraction(0) if symbol.is_nonnegative else -math.inf, None) for symbol in symbols}
+    both = sympy.lambdify(symbols, (left, right), "numpy")
+    sides = _sides(what, lambda **x: both(*x.values()), box, where, float)
+    return Proof(what, shown or covered, len(rest), "identities", sides)
 
 
-def every(what: str, holds: Callable[..., bool], cases: Iterable[Any], shown: str) -> Proof:
+def _factors(x: Any) -> list[Any]:
+    import sympy
+
+    return [base for base, _ in sympy.factor_list(sympy.numer(sympy.together(x)))[1]] if x.free_symbols else []
+
+
+def every(
+    what: str,
+    holds: Callable[..., bool | np.bool_],
+    cases: Iterable[Any],
+    shown: str | None = None,
+    *,
+    name: str = "case",
+    argued: str = "",
+) -> Proof:
     """Prove a statement by going through all its cases; ``holds`` decides each in exact arithmetic.
+
+    Args:
+        holds: True or False (of Python or of NumPy) for a case; anything else is refused.
+        name: the letter, or letters, of a case.
+        argued: what an argument adds to the cases, and where it stands.
 
     Raises:
         NotProved: the first case that fails.
-        ValueError: no case.
+        ValueError: no case, or an answer that is no bool.
     """
-    count = 0
-    for case in cases:
-        case = case if isinstance(case, tuple) else (case,)
-        if not holds(*case):
-            raise NotProved(what, {"case": case}, violated=True)
-        count += 1
-    if not count:
+    cases = [case if isinstance(case, tuple) else (case,) for case in cases]
+    if not cases:
         raise ValueError(f"{what}: no case was given")
-    return Proof(what, shown, count, "cases")
+    for case in cases:
+        answer = holds(*case)
+        if not isinstance(answer, bool | np.bool_):
+            raise ValueError(f"{what}: {answer!r} at {case} is no answer, True or False is")
+        if not answer:
+            raise NotProved(what, {"case": case}, violated=True)
+    first, last = (", ".join(map(str, case)) for case in (cases[0], cases[-1]))
+    covered = f"{name} = {first}" + f", ..., {last}" * (len(cases) > 1) + (argued and f", beyond by argument: {argued}")
+    return Proof(what, shown or covered, len(cases), "cases")
 
 
-def joined(what: str, shown: str, *proofs: Proof) -> Proof:
-    """One statement proved on pieces that cover ``shown`` together, or by several steps."""
+def joined(what: str, *proofs: Proof | str, shown: str | None = None) -> Proof:
+    """One statement by several steps or on several pieces; it is tied if all of them are."""
+    if proofs and isinstance(proofs[0], str):
+        shown, proofs = proofs[0], proofs[1:]
     if not proofs:
         raise ValueError(f"{what}: no proof was given")
     by = {proof.by for proof in proofs}
-    return Proof(what, shown, sum(proof.boxes for proof in proofs), by.pop() if len(by) == 1 else "pieces")
+    ranges = shown or " and ".join(dict.fromkeys(proof.range for proof in proofs))
+    ties = tuple(tie for proof in proofs for tie in proof.ties) if all(proof.ties for proof in proofs) else ()
+    return Proof(what, ranges, sum(proof.boxes for proof in proofs), by.pop() if len(by) == 1 else "pieces", ties=ties)
 
 
 def least(*values: Any) -> Any:
@@ -297,6 +544,25 @@ def exprel(x: Any) -> Any:
 def exprel2(x: Any) -> Any:
     """(e^x - 1 - x)/x^2 of a ball, which may contain 0: 1F1(1, 3, x)/2, increasing, so that its ends enclose it."""
     return _increasing(x, lambda end: end.hypgeom_1f1(1, 3) / 2)
+
+
+def entropy(x: Any) -> Any:
+    """-x log x of a ball in [0, 1/e], which may contain 0: increasing there, so that its ends enclose it."""
+    import flint
+
+    x = flint.arb(x)
+    if not x.upper() < flint.arb(0.3678):
+        raise ValueError(f"{x} is not below 1/e")
+    return _increasing(x, lambda end: -end * end.log() if end > 0 else flint.arb(0))
+
+
+def power(x: Any, p: Any) -> Any:
+    """x^p of balls, x in [0, 1] and p > 0: monotone in both, so that its corners enclose it."""
+    import flint
+
+    x, p = flint.arb(x), flint.arb(p)
+    low = x.lower() ** p.upper() if x.lower() > 0 else flint.arb(0)
+    return low.union(x.upper() ** p.lower() if x.upper() > 0 else flint.arb(0))
 
 
 def _increasing(x: Any, f: Callable[[Any], Any]) -> Any:

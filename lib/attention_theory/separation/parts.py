@@ -5,6 +5,7 @@ not) and by key or column. A :class:`Part` is one such line, a :class:`Layer` is
 all parts of a lemma with many layers.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -217,6 +218,11 @@ def holds(what: str, lemma: Lemma, part: str, layers: Sequence[Layer], floor: Ch
     return checks
 
 
+def _lines(lemma: Lemma, part: str, L: Layer) -> list[Part]:
+    lines = lemma(L)[part]
+    return [lines] if isinstance(lines, Part) else lines
+
+
 def judge(
     name: str,
     lemma: Lemma,
@@ -238,7 +244,8 @@ def judge(
         meant: the corrected lemma, if it differs: a function that gives the parts that do.
         floor: how far every bound must be reached, as a part of it; a looser formula then fails.
         floors: the same for single parts.
-        proofs: by ``name-part``; ``u`` for the scores and ``last`` for the last column.
+        proofs: by ``name-part``, or ``u`` for the scores and ``last`` for the last column; each takes the layers and the lines
+            of the part, and gives its proof, tied to them.
     """
     changed = meant or (lambda _: {})
     corrected = lambda L: {**lemma(L), **changed(L)}
@@ -250,7 +257,7 @@ def judge(
         broken = counterexample("as printed", lemma, part, printed_on or layers)
         checks = holds("as printed" if as_is else "as meant", corrected, part, layers, (floors or {}).get(part, floor))
         checks += [
-            proved("for all sizes", proof)
+            proved("for all sizes", proof(layers, functools.partial(_lines, corrected, part)))
             for key, proof in (proofs or {}).items()
             if key in (f"{name}-{part}", kind) or key.startswith(f"{name}-{part}-")
         ]

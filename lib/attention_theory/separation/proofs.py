@@ -1,48 +1,65 @@
 """Lemmas of deng2023 for all sizes at once: weights, features and probabilities in (n, d, a, b, c), by :mod:`..evidence.prove`.
 
 Every row of weights has at most three values, so that a bound is an inequality between rational functions of the sizes and of
-powers of n. These are variables of their own: p = n^a, P = n^(a(1 + a)), q = n^(a^2) and B = n^(b^2), all >= 1. So nothing is
-lost at large n, and no tail is left over. Columns: k = d - 2 (cross-attention: d - 1), n = k t; features are in units of
-sqrt(log n) (cross-attention: 1). A function gives one :class:`Proof` for each part, by the name of the part: ``d.2-3a``.
+powers of n. These are variables of their own, as ``where`` says (r = n^a ...), so that nothing is lost at large n, and where
+a logarithm grows without end its inverse z in (0, z0] takes its place, so that no tail is left over. Features are in units of
+sqrt(log n) (cross-attention: 1); k is the number of block columns, t of identity blocks, n = k t.
+
+A function gives one :class:`Proof` for each part, by the name of the part, ``d.2-3a``, tied to layers of the network at drawn
+sizes; the printed formulas come as arguments: ``tau`` a threshold, ``hoeffding`` the bound of Lemma 3.1.
 """
 
+import functools
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import torch
+
 from attention_theory.domain import Arithmetic
-from attention_theory.evidence.prove import Proof, every, joined, least, nonnegative, positive, same
+from attention_theory.evidence.prove import Proof, entropy, every, joined, nonnegative, positive, power, same
+from attention_theory.separation import regression as model
+from attention_theory.separation.parts import Layer, Part, layer, layers
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 #: Sizes: k block columns, t identity blocks, n = k t.
 SIZES: dict[str, Any] = {"k": (1, None), "t": (1, None)}
+SELF, CROSS = {"k": "d - 2", "t": "t"}, {"k": "d - 1", "t": "t"}
 #: What two columns of a quiet row exceed their average by, at most, for n >= 1000 (1 + a1)^2 (:func:`quiet`).
 EXCESS = Fraction(22, 10000)
+#: Layers that proofs are tied to: (k, t), the ends of the range among them.
+DRAWN = [(1, 2), (2, 1), (3, 2), (5, 4)]
+Hoeffding = Callable[[float, torch.Tensor, torch.Tensor], float]
 
 
-class Bound(NamedTuple):
-    """``value`` <= or >= ``bound`` on ``ranges``; ``shown`` says the ranges in the paper's letters."""
+def _drawn(kind: str, weights: str, a: Sequence[float], b: Sequence[float] = (0.1, 0.6), unit: bool = False) -> list[Layer]:
+    if kind == "cross":
+        return layers(kind, weights, [(k * t, k + 1, 0, 0) for k, t in DRAWN], a)
+    sizes = [(k * t, k + 2, x, math.sqrt(1 - x * x) if unit else 1 - x) for (k, t), x in itertools.product(DRAWN, b)]
+    return layers(kind, weights, sizes, a)
 
-    what: str
-    value: Callable[..., Any]
-    relation: str
-    bound: Callable[..., Any]
-    ranges: dict[str, Any]
-    shown: str
 
-    def proof(self, factor: Fraction | int = 1) -> Proof:
-        """Prove it, with the bound times ``factor``; raises NotProved."""
-        sign = {"<=": 1, ">=": -1}[self.relation]
-        return nonnegative(
-            self.what, lambda **x: sign * (factor * self.bound(**x) - self.value(**x)), shown=self.shown, **self.ranges
-        )
+def _scale(L: Layer) -> float:
+    return 1.0 if L.model == "cross" else math.sqrt(math.log(L.n))
+
+
+def _columns(L: Layer, row: int) -> tuple[float, float, float]:
+    """Of a row of features that of the first column, of j3's block column, and the sum over the other block columns."""
+    blocks = L.features[row, 1 : L.n // L.t + 1].double() / _scale(L)
+    return float(L.features[row, 0]) / _scale(L), float(blocks[0]), float(blocks[1:].sum())
+
+
+def _row(L: Layer, row: int, first: float, star: float, others: float) -> float:
+    """<c, s> of a row for these signs of the first, of j3's and of all other block columns, less the last column's feature."""
+    return sum(x * s for x, s in zip(_columns(L, row), (first, star, others)))
 
 
 # Weights of a row ----------------------------------------------------------------------------------------------------
 # A row in which the special key scores r times as high as each of the other n - 1 (after u): self-attention with X = 1, where
-# r = P = n^(a(1 + a)) in the special row and p = n^a in the others (softmax), 1 + a in all (linear); cross-attention, row j2,
-# where r = n^a (softmax) and 1 + a (linear).
+# r = n^(a(1 + a)) in the special row and n^a in the others (softmax), 1 + a in all (linear); cross-attention, row j2, where r
+# = n^a (softmax) and 1 + a (linear).
 
 
 def special(r: Arithmetic, n: Arithmetic) -> Any:
@@ -65,127 +82,115 @@ def block(r: Arithmetic, k: Arithmetic, t: Arithmetic) -> Any:
     return t * ordinary(r, k * t)
 
 
+class Bound(NamedTuple):
+    """``value`` <= or >= ``bound``, for these entries of a layer (matrix, rows and columns of a :class:`Part`).
+
+    Called with layers and the printed lines for each, it gives the proof, tied to the entries and to the printed bounds.
+    """
+
+    entries: tuple[str, str, str]
+    what: str
+    value: Callable[..., Any]
+    relation: str
+    bound: Callable[..., Any]
+    ranges: dict[str, Any]
+    where: dict[str, str]
+    strict: bool = False
+    least_t: int = 1
+
+    def proof(self, factor: Fraction | int = 1) -> Proof:
+        """Prove it, with the bound times ``factor``; raises NotProved."""
+
+        def sides(**x: Any) -> tuple[Any, Any]:
+            pair = self.value(**x), factor * self.bound(**x)
+            return pair if self.relation == "<=" else pair[::-1]
+
+        return nonnegative(self.what, sides, strict=self.strict, where=self.where, **self.ranges)
+
+    def __call__(self, on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
+        here, at, pairs = Part(*self.entries, self.relation, 0.0), [], []
+        for L in on:
+            values = L.entries(here)
+            if len(values) and L.t >= self.least_t:
+                line = next((x for x in lines(L) if x.columns == here.columns), lines(L)[0])
+                unit = (
+                    1.0 if here.matrix == "f" or L.model == "cross" else (L.a if here.columns == "first" else L.b) * _scale(L)
+                )
+                extreme, bar = values.max() if self.relation == "<=" else values.min(), line.counting or line.value
+                pair = float(extreme) / unit, bar / unit
+                at.append(vars(L))
+                pairs.append(pair if self.relation == "<=" else pair[::-1])
+        return self.proof().tied(at, *zip(*pairs))
+
+
 def two_level_bounds() -> dict[str, Bound]:
     """Lemmas D.2, D.3, D.6, D.7, D.10, D.11, D.14, D.15 (X = 1) and F.2, F.3, F.6, F.7, F.10, F.11, F.14, F.15 (cross).
 
-    Where a hypothesis on a becomes one on a power of n: a1 >= .7 gives a1 (1 + a1) > 1, hence P > n (:func:`exponents`), as
-    does the condition (1 + a1)^2 > 2 + a1 of Lemma D.2; a0 in [0, 1] gives P <= n^(2 a0); a1 >= 1 gives p >= n. The bounds
-    with t hold for all k, t >= 1. The features c(., 1), c(., i) are a and b times weights; a and b cancel.
+    What the lemmas ask of a is what the powers of n need: a1 >= .7 gives a1 (1 + a1) > 1 (so does (1 + a1)^2 > 2 + a1 of Lemma
+    D.2), a0 in [0, 1] gives n^(a0 (1 - a0)) >= 1. The features c(., 1), c(., i) are a and b times weights; a and b cancel.
     """
-    sizes, one, more = "n = k t", {"r": (1, None)}, {"x": (1, None)}
-    n = {"n": (2, None)}
-    high, low = "n >= 2, a1 >= 0.7", "n >= 2, a0 in [0, 1]"
-    half = Bound("weight of j3 >= 1/2", lambda n, x: special(n * x, n), ">=", lambda n, x: HALF, n | more, high)
-    square = Bound(
-        "weight of j3 <= n^(2 a0 - 1)", lambda n, r, x: special(r, n), "<=", lambda n, r, x: r * x / n, n | one | more, low
-    )
-    block_half = Bound(
-        "j3's column >= 1/2",
-        lambda k, t, x: star(k * t * x, k, t),
-        ">=",
-        lambda k, t, x: HALF,
-        SIZES | more,
-        f"{high}, {sizes}",
-    )
-    third = Bound(
-        "another column <= 1/3",
-        lambda k, t, x: block(k * t * x, k, t),
-        "<=",
-        lambda k, t, x: Fraction(1, 3),
-        SIZES | more | {"k": (2, None)},
-        f"{high}, {sizes}, k >= 2",
-    )
-    all_square = Bound(
-        "every column <= t n^(2 a0 - 1)",
-        lambda k, t, r, x: star(r, k, t),
-        "<=",
-        lambda k, t, r, x: r * x / k,
-        SIZES | one | more,
-        f"{low}, {sizes}",
-    )
-    column_square = Bound(
-        "j3's column <= n^(2 a0 - 1) + (t - 1)/n",
-        lambda k, t, r, x: star(r, k, t),
-        "<=",
-        lambda k, t, r, x: (r * x + t - 1) / (k * t),
-        SIZES | one | more,
-        f"{low}, {sizes}",
-    )
+    one, more = SIZES | {"r": (1, None)}, SIZES | {"x": (1, None)}
+    values = {
+        "key": ("f", "j3", "weight of j3", lambda k, t, r: special(r, k * t)),
+        "other": ("f", "not j3", "another weight", lambda k, t, r: ordinary(r, k * t)),
+        "first": ("c", "first", "first column / a", lambda k, t, r: special(r, k * t)),
+        "every": ("c", "blocks", "every block column / b", lambda k, t, r: star(r, k, t)),
+        "column": ("c", "block of j3", "j3's column / b", lambda k, t, r: star(r, k, t)),
+        "rest": ("c", "other blocks", "another column / b", lambda k, t, r: block(r, k, t)),
+    }
+    least = {
+        "other": ("1/n", lambda k, t, r: 1 / (k * t)),
+        "every": ("({}) t/n", lambda k, t, r: r / k),
+        "column": ("({} + t - 1)/n", lambda k, t, r: (r + t - 1) / (k * t)),
+        "rest": ("t/n", lambda k, t, r: 1 / k),
+    }
 
-    def family(ratio: str, a: str) -> tuple[Bound, ...]:
-        """Upper bounds for all r >= 1, with r/n in the paper's letters."""
-        every = f"n >= 2, {a} >= 0"
-        return (
-            Bound(f"weight of j3 <= {ratio}", lambda n, r: special(r, n), "<=", lambda n, r: r / n, n | one, every),
-            Bound("another weight <= 1/n", lambda n, r: ordinary(r, n), "<=", lambda n, r: 1 / n, n | one, every),
-            Bound(
-                f"every column <= {ratio} t",
-                lambda k, t, r: star(r, k, t),
-                "<=",
-                lambda k, t, r: r / k,
-                SIZES | one,
-                f"{every}, {sizes}",
-            ),
-            Bound(
-                f"j3's column <= {ratio} + (t - 1)/n",
-                lambda k, t, r: star(r, k, t),
-                "<=",
-                lambda k, t, r: (r + t - 1) / (k * t),
-                SIZES | one,
-                f"{every}, {sizes}",
-            ),
-            Bound(
-                "another column <= t/n",
-                lambda k, t, r: block(r, k, t),
-                "<=",
-                lambda k, t, r: 1 / k,
-                SIZES | one,
-                f"{every}, {sizes}",
-            ),
+    def bound(kind: str, rows: str, r: str, where: dict[str, str]) -> Bound:
+        """An upper bound for all r >= 1."""
+        matrix, columns, what, value = values[kind]
+        text, above = least.get(kind, ("({})/n", lambda k, t, r: r / (k * t)))
+        said = f"{what} <= {text}".format(r.replace("**", "^").replace("*", " "))
+        return Bound((matrix, rows, columns), said, value, "<=", above, one, where | {"r": r})
+
+    def half(kind: str, rows: str, x: str, where: dict[str, str]) -> Bound:
+        """At least 1/2, or for other columns below it, as r >= n."""
+        matrix, columns, what, value = values[kind]
+        at = lambda k, t, x: value(k, t, k * t * x)
+        relation, strict = ("<=", True) if kind == "rest" else (">=", False)
+        said, two = f"{what} {'<' if strict else relation} 1/2", {"k": (2, None)} if strict else {}
+        return Bound((matrix, rows, columns), said, at, relation, lambda k, t, x: HALF, more | two, where | {"x": x}, strict)
+
+    def square(kind: str) -> Bound:
+        """With n^(2 a) in the place of n^(a (1 + a)), on D0."""
+        wide = bound(kind, "j3", "n**(2*a)", SELF)
+        both = {"r": "n**(a*(1 + a))", "x": "n**(a*(1 - a))"}
+        return wide._replace(
+            value=lambda k, t, r, x: wide.value(k, t, r),
+            bound=lambda k, t, r, x: wide.bound(k, t, r * x),
+            ranges=one | {"x": (1, None)},
+            where=SELF | both,
         )
 
-    bounds = {"d.2-3a": half, "d.3-1": half, "d.3-2a": block_half, "d.3-2a-one": third}
-    bounds |= {"d.6-3a": square, "d.7-1": square, "d.7-2": all_square, "d.7-2a": column_square}
-    for part, bound in {"3-2a": block_half, "3-2a-one": third, "2-3a": half, "3-1": half}.items():
-        bounds["f." + part] = bound._replace(shown=bound.shown.replace("0.7", "1"))
-    soft, linear = "n^({0} - 1)", "(1 + {0})/n"
-    for a, ratio, lemmas in (
-        ("a1", soft, "d.2 d.3 f.2 f.3"),
-        ("a0", soft, "d.6 d.7 f.6 f.7"),
-        ("a1", linear, "d.10 d.11 f.10 f.11"),
-        ("a0", linear, "d.14 d.15 f.14 f.15"),
-    ):
-        weights, features, cross, cross_features = lemmas.split()
-        key, other, every, column, rest = family(ratio.format(a), a)
-        bounds |= {f"{weights}-3b": other, f"{weights}-4a": key, f"{weights}-4b": other}
-        bounds |= {f"{features}-4": key, f"{features}-5": every}
-        if ratio == soft:
-            bounds |= {f"{features}-2b": rest, f"{features}-5a": column, f"{features}-5b": rest}
-            bounds |= {f"{cross}-3b": other, f"{cross_features}-2b": rest}
-        else:
-            bounds |= {f"{weights}-3a": key, f"{features}-1": key, f"{features}-2": every}
-            bounds |= {f"{cross}-3": key, f"{cross}-4": other}
-        if cross != "f.2":
-            bounds |= {f"{cross_features}-1": key, f"{cross_features}-2": every}
-    bounds["f.6-3a"] = bounds["d.6-4a"]
-    # D.3 Part 5 as corrected: j3's column has the bound of D.7 Part 5
-    bounds["d.3-5"] = bounds.pop("d.3-5a")
-    del bounds["d.3-5b"], bounds["f.7-2b"]
-    return bounds
-
-
-def two_level() -> dict[str, Proof]:
-    """All of :func:`two_level_bounds`, each part of a lemma with its proof."""
-    return _prove(two_level_bounds()) | {"exponents": exponents()}
-
-
-def _prove(bounds: dict[str, Bound]) -> dict[str, Proof]:
-    return {part: bound.proof() for part, bound in bounds.items()}
-
-
-def exponents() -> Proof:
-    """A (1 + a) >= 1 for a >= .619: then P = n^(a (1 + a)) >= n. Serves Lemmas D.2 to D.4 on D1."""
-    return nonnegative("a (1 + a) >= 1", lambda a: a * (1 + a) - 1, a=(0.619, None))
+    J, O, linear = "n**(a*(1 + a))", "n**a", "1 + a"
+    special_row, query = ("j3", "n**(a*(1 + a) - 1)", SELF), ("j2", "n**(a - 1)", CROSS)
+    found = {"d.6-3a": square("key"), "d.7-1": square("first"), "d.7-2": square("every"), "d.7-2a": square("column")}
+    for row, f, c in ((special_row, "d.2", "d.3"), (query, "f.2", "f.3")):
+        found |= {f"{f}-3a": half("key", *row), f"{c}-1": half("first", *row)}
+        found |= {f"{c}-2a": half("column", *row), f"{c}-2a-one": half("rest", *row)}
+    table = {
+        J: "d.2-3b other j3, d.6-3b other j3, d.3-2b rest j3, d.7-2b rest j3",
+        O: "d.2-4a key, d.6-4a key, d.2-4b other, d.6-4b other, d.3-4 first, d.7-4 first, d.3-5-own column, d.3-5-other rest, "
+        "d.7-5 every, d.7-5a column, d.7-5b rest, f.2-3b other j2, f.6-3b other j2, f.6-3a key j2, f.3-2b rest j2, "
+        "f.7-1 first j2, f.7-2 every j2",
+        linear: "d.10-3a key j3, d.14-3a key j3, d.10-3b other j3, d.14-3b other j3, d.10-4a key, d.14-4a key, d.10-4b other, "
+        "d.14-4b other, d.11-1 first j3, d.15-1 first j3, d.11-2 every j3, d.15-2 every j3, d.11-4 first, d.15-4 first, "
+        "d.11-5 every, d.15-5 every, f.10-3 key j2, f.14-3 key j2, f.10-4 other j2, f.14-4 other j2, f.11-1 first j2, "
+        "f.15-1 first j2, f.11-2 every j2, f.15-2 every j2",
+    }
+    for r, lines in table.items():
+        for part, kind, *rows in (line.split() for line in lines.split(", ")):
+            found[part] = bound(kind, *(rows or ["not j3"]), r, CROSS if part.startswith("f") else SELF)
+    return found
 
 
 # X = I ---------------------------------------------------------------------------------------------------------------
@@ -204,71 +209,43 @@ def identity_others(B: Arithmetic, k: Arithmetic, t: Arithmetic) -> tuple[Any, A
 
 
 def identity_bounds() -> dict[str, Bound]:
-    """Lemmas E.1 and E.2 with X = I and b^2 + c^2 = 1, on D1.
-
-    a1 >= 1 gives q = n^(a1^2) >= n. (Lemma E.1 asks for a1 > 1.)
-    """
-    above = "n = k t >= 2, a1 >= 1, b^2 + c^2 = 1"
-    any_a = "n = k t >= 2, a1 >= 0, b^2 + c^2 = 1"
+    """Lemmas E.1 and E.2 with X = I and b^2 + c^2 = 1, on D1; a1 >= 1 gives n^(a1^2) >= n. (Lemma E.1 asks for a1 > 1.)"""
     base = SIZES | {"B": (1, None)}
-    large = base | {"x": (1, None)}  # q = n x
-    every_q = base | {"q": (1, None)}
+    where = SELF | {"B": "n**(b**2)"}
 
-    def row(i: int) -> Callable[..., Any]:
-        return lambda k, t, B, q: identity_weights(q, B, k, t)[i]
+    def row(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda k, t, B, x: f(k, t, *identity_weights(k * t * x, B, k, t))
 
-    per_key, uniform = (lambda k, t, B, **_: B / (k * t)), (lambda k, t, B, **_: 1 / (k * t))
-    half = lambda **_: HALF
-    own = lambda k, t, B: identity_others(B, k, t)[0]
-    j3 = Bound("weight of j3 >= 1/2", lambda k, t, B, x: identity_weights(k * t * x, B, k, t)[0], ">=", half, large, above)
-    column = Bound(
-        "j3's column >= 1/2",
-        lambda k, t, B, x: identity_weights(k * t * x, B, k, t)[0] + (t - 1) * identity_weights(k * t * x, B, k, t)[1],
-        ">=",
-        half,
-        large,
-        above,
-    )
-    one = Bound(
-        "another column <= 1/3",
-        lambda k, t, B, x: t * identity_weights(k * t * x, B, k, t)[2],
-        "<=",
-        lambda **_: Fraction(1, 3),
-        large | {"k": (2, None)},
-        above,
-    )
+    def high(entries: tuple[str, str, str], what: str, f: Callable[..., Any], relation: str = ">=") -> Bound:
+        ranges, at, strict = base | {"x": (1, None)}, where | {"x": "n**(a**2 - 1)"}, relation == "<="
+        ranges |= {"k": (2, None)} if strict else {}
+        return Bound(entries, what, row(f), relation, lambda **_: HALF, ranges, at, strict)
+
+    def low(entries: tuple[str, str, str], what: str, i: int, bound: Callable[..., Any], own: bool = True, t: int = 1) -> Bound:
+        """A bound on row j3 for all q >= 1, or on another row."""
+        if own:
+            value = lambda k, t, B, q: bound(k, t, B, identity_weights(q, B, k, t)[i])
+            return Bound(entries, what, value, "<=", lambda k, t, B, q: bound(k, t, B, None), *more)
+        value = lambda k, t, B: bound(k, t, B, identity_others(B, k, t)[i])
+        return Bound(entries, what, value, "<=", lambda k, t, B: bound(k, t, B, None), base, where, least_t=t)
+
+    more = base | {"q": (1, None)}, where | {"q": "n**(a**2)"}
+    per_key = lambda k, t, B, w: B / (k * t) if w is None else w
+    uniform = lambda k, t, B, w: 1 / (k * t) if w is None else w
+    column = lambda k, t, B, w: B / k if w is None else t * w
     return {
-        "e.1-3a": j3,
-        "e.1-3b-near": Bound("other weights of the block <= n^(b^2 - 1)", row(1), "<=", per_key, every_q, any_a),
-        "e.1-3b": Bound("weights off the block <= n^(b^2 - 1)", row(2), "<=", per_key, every_q, any_a),
-        "e.1-4a": Bound("t weights <= n^(b^2 - 1)", own, "<=", per_key, base, any_a),
-        "e.1-4b": Bound("n - t weights <= 1/n", lambda k, t, B: identity_others(B, k, t)[1], "<=", uniform, base, any_a),
-        "e.2-1": j3,
-        "e.2-2a": column,
-        "e.2-2a-one": one,
-        "e.2-2b": Bound(
-            "another column <= t n^(b^2 - 1)",
-            lambda k, t, B, q: t * row(2)(k, t, B, q),
-            "<=",
-            lambda k, t, B, q: B / k,
-            every_q,
-            any_a,
-        ),
-        "e.2-4": Bound("weight of j3 in another row <= n^(b^2 - 1)", lambda k, t, B: own(k, t, B), "<=", per_key, base, any_a),
-        "e.2-5": Bound(
-            "every column of another row <= t n^(b^2 - 1)",
-            lambda k, t, B: t * own(k, t, B),
-            "<=",
-            lambda k, t, B: B / k,
-            base,
-            any_a,
-        ),
+        "e.1-3a": high(("f", "j3", "j3"), "weight of j3 >= 1/2", lambda k, t, w, near, far: w),
+        "e.1-3b-near": low(("f", "j3", "own block"), "other weights of the block <= n^(b^2 - 1)", 1, per_key),
+        "e.1-3b": low(("f", "j3", "not own block"), "weights off the block <= n^(b^2 - 1)", 2, per_key),
+        "e.1-4a": low(("f", "not j3", "own block"), "t weights <= n^(b^2 - 1)", 0, per_key, own=False),
+        "e.1-4b": low(("f", "not j3", "not own block"), "n - t weights <= 1/n", 1, uniform, own=False),
+        "e.2-1": high(("c", "j3", "first"), "first column / a >= 1/2", lambda k, t, w, near, far: w),
+        "e.2-2a": high(("c", "j3", "block of j3"), "j3's column / b >= 1/2", lambda k, t, w, near, far: w + (t - 1) * near),
+        "e.2-2a-one": high(("c", "j3", "other blocks"), "another column / b < 1/2", lambda k, t, w, near, far: t * far, "<="),
+        "e.2-2b": low(("c", "j3", "other blocks"), "another column / b <= t n^(b^2 - 1)", 2, column),
+        "e.2-4": low(("c", "not j3", "first"), "first column / a <= n^(b^2 - 1)", 0, per_key, own=False, t=2),
+        "e.2-5": low(("c", "not j3", "blocks"), "every column / b <= t n^(b^2 - 1)", 0, column, own=False),
     }
-
-
-def identity_rows() -> dict[str, Proof]:
-    """All of :func:`identity_bounds`."""
-    return _prove(identity_bounds())
 
 
 # From the definitions to scores and features -------------------------------------------------------------------------
@@ -284,69 +261,72 @@ def _tokens(k: int, t: int, *columns: Any) -> Any:
     return sympy.Matrix.hstack(first, blocks, *last)
 
 
-def scores() -> dict[str, Proof]:
-    """A X A^T of the definitions is what the weights of this module take, in units of log n.
+#: Where symbols stand at one size of the layer.
+SMALL = "k = 3, t = 2; every pair of rows of any size has the form of one that occurs there"
 
-    Serves the parts on u in Lemmas D.2, D.6, D.10, D.14 (``ones``), E.1 (``identity``), F.2, F.6, F.10, F.14 (``cross``; there
-    all rows but j2 are uniform). Symbols a, b, c at k = 3, t = 2: a score depends on two rows of A only, and every pair of
-    rows, at any size, has the form of a pair that occurs there: with or without j3, in one block or in two.
-    """
+
+@functools.cache
+def _scores(kind: str) -> Proof:
     import sympy
 
     a, b, c = sympy.symbols("a b c", positive=True)
     k, t = 3, 2
+    table: Callable[..., Any] = lambda entry: sympy.Matrix(k * t, k * t, entry)
+    if kind == "cross":
+        queries = sympy.Matrix(k * t, k + 1, lambda i, j: (a if i == 0 else 0) if j == 0 else 1)
+        both = queries * _tokens(k, t, 1, 1).T, table(lambda i, j: 1 + (a if i == j == 0 else 0))
+        return same("scores 1 + a at (j2, j3), else 1", *both, sizes=SMALL)
     A = _tokens(k, t, a, b, c)
-    shown = "all n, d, a, b, c"
-
-    def table(entry: Callable[[int, int], Any]) -> Any:
-        return sympy.Matrix(k * t, k * t, entry)
-
-    ones = table(lambda i, j: (1 + a) ** ((i == 0) + (j == 0)))
+    if kind == "self-ones":
+        ones = table(lambda i, j: (1 + a) ** ((i == 0) + (j == 0)))
+        found = (A * sympy.ones(k + 2) * A.T).subs(c, 1 - b)
+        return same("scores (1 + a)^2, 1 + a, 1 where b + c = 1", found, ones, sizes=SMALL)
     identity = table(lambda i, j: c**2 + (b**2 if i % k == j % k else 0) + (a**2 if i == j == 0 else 0))
-    queries = sympy.Matrix(k * t, k + 1, lambda i, j: (a if i == 0 else 0) if j == 0 else 1)
-    cross = table(lambda i, j: 1 + (a if i == j == 0 else 0))
-    return {
-        "ones": same(
-            "scores (1 + a)^2, 1 + a, 1", (A * sympy.ones(k + 2) * A.T).subs(c, 1 - b), ones, f"{shown} with b + c = 1"
-        ),
-        "identity": same("scores a^2 + b^2 + c^2, b^2 + c^2, c^2", A * A.T, identity, shown),
-        "cross": same("scores 1 + a at (j2, j3), else 1", queries * _tokens(k, t, 1, 1).T, cross, "all n, d, a"),
-    }
+    return same("scores a^2 + b^2 + c^2, b^2 + c^2, c^2", A * A.T, identity, sizes=SMALL)
 
 
-def features() -> dict[str, Proof]:
-    """A row of weights w, of sum 1, has the features a w_3, b times the sums over the blocks, c (cross: w_3 and those sums).
+def _small(on: Sequence[Layer]) -> list[Layer]:
+    """The layers of three block columns and two identity blocks whose special rows are the first."""
+    return [L for L in on if (L.n, L.t, L.query, L.key) == (6, 2, 0, 0)] or [
+        layer(on[0].model, on[0].weights, 6, 4 if on[0].model == "cross" else 5, L.a, L.b, L.c) for L in on[:3]
+    ]
 
-    Serves Lemmas D.3, D.7, D.11, D.15 Parts 3 and 6, E.2 Parts 3 and 6 (``last``), and the uniform rows of F.3, F.7, F.11,
-    F.15 (``uniform``: 1/n, t/n, and (t + 1)/n only for j3's own column, whose key j3 counts in the first column too).
+
+def scores(on: Sequence[Layer], _: object = None) -> Proof:
+    """A X A^T of the definitions is what the weights of this module take, in units of log n, beside such layers.
+
+    Serves the parts on u in Lemmas D.2, D.6, D.10, D.14, E.1, F.2, F.6, F.10, F.14 (there all rows but j2 are uniform). A score
+    depends on two rows of A only: with or without j3, in one block or in two.
     """
+    drawn = _small(on)
+    found = [(L.u.log() if L.weights == "softmax" else L.u) / math.log(L.n) for L in drawn]
+    return _scores(drawn[0].model).tied(map(vars, drawn), found, found)
+
+
+@functools.cache
+def _features(kind: str) -> Proof:
     import sympy
 
     a, b, c = sympy.symbols("a b c", positive=True)
     k, t = 3, 2
     w: Any = sympy.Matrix(sympy.symbols(f"w1:{k * t + 1}", positive=True))
     w = w / sum(w[i] for i in range(k * t))
-    found = _tokens(k, t, a, b, c).T * w
-    uniform = _tokens(k, t, 1, 1).T * sympy.ones(k * t, 1) / (k * t)
-    blocks = [b * sum(w[i] for i in range(k * t) if i % k == j) for j in range(k)]
-    return {
-        "all": same(
-            "features a w_3, b (sum over a block), c", found, sympy.Matrix([a * w[0], *blocks, c]), "all weights of sum 1"
-        ),
-        "last": same("c(j, d) = c", found[k + 1], c, "all weights of sum 1"),
-        "uniform": same(
-            "a uniform row has 1/n and t/n",
-            uniform,
-            sympy.Matrix([sympy.Rational(1, k * t)] + [sympy.Rational(1, k)] * k),
-            "all n, d",
-        ),
-    }
+    blocks = [sum(w[i] for i in range(k * t) if i % k == j) for j in range(k)]
+    if kind == "cross":
+        return same("features w_3, sums over the blocks", _tokens(k, t, 1, 1).T * w, sympy.Matrix([w[0], *blocks]), sizes=SMALL)
+    sums = sympy.Matrix([a * w[0], *(b * x for x in blocks), c])
+    return same("features a w_3, b (sum over a block), c", _tokens(k, t, a, b, c).T * w, sums, sizes=SMALL)
 
 
-def _tenths(x: int) -> Any:
-    import flint
+def features(on: Sequence[Layer], _: object = None) -> Proof:
+    """A row of weights w, of sum 1, has the features a w_3, b times the sums over the blocks, c (cross: w_3 and those sums).
 
-    return flint.arb(x) / 10
+    Serves Lemmas D.3, D.7, D.11, D.15 and E.2 Parts 3 and 6, and the uniform rows of F.3, F.7, F.11, F.15: 1/n, t/n.
+    """
+    drawn = [(L, row) for L in _small(on) for row in (0, 1)]
+    at = [vars(L) | {f"w{i + 1}": float(x) for i, x in enumerate(L.f[row])} for L, row in drawn]
+    found = [L.features[row] / _scale(L) for L, row in drawn]
+    return _features(drawn[0][0].model).tied(at, found, found)
 
 
 def tensor_trick() -> Proof:
@@ -359,263 +339,474 @@ def tensor_trick() -> Proof:
     A1, A2, X = (sympy.Matrix(2, 2, sympy.symbols(f"{name}1:5")) for name in "abx")
     # Matrix.vec stacks columns; the row-major vec of M is that of M^T
     long = sympy.kronecker_product(A1, A2) * X.T.vec()
-    return same("(A1 kron A2) vec(X) = vec(A1 X A2^T)", long, (A1 * X * A2.T).T.vec(), "all n, d, row-major vec")
+    proof = same(
+        "(A1 kron A2) vec(X) = vec(A1 X A2^T)", long, (A1 * X * A2.T).T.vec(), sizes="n = d = 2; an entry meets two rows only"
+    )
+    numbers = [[math.sin(7 * i + j) for j in range(12)] for i in range(3)]
+    at = [{f"{name}{i + 1}": x[4 * j + i] for j, name in enumerate("abx") for i in range(4)} for x in numbers]
+    mats = [torch.tensor(x, dtype=torch.float64).reshape(3, 2, 2) for x in numbers]
+    return proof.tied(at, [torch.kron(A, B) @ Q.flatten() for A, B, Q in mats], [A @ Q @ B.T for A, B, Q in mats])
 
 
 def no_such_data() -> Proof:
-    """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1.
-
-    1 - (b^2 + c^2) = (b + c)^2 - (b^2 + c^2) = 2 b c > 0.
-    """
-    return nonnegative(
-        "(b + c)^2 - (b^2 + c^2) > 0", lambda b, c: (b + c) ** 2 - b**2 - c**2, strict=True, b=(0.1, None), c=(0.1, None)
+    """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1: (b + c)^2 > b^2 + c^2."""
+    proof = nonnegative(
+        "b^2 + c^2 < (b + c)^2",
+        lambda b, c: (b**2 + c**2, (b + c) ** 2),
+        strict=True,
+        where={"b": "b", "c": "c"},
+        b=(0.1, None),
+        c=(0.1, None),
     )
+    drawn = [layer("self-identity", "linear", 6, 5, 0.0, b, 1 - b) for b in (0.1, 0.5, 0.9)]
+    own = [float(L.u[1, 1]) / math.log(L.n) for L in drawn]
+    return proof.tied(map(vars, drawn), own, [1.0] * 3)
 
 
 # Detection -----------------------------------------------------------------------------------------------------------
 
 
-def detection() -> dict[str, Proof]:
-    """F_exp(D1) > 0 with a share of the sign vectors, at every size.
+@functools.cache
+def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
+    """F_exp(D1) > 0 with a share of the sign vectors, at every size; ``tau(n, c)`` is the threshold.
 
     ``ones``, ``identity``: with y = +1 on the first, on j3's and on the last column row j3 exceeds c by at least 0.1 (in fact
     by a/2), whatever the other signs: a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1; own-detection-eighth, -identity). That
-    takes P >= n only, a1 (1 + a1) >= 1 (:func:`exponents`); ``ones-others``: the other rows have p = n^a1 in the place of P,
-    and p >= n for a1 >= 1 (Lemma D.4 Part 2 as printed is false at every size). ``m``: then (7/8)^m <= delta/n for m >= 7.5
-    log(n/delta) >= log(n/delta)/log(8/7) (Theorems D.5, E.4). Cross-attention: :func:`share_cross`.
+    takes n^(a1 (1 + a1)) >= n only; ``ones-others``: the other rows have n^a1 there, at least n for a1 >= 1 (Lemma D.4 Part 2
+    as printed is false at every size). ``m``: then (7/8)^m <= delta/n for m >= 7.5 log(n/delta) (Theorems D.5, E.4).
 
-    ``weight``: for a1 >= 1 P >= n^2, so the weight w of j3 is at least 4/5, equal at n = 2, a1 = 1. ``quarter``: then y_1 = y_d
-    = 1 is enough if b <= .7 (at b = .7, a1 = 1, n = 2, d = 3 it can be tau itself); ``quarter-high``: y_1 = y_* = 1 is enough
-    if b >= .5, as the row is then at least a1 w + b w - b (1 - w) - c with c = 1 - b. ``quarter-below``: for .7 <= a1 < 1 the
-    weight is least at n = s/(s - 1), s = a1 (1 + a1), where (n - 1) n^(-s) = (s - 1)^(s - 1)/s^s, and b <= .33 + 1.2 (a1 -
-    .7) or b >= .74 - .78 (a1 - .7) is enough (the two rows fall and grow with b). ``quarter-identity``: for X = I the weight is
-    at least 1/2, and b <= .4 is enough (Theorem E.4 has b < .2).
+    ``weight``: for a1 >= 1 that power is at least n^2, so the weight w of j3 is at least 4/5, equal at n = 2, a1 = 1.
+    ``quarter``: then y_1 = y_d = 1 is enough if b <= .7 (at b = .7, a1 = 1, n = 2, d = 3 it can be tau itself);
+    ``quarter-high``: y_1 = y_* = 1 is enough if b >= .5. ``quarter-below-low``, ``-high``: for .7 <= a1 < 1, b <= .33 + 1.2 (a1
+    - .7) or b >= .74 - .78 (a1 - .7) is enough; there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s = a1 (1 + a1).
+    ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4 has b < .2).
     """
-    sizes: dict[str, Any] = SIZES | {"x": (1, None)}
-    b: dict[str, Any] = {"b": (0, None)}
-    eighth = "n = k t >= 2, {}, b >= 0: a share of 1/8 of the signs"
+    a_b: dict[str, Any] = {"a": (0.619, None), "b": (0, None)}
+    x: dict[str, Any] = {"x": (1, None)}
+    square = SELF | {"x": "n**(a*(1 + a) - 2)"}
 
-    def ones(k: Any, t: Any, x: Any, a: Any, b: Any) -> Any:
+    def tied(proof: Proof, on: list[Layer], row: int, *signs: int, last: int = 1) -> Proof:
+        """The bar is tau, the value that of a row with these signs, both less the last column."""
+        bars = [tau(L.n, L.c) / _scale(L) - last * L.c for L in on]
+        return proof.tied(map(vars, on), bars, [_row(L, row, *signs) for L in on])
+
+    def ones(k: Any, t: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
         r = k * t * x
-        return a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t)) - TENTH
+        return TENTH, a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t))
 
-    def high(a: Any, w: Any, b: Any) -> Any:
-        return a * w + b * (2 * w - 1) - 2 * (1 - b)
-
-    def below(a: Any) -> Any:
-        s, above = a * (1 + a), (a - _tenths(7)) / 100
-        w = 1 / (1 + ((s - 1) * (s - 1).log() - s * s.log()).exp())  # at the largest (n - 1) n^(-s)
-        low = a * w - (_tenths(33) / 10 + 120 * above)
-        return least(low - _tenths(1), high(a, w, _tenths(74) / 10 - 78 * above) - _tenths(1))
-
-    def identity(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
+    def identity(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> tuple[Any, Any]:
         special, near, far = identity_weights(k * t * x, B, k, t)
-        return a * special + b * (special + (t - 1) * near - (k - 1) * t * far) - TENTH
+        return TENTH, a * special + b * (special + (t - 1) * near - (k - 1) * t * far)
 
-    def identity_two(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
-        return a * identity_weights(k * t * x, B, k, t)[0] - b - TENTH
+    def first_and_last(n: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return TENTH, a * special(n * n * x, n) - b
 
-    unit: dict[str, Any] = {"a": (1, None), "B": (1, None)} | sizes
+    def first_and_star(k: Any, t: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        r = (k * t) ** 2 * x
+        return 2 * (1 - b) + TENTH, a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t))
+
+    def weight(a: Any, y: Any) -> Any:
+        return 1 / (1 + (1 - y) * power(y, a * (1 + a) - 1))
+
+    def below_low(a: Any, y: Any, v: Any) -> tuple[Any, Any]:
+        return _tenths(1), a * weight(a, y) - (_tenths(33) / 10 + (a - _tenths(7)) * _tenths(12) - v)
+
+    def below_high(a: Any, y: Any, v: Any) -> tuple[Any, Any]:
+        b, w = _tenths(74) / 10 - (a - _tenths(7)) * _tenths(78) / 10 + v, weight(a, y)
+        return 2 * (1 - b) + _tenths(1), a * w + b * (2 * w - 1)
+
+    def identity_two(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> tuple[Any, Any]:
+        return TENTH, a * identity_weights(k * t * x, B, k, t)[0] - b
+
+    on, unit = _drawn("self-ones", "softmax", (1.0, 1.5)), _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True)
+    faint, high = _drawn("self-ones", "softmax", (0.619, 1.0)), _drawn("self-ones", "softmax", (1.0, 1.5), (0.5, 1.0))
+    below, above = (
+        [
+            L
+            for y in (0.7, 0.8, 1.0)
+            for L in layers("self-ones", "softmax", [(k, k + 2, b(y), 1 - b(y)) for k in (2, 3, 5)], [y])
+        ]
+        for b in (lambda a: 0.33 + 1.2 * (a - 0.7), lambda a: 0.74 - 0.78 * (a - 0.7))
+    )
+    eye, unit_ranges = SELF | {"x": "n**(a**2 - 1)", "B": "n**(b**2)"}, SIZES | {"a": (1, None), "B": (1, None)} | x
+    near = dict(a=(0.7, 1), y=(0, 0.5))
+    row, star_row = "c(j3) y - c >= 0.1", "c(j3) y + c >= 2 c + 0.1, c = 1 - b"
     return {
-        "ones": nonnegative("c(j3) y - c >= 0.1", ones, a=(0.619, None), **b, **sizes, shown=eighth.format("a1 >= 0.619")),
-        "ones-others": nonnegative(
-            "c(j) y - c >= 0.1", ones, a=(1, None), **b, **sizes, shown=eighth.format("a1 >= 1, j != j3")
+        "ones": tied(
+            nonnegative(row, ones, where=SELF | {"x": "n**(a*(1 + a) - 1)"}, **SIZES, **x, **a_b), faint, 0, 1, 1, -1
         ),
-        "identity": nonnegative("c(j3) y - c >= 0.1", identity, **b, **unit, shown=eighth.format("a1 >= 1, b^2 + c^2 = 1")),
-        "quarter-identity": nonnegative(
-            "a1 w - b >= 0.1", identity_two, b=(0, 0.4), **unit, shown="n = k t >= 2, a1 >= 1, b <= 0.4: a share of 1/4"
+        "ones-others": tied(
+            nonnegative("c(j) y - c >= 0.1", ones, where=SELF | {"x": "n**(a - 1)"}, **SIZES, **x, **a_b), on, 1, 1, 1, -1
         ),
-        "m": positive("C log(8/7) > 1", lambda C: C * (_tenths(80) / 7).log() - 1, C=(7.5, 7.5)),
+        "identity": tied(nonnegative(row, identity, where=eye, b=(0, None), **unit_ranges), unit, 0, 1, 1, -1),
+        "quarter-identity": tied(nonnegative(row, identity_two, where=eye, b=(0, 0.4), **unit_ranges), unit, 0, 1, -1, -1),
+        "m": _enough("7.5", Fraction(7, 8)),
         "weight": nonnegative(
             "weight of j3 >= 4/5",
-            lambda n, x: special(n * n * x, n) - Fraction(4, 5),
+            lambda n, x: (Fraction(4, 5), special(n * n * x, n)),
+            where=square,
             n=(2, None),
-            x=(1, None),
-            shown="n >= 2, a1 >= 1",
+            **x,
+        ).tied(map(vars, on), right=[float(L.f[0, 0]) for L in on]),
+        "quarter": tied(
+            nonnegative(row, first_and_last, where=square, n=(2, None), a=(1, None), b=(0, 0.7), **x),
+            on, 0, 1, -1, -1,
         ),
-        "quarter": nonnegative(
-            "a1 w - b >= 0.1",
-            lambda n, x, a, b: a * special(n * n * x, n) - b - TENTH,
-            n=(2, None),
-            x=(1, None),
-            a=(1, None),
-            b=(0, 0.7),
-            shown="n >= 2, a1 >= 1, b <= 0.7: a share of 1/4 of the signs",
+        "quarter-high": tied(
+            nonnegative(star_row, first_and_star, where=square, a=(1, None), b=(0.5, 1), **SIZES, **x), high, 0, 1, 1, -1, last=-1
         ),
-        "quarter-high": nonnegative(
-            "a1 w + b (2 w - 1) - c >= c + 0.1",
-            lambda n, x, a, b: high(a, special(n * n * x, n), b) - TENTH,
-            n=(2, None),
-            x=(1, None),
-            a=(1, None),
-            b=(0.5, 1),
-            shown="n >= 2, a1 >= 1, b >= 0.5, b + c = 1: a share of 1/4 of the signs",
+        "quarter-below-low": tied(
+            positive(row, below_low, where={"a": "a", "y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"}, v=(0, 0.7), **near),
+            below, 0, 1, -1, -1,
         ),
-        "quarter-below": positive(
-            "a1 w - b > 0.1, a1 w + b (2 w - 1) - c > c + 0.1",
-            below,
-            a=(0.7, 1),
-            shown="n >= 2, a1 in [0.7, 1], b <= 0.33 + 1.2 (a1 - 0.7), b >= 0.74 - 0.78 (a1 - 0.7): a share of 1/4",
+        "quarter-below-high": tied(
+            positive(star_row, below_high, where={"a": "a", "y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"}, v=(0, 0.5), **near),
+            above, 0, 1, 1, -1, last=-1,
         ),
-    }
+    }  # fmt: skip
+
+
+def _tenths(x: int) -> Any:
+    import flint
+
+    return flint.arb(x) / 10
+
+
+def _enough(C: str, share: Fraction) -> Proof:
+    """``share``^m <= delta/n for m >= C log(n/delta): C log(1/share) > 1."""
+    proof = positive(
+        f"({share})^m < delta/n",
+        lambda C: (1, C * (_tenths(10) * share.denominator / share.numerator).log()),
+        where={"C": "m/log(n/delta)"},
+        C=(C, C),
+    )
+    m = 2 * float(C)  # at n/delta = e^2
+    return proof.tied([{"m": m, "n": math.exp(2), "delta": 1.0}], right=[-math.log(float(share) ** m) / 2])
 
 
 # Quiet networks ------------------------------------------------------------------------------------------------------
 
 
-def quiet() -> dict[str, Proof]:
+def _tail(
+    proof: Proof,
+    hoeffding: Hoeffding,
+    at: Sequence[dict[str, Any]],
+    deviation: Callable[[dict], float],
+    count: Callable,
+    unit: Any,
+) -> Proof:
+    """Beside Hoeffding's inequality: ``count`` chances that a sum of k signs exceeds its deviation leave delta/n.
+
+    The sides of the proof are ``unit`` times log(count n/delta) and the exponent.
+    """
+    left, right = [], []
+    for x in at:
+        signs = torch.ones(x["k"], dtype=torch.float64)
+        left.append(unit(x) * math.log(count(x) * x["n"] / x["delta"]))
+        right.append(unit(x) * (math.log(2) - math.log(hoeffding(deviation(x), -signs, signs))))
+    return proof.tied(at, left, right)
+
+
+def _readouts(x: dict[str, Any]) -> float:
+    """Both signs, or kinds of rows, of at most 7.5 log(n/delta) + 1 sign vectors."""
+    return 2 * (7.5 * math.log(x["n"] / x["delta"]) + 1)
+
+
+def _shift(kind: str, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
+    """j3's column exceeds another by at most the weight of j3, and that one is at most 1/k."""
+    ranges, where = SIZES | {"r": (1, None)}, where | {"r": r}
+    columns = [(_columns(L, 0)[1] / (L.b or 1), _columns(L, 0)[2] / (L.b or 1) / (L.n // L.t - 1)) for L in on]
+    apart = nonnegative(
+        "j3's column - another <= w", lambda k, t, r: (star(r, k, t) - block(r, k, t), special(r, k * t)), where=where, **ranges
+    )
+    flat = nonnegative("another column <= 1/k", lambda k, t, r: (block(r, k, t), 1 / k), where=where, **ranges)
+    return (
+        apart.tied(map(vars, on), [j3 - other for j3, other in columns], [float(L.f[0, 0]) for L in on]),
+        flat.tied(map(vars, on), [other for _, other in columns], [L.t / L.n for L in on]),
+    )
+
+
+def _excess() -> tuple[Proof, Proof]:
+    """(a + b) w <= .0022: softmax on D0, where a + b <= 1 and a (1 + a) <= .11, in v = n^-0.01; linear, a and b <= 1 whatever."""
+
+    def soft(v: Any, u: Any, s: Any) -> tuple[Any, Any]:
+        part = u * v**89  # r/n
+        return s * part / (part + 1 - v**100), _tenths(10) * EXCESS.numerator / EXCESS.denominator
+
+    def linear(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return (a + b) * special(1 + a, 1000 * (1 + a) ** 2 * x), EXCESS
+
+    where = {"v": "n**-0.01", "u": "n**(a*(1 + a) - 0.11)", "s": "a + b"}
+    softmax = positive("(a + b) w < 0.0022, softmax", soft, where=where, v=(0, "0.9333"), u=(0, 1), s=(0, 1))
+    other = nonnegative(
+        "(a + b) w <= 0.0022, linear", linear, where={"x": "n/(1000*(1 + a)**2)"}, x=(1, None), a=(0, None), b=(0, 1)
+    )
+    on = [layer("self-ones", "softmax", 1000, 22, a, 0.1, 0.9) for a in (0.01, 0.09)]
+    on_linear = [layer("self-ones", "linear", 1000, 22, 0.0, 0.1, 0.9), layer("self-ones", "linear", 4000, 22, 1.0, 0.1, 0.9)]
+    excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
+    return softmax.tied(map(vars, on), [*map(excess, on)]), other.tied(map(vars, on_linear), [*map(excess, on_linear)])
+
+
+@functools.cache
+def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
     """No row of the three quiet networks fires but with probability delta/n, by Hoeffding's inequality (Lemma 3.1).
 
     X = 1, k = d - 2 >= 400 b^2 Lambda, Lambda = log(n/delta), n >= 1000 (1 + a1)^2. In units of sqrt(log n) a row is at most
-    c + e + (b/k) |sum of k signs|, as a column has at most t/n = 1/k (:func:`two_level`), with e = (a + b) w, w the weight of
-    j3. On D0 a + b <= 1 and w <= n^(-0.89) (softmax: a0 + a0^2 < 0.11) or 1.1/n; on D1 (linear) (1 + a1) (1 + a1)/n <=
-    1/1000: always e <= .0022 (``e``, :data:`EXCESS`). So firing takes a mean of signs above (.1 - e)/b, of probability at
-    most 2 exp(-200 Lambda (.1 - e)^2) <= delta/n (``row``, in z = 1/Lambda): Lemmas D.8, D.12, D.16. Two kinds of rows and
-    m <= 7.5 Lambda + 1 sign vectors need the factor 2 (7.5 Lambda + 1), beside which Lambda wins (``network``, on a box of
-    Lambda; log(15 Lambda + 2)/Lambda falls from there on): Theorems D.9, D.13, D.17, and D.5's companion events in 6.2.
-    ``other-rows``: on D1 (softmax, a1 < 1), e <= (a1 + b) n^(a1 - 1) <= 1/35 is enough for one side (Lemma D.4 Part 2).
+    c + e + (b/k) |sum of k signs| (``shift``), with e = (a + b) w, w the weight of j3: always e <= .0022 (``e``,
+    :data:`EXCESS`). So firing takes a mean of signs above (.1 - e)/b (``row``, in z = 1/Lambda and y = 400 b^2 Lambda/k):
+    Lemmas D.8, D.12, D.16. Two kinds of rows and m <= 7.5 Lambda + 1 sign vectors need the factor 2 m (``network``): Theorems
+    D.9, D.13, D.17, and D.5's companion events in 6.2. ``other-rows``: on D1 (softmax, a1 < 1), e <= (a1 + b) n^(a1 - 1) <=
+    1/35 is enough for one side (Lemma D.4 Part 2).
 
     X = I (``identity``, Lemma E.3 Part 2 corrected): b < .2, a1 <= 3, n >= 10^4, k >= 400 b^2 Lambda, k >= 4 n^(b^2). With
-    r = (B - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005: exponent
-    200 ((1 + r)(.1 - e) - b r)^2 >= 1. The sum of signs is the same for all rows, so they are one event.
+    r = (n^(b^2) - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005. The sum of
+    signs is the same for all rows, so they are one event.
 
     ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and max(800 b^2 Lambda, 40 n^(b^2)) <= k <= n,
-    so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of B, and w <=
-    10/(n c^2) for a <= 3: ``identity-linear``, with s = b^2 and n >= max(10^4, 100 * 10^(4 s)). Always e <= .011.
+    so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of n^(b^2), and w
+    <= 10/(n c^2) for a <= 3: ``identity-linear``, in s = b^2, q = c^2 and z = 1/log n: 1/c^2 <= 1 + n^(b^2) and w <= .00275 (for
+    s <= .6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= .011.
     """
+
+    def square(e: Any) -> Any:
+        return 200 * (_tenths(1) - e) ** 2
+
+    def own(factor: int) -> Callable[..., Any]:
+        return lambda r, b, e: factor * ((1 + r) * (_tenths(1) - e) - b * r) ** 2
+
+    def union(y: Any, z: Any) -> Any:
+        """y (1 + z log(2 m)), m = 7.5/z + 1."""
+        return y * (1 + z * (15 + 2 * z).log() + entropy(z))
+
+    letters = {"y": "400*b**2*log(n/delta)/(d - 2)", "z": "1/log(n/delta)"}
+    twice, r = {"y": "800*b**2*log(n/delta)/(d - 2)"}, {"r": "(n**(b**2) - 1)/(d - 2)"}
+    y, z = {"y": (0, 1)}, {"z": (0, 0.145)}
+    at = [dict(n=1000, delta=x, b=0.2, d=122 + k, k=120 + k, e=e) for x, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022))]
+    faint = [x | {"a": a} for x, a in zip(at, (0.2, 0.3))]
+
+    def unit(factor: int) -> Callable[[dict], float]:
+        return lambda x: factor * x["b"] ** 2 / x["k"]
+
+    def flat(proof: Proof, count: Callable, at: Sequence[dict], e: Callable = lambda x: x["e"]) -> Proof:
+        return _tail(proof, hoeffding, at, lambda x: (0.1 - e(x)) * x["k"] / x["b"], count, unit(400))
+
+    def block_apart(proof: Proof, factor: int, count: Callable, b: float, delta: float) -> Proof:
+        """The deviation that makes a row of a layer exceed its own block's part."""
+        drawn = [layer("self-identity", "softmax", n, 102, 0.05, b, math.sqrt(1 - b * b)) for n in (200, 300)]
+        at = [vars(L) | {"k": 100, "e": e, "delta": delta * L.n, "L": L} for L, e in zip(drawn, (0.0, 0.0004))]
+
+        def deviation(x: dict) -> float:
+            mine, other = (float(x["L"].features[1, column]) / _scale(x["L"]) for column in (2, 3))
+            return (0.1 - x["e"] - (mine - other)) / other
+
+        return _tail(proof, hoeffding, at, deviation, count, unit(factor))
+
+    soft, linear = _excess()
+    ones = [L for w in ("softmax", "linear") for L in _drawn("self-ones", w, (0.05, 2.0)) if L.n > L.t]
+    c_letters = {"s": "b**2", "z": "1/log(n)", "q": "c**2"}
+    unit_layers = [layer("self-identity", "linear", 12, 5, 2.0, b, math.sqrt(1 - b * b)) for b in (0.8, 0.9, 0.95)]
+    logs = [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in unit_layers]
+    sizes = [vars(L) | {"n": 10**4} for L in unit_layers]
+    ratio = lambda x: math.log(10 / 0.00275 / x["c"] ** 2)
+    below = [layer("self-identity", "linear", 12, 5, 2.0, b, math.sqrt(1 - b * b)) for b in (0.1, 0.5, 0.7)]
     return {
-        "e": positive("0.0022 > n^(-0.89), 1.1/n", _largest_e, n=(1000, 1000), shown="n >= 1000 (both fall with n)"),
-        "row": positive(
-            "200 (0.1 - e)^2 > 1 + log(2)/Lambda",
-            lambda e, z: 200 * (_tenths(1) - e) ** 2 - 1 - z * _tenths(20).log(),
-            e=(0, EXCESS),
-            z=(0, 0.145),
-            shown="d - 2 >= 400 b^2 log(n/delta), n >= 1000 (1 + a1)^2, delta <= 1",
+        "shift": joined(
+            "a row is at most c + (a + b) w + (b/k) |S|",
+            *_shift("self-ones", SELF, "n**(a*(1 + a))", *(L for L in ones if L.weights == "softmax")),
+            *_shift("self-ones", SELF, "1 + a", *(L for L in ones if L.weights == "linear")),
         ),
-        "network": positive(
-            "200 (0.1 - e)^2 > 1 + log(15 Lambda + 2)/Lambda",
-            lambda e, L: 200 * (_tenths(1) - e) ** 2 - 1 - (15 * L + 2).log() / L,
-            e=(0, EXCESS),
-            L=(6.9, 100),
-            shown="d - 2 >= 400 b^2 log(n/delta), n >= 1000 (1 + a1)^2, m <= 7.5 log(n/delta) + 1",
+        "e": joined("e = (a + b) w <= 0.0022", soft, linear),
+        "row": flat(
+            positive(
+                "2 exp(-k ((0.1 - e)/b)^2/2) < delta/n",
+                lambda e, y, z: (y * (1 + z * _tenths(20).log()), square(e)),
+                where=letters,
+                e=(0, EXCESS),
+                **y,
+                **z,
+            ),
+            lambda x: 2,
+            at,
         ),
-        "other-rows": positive(
-            "200 (0.1 - e)^2 > 1",
-            lambda e: 200 * (_tenths(1) - e) ** 2 - 1,
-            e=(0, "1/35"),
-            shown="d - 2 >= 400 b^2 log(n/delta), n^(1 - a1) >= 35 (a1 + b)",
+        "network": flat(
+            positive(
+                "2 m exp(-k ((0.1 - e)/b)^2/2) < delta/n, m = 7.5 log(n/delta) + 1",
+                lambda e, y, z: (union(y, z), square(e)),
+                where=letters,
+                e=(0, EXCESS),
+                **y,
+                **z,
+            ),
+            _readouts,
+            at,
         ),
-        "identity-network": positive(
-            "400 ((1 + r)(0.1 - e) - b r)^2 > 1 + log(15 Lambda + 2)/Lambda",
-            lambda r, b, e, L: 400 * ((1 + r) * (_tenths(1) - e) - b * r) ** 2 - 1 - (15 * L + 2).log() / L,
-            r=(0, "1/40"),
-            b=(0, 1),
-            e=(0, 0.011),
-            L=(9.2, 100),
-            shown="a1 <= 3, n >= 10^4, n^(1 - a0^2 - b^2) >= 100, d - 2 >= max(800 b^2 log(n/delta), 40 n^(b^2))",
+        "other-rows": flat(
+            positive(
+                "exp(-k ((0.1 - e)/b)^2/2) < delta/n",
+                lambda e, y: (y, square(e)),
+                where=letters | {"e": "(a + b)/n**(1 - a)"},
+                e=(0, "1/35"),
+                **y,
+            ),
+            lambda x: 1,
+            faint,
+            lambda x: (x["a"] + x["b"]) / x["n"] ** (1 - x["a"]),
+        ),
+        "identity-network": block_apart(
+            positive(
+                "2 m exp(-S^2/(2 k)) < delta/n at the sum S that fires, m = 7.5 log(n/delta) + 1",
+                lambda r, b, e, y, z: (union(y, z), own(400)(r, b, e)),
+                where=letters | twice | r,
+                r=(0, "1/40"),
+                b=(0, 1),
+                e=(0, 0.011),
+                z=(0, "0.1087"),
+                **y,
+            ),
+            800,
+            _readouts,
+            0.1,
+            math.exp(-9.3),
         ),
         "identity-linear": joined(
-            "b^2/(1 - b^2) < n^(b^2) and 10/(n (1 - b^2)) < 0.00275",
-            "n >= 10^4, n >= 100 n^(b^2), c >= 0.1",
-            positive("", lambda s: _ten_to_4(s) * (1 - s) - s, s=(0, 0.99)),
-            positive("", lambda s: 10000 * (1 - s) - 3640, s=(0, 0.6)),
-            positive("", lambda s: 100 * _ten_to_4(s) * (1 - s) - 3640, s=(0.6, 0.99)),
+            "b^2/c^2 < n^(b^2) and 10/(n c^2) < 0.00275",
+            nonnegative("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=c_letters, s=(0, 0.5)).tied(
+                map(vars, below), [L.b**2 / L.c**2 for L in below]
+            ),
+            positive(
+                "log(b^2/c^2)/log n < b^2",
+                lambda s, z: (z * (s / (1 - s)).log(), s),
+                where=c_letters,
+                s=(0.5, 0.99),
+                z=(0, 0.1086),
+            ).tied(sizes, logs, [L.b**2 for L in unit_layers]),
+            positive("10/(0.00275 c^2) < 10^4", lambda q: (_tenths(400000) / 11 / q, 10**4), where=c_letters, q=(0.4, 1)).tied(
+                map(vars, below), [10 / (0.00275 * L.c**2) for L in below]
+            ),
+            positive(
+                "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
+                lambda q: (q * (_tenths(400000) / 11 / q).log(), _tenths(1000).log()),
+                where=c_letters,
+                q=(0.01, 0.4),
+            ).tied(sizes, [x["c"] ** 2 * ratio(x) for x in sizes], [math.log(100)] * len(sizes)),
         ),
-        "identity": positive(
-            "200 ((1 + r)(0.1 - e) - b r)^2 > 1",
-            lambda r, b, e: 200 * ((1 + r) * (_tenths(1) - e) - b * r) ** 2 - 1,
-            r=(0, 0.25),
-            b=(0, 0.2),
-            e=(0, 0.0005),
-            shown="b <= 0.2, a1 <= 3, n >= 10^4, d - 2 >= 400 b^2 log(n/delta), d - 2 >= 4 n^(b^2)",
+        "identity": block_apart(
+            positive(
+                "exp(-S^2/(2 k)) < delta/n at the sum S that fires",
+                lambda r, b, e, y: (y, own(200)(r, b, e)),
+                where=letters | r,
+                r=(0, 0.25),
+                b=(0, 0.2),
+                e=(0, 0.0005),
+                **y,
+            ),
+            400,
+            lambda x: 1,
+            0.15,
+            0.01,
         ),
     }
 
 
-def _ten_to_4(s: Any) -> Any:
-    """n^s at n = 10^4."""
-    return (4 * _tenths(100).log() * s).exp()
-
-
-def _largest_e(n: Any) -> Any:
-    bound = _tenths(10) * EXCESS.numerator / EXCESS.denominator
-    return least(bound - (-89 * n.log() / 100).exp(), bound - 11 / (10 * n))
-
-
-def quiet_cross() -> dict[str, Proof]:
+@functools.cache
+def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
     """Cross-attention: a row is at most 2 p + |S|/k, S the sum of k = d - 1 signs, p <= r/n the weight of j3 in it (``shift``).
 
     Hoeffding: Pr[|S| >= s k] <= 2 exp(-s^2 k/2), half of it on one side. ``row`` (Lemmas F.4 Part 2, F.8, F.12, F.16):
     s = .5 - 2 p and k >= 12 Lambda - 1, Lambda = log(n/delta), leave delta/n for both sides if p <= 1/40. ``network``
     (Theorems F.9, F.13, F.17; own-cross-dimension): s = .9 - 2 p and k >= 6 Lambda - 1 leave delta/n for m <= 7.5 Lambda + 1
-    sign vectors if p <= 1/20, as log m <= .75 Lambda (``m``; on a box, beside which Lambda wins); all rows of a network
-    exceed .9 only if the same S/k exceeds s.
+    sign vectors if p <= 1/20; all rows of a network exceed .9 only if the same S/k exceeds s. In z = 1/Lambda.
     """
-    base: dict[str, Any] = SIZES | {"r": (1, None)}
-    large: dict[str, Any] = {"L": (5.29, None)}
-    log2 = Fraction(6932, 10000)  # above log 2
+    on, linear = (_drawn("cross", weights, (0.05, 2.0))[2:] for weights in ("softmax", "linear"))
+    at = [dict(n=1000, delta=x, d=121, k=120, p=p) for x, p in ((1.0, 0.0), (0.5, 0.025))]
 
-    def shift(k: Any, t: Any, r: Any) -> Any:
-        return special(r, k * t) - star(r, k, t) + block(r, k, t)
+    def quiet(what: str, level: Fraction, columns: int, union: Callable, count: Callable, most: str) -> Proof:
+        proof = positive(
+            f"{what} < delta/n at S = k ({float(level)} - 2 p)",
+            lambda y, z, p: (y * union(z), (columns - z) * (_tenths(int(10 * level)) - 2 * p) ** 2 / 2),
+            where={"y": f"({columns}*log(n/delta) - 1)/(d - 1)", "z": "1/log(n/delta)"},
+            y=(0, 1),
+            z=(0, 0.189),
+            p=(0, most),
+        )
+        unit = lambda x: (columns - 1 / math.log(x["n"] / x["delta"])) / x["k"]
+        return _tail(proof, hoeffding, at, lambda x: (float(level) - 2 * x["p"]) * x["k"], count, unit)
 
     return {
         "shift": joined(
-            "a row is at most 2 p + |S|/k",
-            "all n = k t, all r >= 1",
-            nonnegative("j3's column - another <= p", shift, **base),
-            nonnegative("another column <= 1/k", lambda k, t, r: 1 / k - block(r, k, t), **base),
+            "a row is at most 2 p + |S|/k", *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
         ),
-        "row": nonnegative(
-            "Pr[|<c, s>| >= 0.5] <= delta/n",
-            lambda L, p: (12 * L - 1) * (HALF - 2 * p) ** 2 / 2 - L - log2,
-            **large,
-            p=(0, "1/40"),
-            shown="d >= 12 log(n/delta), n >= max(200, 40 r), r = n^a0 or 1 + a",
+        "row": quiet("2 exp(-S^2/(2 k))", HALF, 12, lambda z: 1 + z * _tenths(20).log(), lambda x: 2, "1/40"),
+        "network": quiet(
+            "m exp(-S^2/(2 k))",
+            9 * TENTH,
+            6,
+            lambda z: 1 + z * (_tenths(75) + z).log() + entropy(z),
+            lambda x: _readouts(x) / 2,
+            "1/20",
         ),
-        "network": nonnegative(
-            "m Pr[<c, s> > 0.9] <= delta/n",
-            lambda L, p: (6 * L - 1) * (9 * TENTH - 2 * p) ** 2 / 2 - L - 3 * L / 4,
-            **large,
-            p=(0, "1/20"),
-            shown="d >= 6 log(n/delta), n >= max(200, 20 r), r = n^a0 or 1 + a",
-        ),
-        "m": positive("log(7.5 Lambda + 1) < 0.75 Lambda", lambda L: 3 * L / 4 - (15 * L / 2 + 1).log(), L=(5.29, 100)),
     }
 
 
-def share_cross() -> dict[str, Proof]:
+def _enough_signs(k: int) -> int:
+    """Of the 2^(k - 1) vectors of k - 1 signs those whose sum is above -.2 k - .9."""
+    return sum(math.comb(k - 1, plus) for plus in range(k) if 10 * (2 * plus - k + 1) > -2 * k - 9)
+
+
+@functools.cache
+def share_cross(tau: float, hoeffding: Hoeffding) -> dict[str, Proof]:
     """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign vectors, at all n and d.
 
     ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above -.2 k - .9, as r = n^a1 >=
     n. ``share``: so K is for at least 11/16 of their 2^(k - 1) vectors: counted for k < 48 (equal at k = 5), and beyond by
     Hoeffding, exp(-(.2 k + .9)^2/(2 (k - 1))) <= 5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
     """
+    level = 9 * TENTH
 
-    def excess(k: Any, t: Any, x: Any, e: Any) -> Any:
-        r, n, K = k * t * x, k * t, e - k / 5 - Fraction(9, 10)
-        return special(r, n) + star(r, k, t) + K * block(r, k, t) - Fraction(9, 10) - e * block(r, k, t)
-
-    def counted(k: int) -> bool:
-        enough = sum(math.comb(k - 1, plus) for plus in range(k) if 10 * (2 * plus - k + 1) > -2 * k - 9)
-        return 16 * enough >= 11 * 2 ** (k - 1)
+    def fires(k: Any, t: Any, x: Any, e: Any) -> tuple[Any, Any]:
+        r, n, K, other = k * t * x, k * t, e - k / 5 - level, block(k * t * x, k, t)
+        return level + e * other, special(r, n) + star(r, k, t) + K * other
 
     ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
+    on = _drawn("cross", "softmax", (1.0, 1.5))
+    drawn = [(L, K) for L in on for K in range(2 - L.d, L.d, 2) if 10 * K > -2 * (L.d - 1) - 9]
+    columns = [(L, _columns(L, 0)[2] / max(L.d - 2, 1) if L.d > 2 else float(L.t * L.f[0, 0] / L.n**L.a), K) for L, K in drawn]
+    proof = nonnegative(
+        "c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=CROSS | {"x": "n**(a - 1)", "e": "K + 0.2*(d - 1) + 0.9"}, **ranges
+    )
+    far = [49, 60]
+    signs = [torch.ones(k - 1, dtype=torch.float64) for k in far]
+    tails = [math.log(2) - math.log(hoeffding(0.2 * k + 0.9, -s, s)) for k, s in zip(far, signs)]
+    small = range(2, 9)
+    one_by_one = [sum(10 * sum(s) > -2 * k - 9 for s in itertools.product((1, -1), repeat=k - 1)) for k in small]
     return {
-        "fires": nonnegative("c(j2) y > 0.9 if K > -0.2 k - 0.9", excess, **ranges, shown="n = k t >= 2, a1 >= 1"),
+        "fires": proof.tied(
+            [vars(L) | {"K": K} for L, K in drawn],
+            [tau + (K + 0.2 * (L.d - 1) + 0.9) * other for L, other, K in columns],
+            [sum(_columns(L, 0)[:2]) + K * other for L, other, K in columns],
+        ),
         "share": joined(
             "11/16 of such K",
-            "k >= 1",
-            every("11/16 of such K", counted, range(1, 48), "k < 48"),
-            nonnegative("Hoeffding", lambda k: (k / 5 + Fraction(9, 10)) ** 2 - 2 * (k - 1) * Fraction("1.1632"), k=(48, None)),
+            every("11/16 of such K", lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1), range(1, 48), name="k").beside(
+                "counts", map(_enough_signs, small), one_by_one
+            ),
+            nonnegative(
+                "exp(-(0.2 k + 0.9)^2/(2 (k - 1))) <= 5/16",
+                lambda k, h: (h, (k / 5 + level) ** 2 / (2 * (k - 1))),
+                where={"h": "log(3.2)"},
+                k=(48, None),
+                h=(1.163, "1.1632"),
+            ).tied([{"k": k} for k in far], [-math.log(1 - 11 / 16)] * 2, tails),
         ),
-        "m": positive("C log(64/53) > 1", lambda C: C * (_tenths(640) / 53).log() - 1, C=(5.31, 5.31)),
+        "m": _enough("5.31", Fraction(53, 64)),
     }
 
 
 # The regression model of sections 3 to 5 -----------------------------------------------------------------------------
 
 
-def regression() -> dict[str, Proof]:
+@functools.cache
+def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[str, Proof]:
     """Lemmas 4.1 and 4.2, the exponent .3, and the interval of thresholds, for all n.
 
     ``kantorovich``: weights w in [m, r m] of sum 1 have (w - m)(w - r m) <= 0, hence |w|^2 <= (1 + r) m - n r m^2, which is
@@ -630,84 +821,139 @@ def regression() -> dict[str, Proof]:
 
     ``interval``: |f|_max sqrt(2 log(m n/delta)) < .99 < 2 f_j - 1 for n >= 35 at delta = .01, m <= log2(n/delta) + 1, with
     the norms of ``exponent`` and ``linear-35`` and the spike of ``spike-35``: every threshold between gives the conclusions
-    of Lemmas 5.1 to 5.4 (Hoeffding and m sign vectors: m exp(-log(m n/delta)) = delta/n). Beyond log n = 100 the left side
-    falls: e^(-0.3 x) by 0.3, the root by at most 1/x.
+    of Lemmas 5.1 to 5.4 (Hoeffding and m sign vectors: m exp(-log(m n/delta)) = delta/n). In z = 1/log n.
     """
     import sympy
 
-    def spread(bound: str) -> Callable[..., Any]:
-        return lambda n, s: Fraction(bound) - n * (16 + (n - 1) * (24 * s - 14) / 10) / (4 + (n - 1) * s) ** 2
-
-    def margin(bound: str) -> Callable[..., Any]:
-        return lambda v: 1 - (1 - v**5) * v**8 - Fraction(bound) * (1 + (1 - v**5) * v**8)
-
     m, r, n = sympy.symbols("m r n", positive=True)
+    v = sympy.symbols("v", positive=True)
     square = n * r * (m - (1 + r) / (2 * n * r)) ** 2
-    v = sympy.symbols("v", positive=True)  # n^-0.2
+    drawn = [2, 3, 10, 35, 200]
+    sizes = [{"n": n} for n in drawn]
+
+    def norm(n: int, dataset: int, weights: str) -> float:
+        return float(model.regression_weights(n, dataset, weights, model.worst_high(n, dataset, weights)).square().sum())
+
+    def linear_1(bound: str, low: int, name: str) -> Proof:
+        def spread(n: Any, s: Any) -> tuple[Any, Any]:
+            return n * (16 + (n - 1) * (24 * s - 14) / 10) / (4 + (n - 1) * s) ** 2, Fraction(bound)
+
+        at = [{"n": n, "s": 1 + 0.4 * high / (n - 1)} for n in drawn if n >= low for high in (0, n // 2, n - 1)]
+        found = [
+            x["n"] * float(model.regression_weights(x["n"], 1, "linear", high).square().sum())
+            for x, high in zip(at, [high for n in drawn if n >= low for high in (0, n // 2, n - 1)])
+        ]
+        return nonnegative(f"n |f_lin|^2 <= {bound}, data of D1", spread, n=(low, None), s=(1, 1.4)).tied(at, found)
+
+    def spike(bound: str, top: str, low: int) -> Proof:
+        above = lambda v: (Fraction(bound), 2 / (1 + (1 - v**5) * v**8) - 1)
+        proof = nonnegative(f"2 f_j - 1 > {bound}, data of D1", above, strict=True, where={"v": "n**-0.2"}, v=(0, top))
+        return proof.tied([x for x in sizes if x["n"] >= low], right=[model.sure_margin(n) for n in drawn if n >= low])
+
+    # exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda
+    deltas = [dict(n=n, delta=delta) for n in (2, 50) for delta in (0.1, 0.01)]
+    exponents = []
+    for x in deltas:
+        f = torch.full((x["n"],), math.sqrt(1.6) / x["n"], dtype=torch.float64)
+        exponents.append(math.log(2) - math.log(hoeffding(2 * math.sqrt(math.log(x["n"] / x["delta"]) / x["n"]), -f, f)))
+    even = [float(model.norm_bound(1.4, n)) ** 2 for n in drawn]
     return {
         "kantorovich": same(
             "(1 + r) m - n r m^2 = (1 + r)^2/(4 r n) - a square",
             (1 + r) * m - n * r * m**2,
             (1 + r) ** 2 / (4 * r * n) - square,
-            "all n, m, r > 0",
+        ).tied(
+            [{"n": n, "r": n**0.4, "m": (1 + n**0.4) / (2 * n * n**0.4)} for n in drawn],
+            right=[model.norm_bound(n**0.4, n) ** 2 for n in drawn],
         ),
         "exponent": same(
             "(1 + r)^2/(4 r n) = ((1 + n^-0.4) n^-0.3/2)^2, r = n^0.4",
             (1 + v**-2) ** 2 / (4 * v**-2 * v**-5),
             (1 + v**2) ** 2 * v**3 / 4,
-            "all n",
-        ),
+            where={"v": "n**-0.2"},
+        ).tied(sizes, [model.norm_bound(n**0.4, n) ** 2 for n in drawn], [((1 + n**-0.4) * n**-0.3 / 2) ** 2 for n in drawn]),
         "linear-0": nonnegative(
-            "(1 + r)^2/(4 r) <= 1.0286",
-            lambda r: Fraction("1.0286") - (1 + r) ** 2 / (4 * r),
-            r=(1, 1.4),
-            shown="all n, data of D0",
-        ),
-        "linear-1": nonnegative("n |f_lin|^2 <= 1.6", spread("1.6"), n=(2, None), s=(1, 1.4), shown="n >= 2, data of D1"),
+            "n |f_lin|^2 <= 1.0286, data of D0", lambda r: ((1 + r) ** 2 / (4 * r), Fraction("1.0286")), r=(1, 1.4)
+        ).tied([{"r": 1.4}] * len(drawn), [n * x for n, x in zip(drawn, even)]),
+        "linear-1": linear_1("1.6", 2, "linear-1"),
         "hoeffding": nonnegative(
-            "4/(2 * 1.6) Lambda >= Lambda + log 2",
-            lambda L: L * 4 / Fraction(32, 10) - L - Fraction(6932, 10000),
+            "2 exp(-C^2 log(n/delta)/(2 * 1.6)) <= delta/n, C = 2",
+            lambda L, h: (L + h, L * 4 / Fraction(32, 10)),
+            where={"L": "log(n/delta)", "h": "log(2)"},
             L=(2.99, None),
-            shown="n >= 2, delta <= 0.1, C = 2",
-        ),
+            h=(0.693, "0.6932"),
+        ).tied(deltas, [math.log(2 * x["n"] / x["delta"]) for x in deltas], exponents),
         "norm-0.1": nonnegative(
-            "n^0.2 |f_exp|^2 <= 1",
-            lambda v: 1 - (1 + v**2) ** 2 * v**2 / 4,
-            v=(0, 1),
-            shown="n >= 1, data of D0",
-        ),
+            "n^0.2 |f_exp|^2 <= 1, data of D0", lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1), where={"v": "n**-0.2"}, v=(0, 1)
+        ).tied(sizes, [n**0.2 * model.norm_bound(n**0.4, n) ** 2 for n in drawn]),
         "empty": positive(
-            "2 sqrt(log(n/delta)) > n^0.1",
-            lambda x: 4 * (x + _tenths(100).log()) - (x / 5).exp(),
+            "1 < C sqrt(log(n/delta))/n^0.1, C = 2",
+            lambda x, e: (1, 2 * (x + e).sqrt() * (-x / 10).exp()),
+            where={"x": "log(n)", "e": "log(1/delta)"},
             x=(0.69, 23.03),
-            shown="n in [2, 10^10], delta <= 0.1, C = 2",
-        ),
-        "spike": nonnegative("2 f_j - 1 > 0.71", margin("0.71"), strict=True, v=(0, 0.871), shown="n >= 2, data of D1"),
-        "linear-35": nonnegative("n |f_lin|^2 <= 1.25", spread("1.25"), n=(35, None), s=(1, 1.4), shown="n >= 35, data of D1"),
-        "spike-35": nonnegative("2 f_j - 1 > 0.99", margin("0.99"), strict=True, v=(0, 0.4912), shown="n >= 35, data of D1"),
-        "interval": positive("|f|_max sqrt(2 log(m n/delta)) < 0.99", _interval, x=(3.555, 100), shown="n >= 35, delta = 0.01"),
+            e=(2.3, 20),
+        ).tied(deltas, right=[lemma_4_1(x["n"], x["delta"], 2, 2) for x in deltas]),
+        "spike": spike("0.71", "0.871", 2),
+        "linear-35": linear_1("1.25", 35, "linear-35"),
+        "spike-35": spike("0.99", "0.4912", 35),
+        "interval": _interval(),
     }
 
 
-def _interval(x: Any) -> Any:
-    level = x + _tenths(1000).log()  # log(n/delta)
-    m = level / _tenths(20).log() + 1
-    factor = 2 * (level + m.log())
-    soft = (1 + (-2 * x / 5).exp()) ** 2 * (-3 * x / 5).exp() / 4
-    linear = 125 * (-x).exp() / 100
-    bound = _tenths(99) ** 2 / 100
-    return least(bound - soft * factor, bound - linear * factor)
+def _interval() -> Proof:
+    """|f|^2 2 log(m n/delta) < .99^2 with both norms, in z = 1/log n."""
+    import flint
+
+    def fading(z: Any, c: int) -> Any:
+        """e^(-c/(10 z))/z, increasing in z < c/10."""
+        ends = [(-_tenths(c) / x).exp() / x if x > 0 else flint.arb(0) for x in (z.lower(), z.upper())]
+        return ends[0].union(ends[1])
+
+    def twice_log(z: Any) -> Any:
+        """2 z log(m n/delta), m = log2(n/delta) + 1."""
+        hundred, two = _tenths(1000).log(), _tenths(20).log()
+        return 2 * (1 + z * hundred + z * ((1 + z * hundred) / two + z).log() + entropy(z))
+
+    def root(z: Any) -> Any:
+        """e^(-0.4/z)"""
+        ends = [(-_tenths(4) / x).exp() if x > 0 else flint.arb(0) for x in (z.lower(), z.upper())]
+        return ends[0].union(ends[1])
+
+    bound = (_tenths(99) / 10) ** 2
+    where, z = {"z": "1/log(n)"}, (0, "0.2813")
+    soft = positive(
+        "|f_exp|^2 2 log(m n/delta) < 0.99^2",
+        lambda z: ((1 + root(z)) ** 2 * fading(z, 6) / 4 * twice_log(z), bound),
+        where=where,
+        z=z,
+    )
+    linear = positive(
+        "|f_lin|^2 2 log(m n/delta) < 0.99^2",
+        lambda z: (_tenths(125) / 10 * fading(z, 10) * twice_log(z), bound),
+        where=where,
+        z=z,
+    )
+    drawn = [35, 100, 1000]
+    at = [{"n": n} for n in drawn]
+    spread = [2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01) for n in drawn]
+    bars = [0.99**2] * len(drawn)
+    return joined(
+        "|f|_max sqrt(2 log(m n/delta)) < 0.99, delta = 0.01",
+        soft.tied(at, [model.norm_bound(n**0.4, n) ** 2 * x for n, x in zip(drawn, spread)], bars),
+        linear.tied(at, [1.25 / n * x for n, x in zip(drawn, spread)], bars),
+    )
 
 
 # Own statements ------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def cap() -> dict[str, Proof]:
     """At most a quarter of the sign vectors detects without a false alarm: P[success] <= 1 - (3/4)^m, at every size.
 
     Cross-attention (all n, d, a1 >= 0): let y_1, y_* not both be +1 and row j2 of D1 exceed .9, that is p y_1 + (p + (t - 1) o)
-    y_* + t o K > .9. Then the uniform row, y_1/n + (t/n)(y_* + K), which stands on D0 as well, exceeds .9: solved for K, the
-    difference of the two sides is >= 0 in each of the three cases (``cross``). The other rows of D1 are that row.
+    y_* + t o K > .9. Then the uniform row, y_1/n + (t/n)(y_* + K), which stands on D0 as well, exceeds .9: solved for K, it
+    is at least .9 in each of the three cases (``cross``). The other rows of D1 are that row.
 
     Self-attention, in units of sqrt(log n), a1 + b <= 2 c + .1 (the paper has a1 = 1.2, b = .2, c = .8, a0 = .01). y_d = -1: no
     row of D1 reaches tau, as -c + a1 + b <= c + .1. y_d = 1, y_1 = -1: a row of D1 in which j3 has the weight w fires only
@@ -718,51 +964,69 @@ def cap() -> dict[str, Proof]:
     """
     base: dict[str, Any] = SIZES | {"r": (1, None)}
     scales: dict[str, Any] = {"a0": (0, None), "b": (0, None), "e": (0, None)}
-    unit: dict[str, Any] = scales | {"a0": (0, 1)}
+
+    def one(L: Layer) -> float:
+        """What one sign of another block column adds."""
+        return _columns(L, 0)[2] / (L.n // L.t - 1)
 
     def cross(y1: int, star_sign: int) -> Proof:
-        def gap(k: Any, t: Any, r: Any) -> Any:
-            n = k * t
+        def sides(k: Any, t: Any, r: Any) -> tuple[Any, Any]:
+            n, level = k * t, 9 * TENTH
             p, o = special(r, n), ordinary(r, n)
-            K = (Fraction(9, 10) - y1 * p - star_sign * (p + (t - 1) * o)) / (t * o)
-            return y1 / n + (star_sign + K) / k - Fraction(9, 10)
+            K = (level - y1 * p - star_sign * (p + (t - 1) * o)) / (t * o)
+            return level, y1 / n + (star_sign + K) / k
 
-        return nonnegative("the uniform row fires too", gap, **base, shown=f"all n, d, a1 >= 0, y_1 = {y1}, y_* = {star_sign}")
+        on = _drawn("cross", "softmax", (0.0, 1.2, 3.0))[3:]
+        K = [(0.9 - _row(L, 0, y1, star_sign, 0)) / one(L) for L in on]
+        uniform = [_row(L, 1, y1, star_sign, x / (L.d - 2)) for L, x in zip(on, K)]
+        what = f"the uniform row fires too, y_1 = {y1}, y_* = {star_sign}"
+        return nonnegative(what, sides, where=CROSS | {"r": "n**a"}, **base).tied(map(vars, on), right=uniform)
 
-    def ones(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> Any:
+    def pairs(kind: str, weights: str, a0: float, a1: float, c: float) -> list[tuple[Layer, Layer, float]]:
+        """Layers of D0 (linear for X = 1, where r s of D1 is n^a1) and D1, and the factor by which other weights are larger."""
+        sizes = [(6, 5), (20, 7)]
+        found = [(layer(kind, weights, n, d, a0, 0.2, c), layer(kind, "softmax", n, d, a1, 0.2, c)) for n, d in sizes]
+        return [(low, high, one(low) / one(high)) for low, high in found]
+
+    def ones(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
         n, s = k * t, 1 + a0
         w, o, w0, o0 = special(r * s, n), ordinary(r * s, n), special(s, n), ordinary(s, n)
-        return o0 / o * (TENTH + (a0 + b + e) * w) - b * (w0 - o0) - a0 * w0 - TENTH
+        return TENTH, o0 / o * (TENTH + (a0 + b + e) * w) - b * (w0 - o0) - a0 * w0
 
     def identity(sign: int) -> Proof:
-        def gap(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> Any:
+        def sides(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
             (w, _, far), (w0, _, far0) = identity_weights(q * r, B, k, t), identity_weights(q, B, k, t)
-            return far0 / far * (TENTH + (a0 + b + e - sign * b) * w) - (a0 - sign * b) * w0 - TENTH
+            return TENTH, far0 / far * (TENTH + (a0 + b + e - sign * b) * w) - (a0 - sign * b) * w0
 
+        on = pairs("self-identity", "softmax", 0.05, 1.2, math.sqrt(1 - 0.04))
+        at = [vars(L) | {"a0": 0.05, "a1": 1.2} for L, _, _ in on]
+        fires = [
+            ratio * (0.1 + (1.2 - sign * 0.2) * float(high.f[0, 0])) - (0.05 - sign * 0.2) * float(low.f[0, 0])
+            for low, high, ratio in on
+        ]
+        where = SELF | {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"}
         ranges: dict[str, Any] = base | scales | {"q": (1, None), "B": (1, None)}
-        return nonnegative("row j3 of softmax on D0 fires too", gap, **ranges, shown=f"y_1 = -1, y_d = 1, y_* = {sign}")
+        return nonnegative(f"row j3 of softmax on D0 fires too, y_* = {sign}", sides, where=where, **ranges).tied(
+            at, right=fires
+        )
 
+    on = pairs("self-ones", "linear", 0.05, 1.2, 0.8)
+    at = [vars(L) | {"a0": 0.05, "a1": 1.2} for L, _, _ in on]
+    # the row of another key than j3 on D1, softmax: its weights are those of a score r (1 + a0) = n^a1
+    fires = []
+    for low, high, _ in on:
+        w, o, w0, o0 = (float(x) for x in (high.f[1, 0], high.f[1, 1], low.f[0, 0], low.f[0, 1]))
+        fires.append(o0 / o * (0.1 + (1.2 - 0.2) * w) - 0.2 * (w0 - o0) - 0.05 * w0)
     return {
-        "cross": joined(
-            "F_exp(D1) > 0 without false alarm needs y_1 = y_* = 1",
-            "all n, d, a1 >= 0",
-            cross(1, -1),
-            cross(-1, 1),
-            cross(-1, -1),
-        ),
+        "cross": joined("F_exp(D1) > 0 without false alarm needs y_1 = y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
         "ones": nonnegative(
-            "row j3 of linear attention on D0 fires too",
+            "row j3 of linear attention on D0 fires too, y_1 = -1, y_d = 1",
             ones,
+            where=SELF | {"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"},
             **base,
-            **unit,
-            shown="all n, d, a1 >= a0 + 2 b, y_1 = -1, y_d = 1",
-        ),
-        "identity": joined(
-            "F_exp(D1) > 0 without false alarm needs y_1 = y_d = 1",
-            "X = I, all n, d, a1 >= a0 + b, a1 + b <= 2 c + 0.1",
-            identity(1),
-            identity(-1),
-        ),
+            **scales | {"a0": (0, 1)},
+        ).tied(at, right=fires),
+        "identity": joined("F_exp(D1) > 0 without false alarm needs y_1 = y_d = 1", identity(1), identity(-1)),
     }
 
 
@@ -774,46 +1038,78 @@ def identity_block() -> Proof:
     Hoeffding (own-identity-block). Softmax; the row of another block than j3's, in which j3 has the weight of any key.
     """
 
-    def excess(k: Any, t: Any, B: Any, b: Any, a0: Any, x: Any) -> Any:
+    def sides(k: Any, t: Any, B: Any, b: Any, a: Any, x: Any) -> tuple[Any, Any]:
         own, other = identity_others(B, k, t)
-        D = ((10 * b - 1) * (B - 1) - k - 10 * a0 / t) / (10 * b)
-        return b * t * (own + other * (x - D - 1)) - a0 * other - TENTH
+        D = ((10 * b - 1) * (B - 1) - k - 10 * a / t) / (10 * b)
+        return TENTH, b * t * (own + other * (x - D - 1)) - a * other
 
-    ranges: dict[str, Any] = SIZES | {"B": (1, None), "b": (TENTH, None), "a0": (0, None), "x": (0, None)}
-    return nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", excess, **ranges, shown="X = I, all n, d, b >= 0.1")
+    ranges: dict[str, Any] = SIZES | {"B": (1, None), "b": (TENTH, None), "a": (0, None), "x": (0, None)}
+    where = SELF | {"B": "n**(b**2)", "x": "S + ((10*b - 1)*(n**(b**2) - 1) - (d - 2) - 10*a/t)/(10*b)"}
+    drawn = [
+        layer("self-identity", "softmax", 3 * t, 5, a, b, 0.8) for t, a, b in ((1, 0.0, 0.5), (2, 0.05, 0.9), (4, 0.05, 0.7))
+    ]
+    # the row of the second block column, whose sign is +1, as is S
+    at = [vars(L) | {"S": 3} for L in drawn]
+    value = [sum(float(x) for x in L.features[1, 1:4]) / _scale(L) - float(L.features[1, 0]) / _scale(L) for L in drawn]
+    return nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges).tied(at, right=value)
 
 
+@functools.cache
 def higher() -> dict[str, Proof]:
     """Where softmax concentrates and all else is nearly uniform, with numbers: w >= 1 - n/r, w <= r/n (own-higher-threshold).
 
-    ``ones`` (cross-attention too): r times the score of another key. ``identity``: r = n^(a^2); in the row of j3 w <= r B/n, in
+    ``ones`` (cross-attention too): r times the score of another key. ``identity``: q = n^(a^2); in the row of j3 w <= q B/n, in
     other rows w <= B/n, B = n^(b^2); linear weights: w <= (a^2 + b^2 + c^2)/(n c^2).
     """
     two: dict[str, Any] = {"n": (1, None), "r": (1, None)}
     block_sizes: dict[str, Any] = SIZES | {"B": (1, None)}
     q: dict[str, Any] = block_sizes | {"q": (1, None)}
+    eye = SELF | {"q": "n**(a**2)", "B": "n**(b**2)"}
 
-    def linear(k: Any, t: Any, a: Any, b: Any, c: Any) -> Any:
-        return (a**2 + b**2 + c**2) * (1 / (k * t * c**2) - 1 / (a**2 + t * b**2 + k * t * c**2))
+    def linear(k: Any, t: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+        top = a**2 + b**2 + c**2
+        return top / (a**2 + t * b**2 + k * t * c**2), top / (k * t * c**2)
 
+    def both(kind: str, weights: str, r: str, ratio: Callable[[Layer], float]) -> list[Proof]:
+        on = _drawn(kind, weights, (0.05, 2.0))
+        at, w = [vars(L) for L in on], [float(L.f[0, 0]) for L in on]
+        low, high = [1 - L.n / ratio(L) for L in on], [ratio(L) / L.n for L in on]
+        where = {"r": r}
+        return [
+            nonnegative("1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where=where, **two).tied(at, low, w),
+            nonnegative("w <= r/n", lambda n, r: (special(r, n), r / n), where=where, **two).tied(at, w, high),
+        ]
+
+    on = _drawn("self-identity", "softmax", (0.05, 1.5), unit=True)
+    at, w = [vars(L) for L in on], [float(L.f[0, 0]) for L in on]
+    power_ratio = [L.n ** (L.a**2) for L in on]
+    others = [float(L.f[-1, -1]) for L in on]
+    flat = _drawn("self-identity", "linear", (0.05, 1.5), unit=True)
+    top = [(L.a**2 + L.b**2 + L.c**2) / (L.n * L.c**2) for L in flat]
+    q_low = nonnegative("1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, identity_weights(q, B, k, t)[0]), where=eye, **q)
+    q_high = nonnegative("w <= q B/n", lambda k, t, B, q: (identity_weights(q, B, k, t)[0], q * B / (k * t)), where=eye, **q)
+    rest = nonnegative(
+        "other rows: w <= B/n", lambda k, t, B: (identity_others(B, k, t)[0], B / (k * t)), where=eye, **block_sizes
+    )
+    line = nonnegative("linear: w <= |row|^2/(n c^2)", linear, where=SELF, **SIZES, a=(0, None), b=(0, None), c=(0.001, None))
     return {
         "ones": joined(
             "1 - n/r <= w <= r/n",
-            "all n, r >= 1",
-            nonnegative("w >= 1 - n/r", lambda n, r: special(r, n) - 1 + n / r, **two),
-            nonnegative("w <= r/n", lambda n, r: r / n - special(r, n), **two),
+            *both("self-ones", "softmax", "n**(a*(1 + a))", lambda L: L.n ** (L.a * (1 + L.a))),
+            *both("self-ones", "linear", "1 + a", lambda L: 1 + L.a),
+            *both("cross", "softmax", "n**a", lambda L: L.n**L.a),
         ),
         "identity": joined(
             "1 - n/q <= w <= q B/n; other rows w <= B/n; linear w <= (a^2 + b^2 + c^2)/(n c^2)",
-            "X = I, all n, d, a, b, c > 0",
-            nonnegative("w >= 1 - n/q", lambda k, t, B, q: identity_weights(q, B, k, t)[0] - 1 + k * t / q, **q),
-            nonnegative("w <= q B/n", lambda k, t, B, q: q * B / (k * t) - identity_weights(q, B, k, t)[0], **q),
-            nonnegative("w <= B/n", lambda k, t, B: B / (k * t) - identity_others(B, k, t)[0], **block_sizes),
-            nonnegative("linear", linear, **SIZES, a=(0, None), b=(0, None), c=(0.001, None)),
+            q_low.tied(at, [1 - L.n / x for L, x in zip(on, power_ratio)], w),
+            q_high.tied(at, w, [x * L.n ** (L.b**2 - 1) for L, x in zip(on, power_ratio)]),
+            rest.tied(at, others, [L.n ** (L.b**2 - 1) for L in on]),
+            line.tied(map(vars, flat), [float(L.f[0, 0]) for L in flat], top),
         ),
     }
 
 
+@functools.cache
 def linear_separates() -> dict[str, Proof]:
     """With y = 1 the largest value of linear attention is larger on D1 than on D0, so that a threshold between separates.
 
@@ -823,43 +1119,49 @@ def linear_separates() -> dict[str, Proof]:
     """
     ranges: dict[str, Any] = SIZES | {"a": (0, None), "e": (0, None)}
 
-    def grows(value: Callable[..., Any], shown: str, **more: Any) -> Proof:
-        return nonnegative(
-            "(value on D1 - value on D0)/(a1 - a0) > 0",
-            lambda k, t, a, e, **x: (value(k, t, a + e, **x) - value(k, t, a, **x)) / e,
+    def grows(kind: str, value: Callable[..., Any], where: dict[str, str], **more: Any) -> Proof:
+        def quotient(k: Any, t: Any, a: Any, e: Any, **x: Any) -> tuple[Any, Any]:
+            return 0, (value(k, t, a + e, **x) - value(k, t, a, **x)) / e
+
+        proof = nonnegative(
+            f"(value on D1 - value on D0)/(a1 - a0) > 0, {kind}",
+            quotient,
             strict=True,
-            shown=shown,
+            opened=("e",),
+            where=where | {"a": "a0", "e": "a1 - a0"},
             **ranges | more,
         )
+        low, high = (_drawn(kind, "linear", (a,))[1:] for a in (0.01, 1.2))
+        at = [vars(L) | {"a0": 0.01, "a1": 1.2} for L in low]
+        first = [[float(L.features[0, 0]) / _scale(L) for L in side] for side in (low, high)]
+        return proof.tied(at, right=[(y - x) / (1.2 - 0.01) for x, y in zip(*first)])
 
     return {
-        "ones": grows(lambda k, t, a: a * special(1 + a, k * t), "X = 1: all n, d, a1 > a0 >= 0"),
+        "ones": grows("self-ones", lambda k, t, a: a * special(1 + a, k * t), SELF),
         "identity": grows(
+            "self-identity",
             lambda k, t, a, b, c: a * (a**2 + b**2 + c**2) / (a**2 + t * b**2 + k * t * c**2),
-            "X = I: all n, d, b >= 0, c >= 0.1, a1 > a0 >= 0",
+            SELF,
             b=(0, None),
             c=(0.1, None),
         ),
-        "cross": grows(lambda k, t, a: special(1 + a, k * t), "cross-attention: n >= 2, a1 > a0 >= 0", k=(2, None)),
+        "cross": grows("cross", lambda k, t, a: special(1 + a, k * t), CROSS, k=(2, None)),
     }
 
 
-def everything() -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``."""
-    families = (
-        two_level,
-        identity_rows,
-        scores,
-        features,
-        detection,
-        quiet,
-        quiet_cross,
-        share_cross,
-        regression,
-        cap,
-        linear_separates,
-        higher,
-    )
-    found = {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}
-    single = (tensor_trick, no_such_data, identity_block)
-    return found | {proof.__name__: proof() for proof in single}
+def everything(paper: Any) -> dict[str, Proof]:
+    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
+    families = {
+        "two_level": {part: bound.proof() for part, bound in two_level_bounds().items()},
+        "identity_rows": {part: bound.proof() for part, bound in identity_bounds().items()},
+        "detection": detection(paper.theorem_6_2),
+        "quiet": quiet(paper.lemma_3_1),
+        "quiet_cross": quiet_cross(paper.lemma_3_1),
+        "share_cross": share_cross(paper.THEOREM_F_5, paper.lemma_3_1),
+        "regression": regression(paper.lemma_3_1, paper.lemma_4_1),
+        "cap": cap(),
+        "linear_separates": linear_separates(),
+        "higher": higher(),
+    }
+    found = {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
+    return found | {"tensor_trick": tensor_trick(), "no_such_data": no_such_data(), "identity_block": identity_block()}
