@@ -274,9 +274,8 @@ class _Seen:
         return _Seen(value, self.divisors)
 
     def _by(self, divisor: Any) -> None:
-        if hasattr(divisor, "numer") and hasattr(divisor, "denom") and hasattr(divisor, "field"):
-            if divisor not in self.divisors:
-                self.divisors.append(divisor)
+        if hasattr(divisor, "numer") and hasattr(divisor, "field") and divisor not in self.divisors:
+            self.divisors.append(divisor)
 
     def __add__(self, other: Any) -> "_Seen":
         return self._with(self.value + _plain(other))

@@ -453,7 +453,8 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
             on, 0, 1, -1, -1,
         ),
         "quarter-high": tied(
-            nonnegative(star_row, first_and_star, where=square, a=(1, None), b=(0.5, 1), **SIZES, **x), high, 0, 1, 1, -1, last=-1
+            nonnegative(star_row, first_and_star, where=square, a=(1, None), b=(0.5, 1), **SIZES, **x),
+            high, 0, 1, 1, -1, last=-1,
         ),
         "quarter-below-low": tied(
             positive(row, below_low, where={"a": "a", "y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"}, v=(0, 0.7), **near),
@@ -527,7 +528,7 @@ def _shift(kind: str, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof,
 
 
 def _excess() -> tuple[Proof, Proof]:
-    """(a + b) w <= .0022: softmax on D0, where a + b <= 1 and a (1 + a) <= .11, in v = n^-0.01; linear, a and b <= 1 whatever."""
+    """(a + b) w <= .0022: softmax on D0, where a + b <= 1 and a (1 + a) <= .11, in v = n^-0.01; linear, b <= 1."""
 
     def soft(v: Any, u: Any, s: Any) -> tuple[Any, Any]:
         part = u * v**89  # r/n
@@ -564,8 +565,8 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
 
     ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and max(800 b^2 Lambda, 40 n^(b^2)) <= k <= n,
     so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of n^(b^2), and w
-    <= 10/(n c^2) for a <= 3: ``identity-linear``, in s = b^2, q = c^2 and z = 1/log n: 1/c^2 <= 1 + n^(b^2) and w <= .00275 (for
-    s <= .6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= .011.
+    <= 10/(n c^2) for a <= 3: ``identity-linear``, in s = b^2, q = c^2 and z = 1/log n: 1/c^2 <= 1 + n^(b^2) and w <= .00275
+    (for s <= .6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= .011.
     """
 
     def square(e: Any) -> Any:
@@ -575,7 +576,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         return lambda r, b, e: factor * ((1 + r) * (_tenths(1) - e) - b * r) ** 2
 
     def union(y: Any, z: Any) -> Any:
-        """y (1 + z log(2 m)), m = 7.5/z + 1."""
+        """Y (1 + z log(2 m)), m = 7.5/z + 1."""
         return y * (1 + z * (15 + 2 * z).log() + entropy(z))
 
     letters = {"y": "400*b**2*log(n/delta)/(d - 2)", "z": "1/log(n/delta)"}
@@ -769,7 +770,7 @@ def share_cross(tau: float, hoeffding: Hoeffding) -> dict[str, Proof]:
 
     ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
     on = _drawn("cross", "softmax", (1.0, 1.5))
-    drawn = [(L, K) for L in on for K in range(2 - L.d, L.d, 2) if 10 * K > -2 * (L.d - 1) - 9]
+    drawn = [(L, K) for L in on for K in range(2 - L.d, L.d, 2) if -2 * (L.d - 1) - 9 < 10 * K]
     columns = [(L, _columns(L, 0)[2] / max(L.d - 2, 1) if L.d > 2 else float(L.t * L.f[0, 0] / L.n**L.a), K) for L, K in drawn]
     proof = nonnegative(
         "c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=CROSS | {"x": "n**(a - 1)", "e": "K + 0.2*(d - 1) + 0.9"}, **ranges
