@@ -68,7 +68,7 @@ def pytest_configure(config: Any) -> None:
     """Begin to take notes."""
     from attention_theory import domain
 
-    compute = domain._Rules.computed
+    compute = domain.Checks.computed
 
     def noting(self: Any, arguments: tuple, keywords: dict[str, Any]) -> Any:
         name = self.function.__module__, self.function.__qualname__
@@ -84,7 +84,7 @@ def pytest_configure(config: Any) -> None:
             _notes[name][kind] = data
         return result
 
-    domain._Rules.computed = noting
+    domain.Checks.computed = noting
 
 
 def pytest_unconfigure(config: Any) -> None:

@@ -45,6 +45,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 from tqdm import tqdm
 
+from attention_theory.device import Device
 from attention_theory.domain import ANY, NonNegative, Size, finite, outside
 from attention_theory.evidence.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
 
@@ -219,7 +220,7 @@ def _bar(total: int, title: str) -> Any:
     return tqdm(total=total, desc=title, disable=None if kernel is None else True)
 
 
-def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
+def provenance(device: Device = "cpu") -> dict[str, Any]:
     """Where, with what and when a record was computed; its command and seeds are for the record to add."""
     device = torch.device(device)
     libraries = {module.__name__: str(module.__version__) for module in (torch, numpy, scipy)}

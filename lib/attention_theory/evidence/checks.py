@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from attention_theory.domain import NonNegative, OpenChance, Signed, Size
+from attention_theory.domain import NonNegative, Numbers, OpenChance, Signed, Size
 from attention_theory.evidence.intervals import CONFIDENCE, Interval, power_law
 from attention_theory.evidence.prove import Proof
 
@@ -218,8 +217,8 @@ def _interval(method: str, what: str, estimate: Interval, relation: str, predict
 
 def exponent(
     what: str,
-    x: ArrayLike,
-    y: ArrayLike,
+    x: Numbers,
+    y: Numbers,
     relation: str,
     predicted: Signed,
     *,

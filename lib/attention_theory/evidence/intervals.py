@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from attention_theory.domain import Natural, OpenChance, Seed, Size
+from attention_theory.domain import Natural, Numbers, OpenChance, Seed, Size
 
 #: Confidence of every interval in the book, unless it says otherwise.
 CONFIDENCE = 0.999
@@ -71,7 +70,7 @@ def rate_interval(successes: Natural, trials: Size, confidence: OpenChance = CON
     return Interval(float(low), float(high), confidence)
 
 
-def mean_interval(samples: ArrayLike, confidence: OpenChance = CONFIDENCE, seed: Seed = 0) -> Interval:
+def mean_interval(samples: Numbers, confidence: OpenChance = CONFIDENCE, seed: Seed = 0) -> Interval:
     """Bootstrap (BCa) interval of a mean; a point where all samples are equal.
 
     Raises:
@@ -87,7 +86,7 @@ def mean_interval(samples: ArrayLike, confidence: OpenChance = CONFIDENCE, seed:
     return Interval(float(ci.low), float(ci.high), confidence)
 
 
-def power_law(x: ArrayLike, y: ArrayLike, confidence: OpenChance = CONFIDENCE) -> tuple[float, Interval]:
+def power_law(x: Numbers, y: Numbers, confidence: OpenChance = CONFIDENCE) -> tuple[float, Interval]:
     """The exponent of ``y ~ x^exponent`` by least squares on logarithms, and its interval by Student's t.
 
     Raises:

@@ -4,13 +4,13 @@ import math
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Annotated, Any
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import Chance, Count, Like, NonNegative, Signed, Size
+from attention_theory.domain import Chance, Count, NonNegative, Signed, Size, outside
 from attention_theory.patches import population
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, check_population
 
@@ -59,9 +59,7 @@ class WeightedPopulation(Population):
         return self._over_sum(vit)[1]
 
 
-def population_descent(
-    weights: Weights, D: Count, C: Count, q: Chance, **options: Annotated[Any, Like(population.population_descent)]
-) -> Trajectory:
+def population_descent(weights: Weights, D: Count, C: Count, q: Chance, **options: Any) -> Trajectory:
     """Gradient descent on the population risk, exactly, with weights u(score) / row sum.
 
     The idealised case of jelassi2022, Parametrization 3.1: scores of three values, beta fixed on the diagonal.
@@ -74,7 +72,7 @@ def population_descent(
     Raises:
         ValueError: sizes, p or numbers that are not allowed; weights of a row that sum to zero.
     """
-    return population.population_descent(D, C, q, kind=partial(WeightedPopulation, weights), **options)
+    return outside(population.population_descent)(D, C, q, kind=partial(WeightedPopulation, weights), **options)
 
 
 def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, Fraction]:

@@ -3,7 +3,7 @@
 Positions stand on a square grid in reading order. A similarity is a Gram matrix of encodings, P P^T.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from attention_theory.device import generator
-from attention_theory.domain import Choice, Count, Seed, Size
+from attention_theory.domain import Count, Seed, Size
 
-Statistic = Annotated[str, Choice(("locality", "local_share"))]
+Statistic = Literal["locality", "local_share"]
 
 
 def places(D: Count) -> Int[Tensor, "D 2"]:

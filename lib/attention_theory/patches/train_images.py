@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from attention_theory.device import generator
+from attention_theory.device import Device, generator
 from attention_theory.domain import Chance, Natural, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.patches.images import Images, grid_permutation, load_images, permute
 from attention_theory.patches.transformer import VisionTransformer
@@ -138,7 +138,7 @@ def train_images(
     images: Images,
     out: str | Path | None = None,
     *,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     rank: Natural = 0,
     world: Size = 1,
     stop_after: Size | None = None,

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import generator, normal
+from attention_theory.device import Device, generator, normal
 from attention_theory.domain import Count, NonNegative, Positive, Seed, Signed, Size, Steps
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT
@@ -77,7 +77,7 @@ def train_vit(
     v: Float[Tensor, "d"] | None = None,
     every: Size = 20,
     tests: Size = 2000,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> SampleTrajectory:
     """Full-batch gradient descent on N samples (jelassi2022, problem (E) with Parametrization 3.1, realistic case).
 

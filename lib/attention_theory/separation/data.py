@@ -8,16 +8,17 @@ Three models, by the names used everywhere in this part:
 """
 
 import math
-from typing import Annotated, Any
+from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.domain import Arithmetic, Choice, Count, Natural, NonNegative
+from attention_theory.device import Device
+from attention_theory.domain import Arithmetic, Count, Natural, NonNegative
 
-MODELS = ("self-ones", "self-identity", "cross")
-Model = Annotated[str, Choice(MODELS)]
+Model = Literal["self-ones", "self-identity", "cross"]
+MODELS: tuple[Model, ...] = get_args(Model)
 
 
 def check_model(model: str) -> None:
@@ -80,7 +81,7 @@ def _check_index(name: str, index: int, n: int) -> None:
 
 
 def self_attention_data(
-    n: Count, d: Count, a: NonNegative, b: NonNegative, c: NonNegative, special: Natural = 0, device: torch.device | str = "cpu"
+    n: Count, d: Count, a: NonNegative, b: NonNegative, c: NonNegative, special: Natural = 0, device: Device = "cpu"
 ) -> Float[Tensor, "n d"]:
     """The self-attention input A = A1 = A2 = A3 of size ``a`` (deng2023, Definitions 6.1 and D.1).
 
@@ -107,7 +108,7 @@ def self_attention_data(
 
 
 def cross_attention_data(
-    n: Count, d: Count, a: NonNegative, query: Natural = 0, key: Natural = 0, device: torch.device | str = "cpu"
+    n: Count, d: Count, a: NonNegative, query: Natural = 0, key: Natural = 0, device: Device = "cpu"
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
     """The cross-attention inputs (A1, A2 = A3) of size ``a`` (deng2023, Definition F.1).
 
@@ -142,7 +143,7 @@ def inputs(
     a: NonNegative,
     b: NonNegative | None = None,
     c: NonNegative | None = None,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
     """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
     check_sizes(model, n, d)

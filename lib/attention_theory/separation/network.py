@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights, attend, attention_weights
-from attention_theory.device import generator, signs
+from attention_theory.device import Device, generator, signs
 from attention_theory.domain import Count, NonNegative, Seed, Signed, Size
 from attention_theory.evidence import rate_interval
 from attention_theory.separation import data
@@ -115,7 +115,7 @@ def _four(
     a1: NonNegative,
     b: NonNegative | None,
     c: NonNegative | None,
-    device: torch.device | str,
+    device: Device,
     level: float | None = None,
     repeat: bool = True,
 ):
@@ -166,7 +166,7 @@ def success_rate(
     trials: Size,
     seed: Seed,
     shared_signs: bool = True,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> Rate:
     """Frequency of E_success over random signs: attention once for each network, all trials in one product.
 
@@ -255,7 +255,7 @@ def enumerated_counts(
     a1: NonNegative,
     b: NonNegative | None = None,
     c: NonNegative | None = None,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     level: Signed | None = None,
 ) -> SuccessCounts:
     """The counts by brute force: all 2^d sign vectors through literal attention. ``margin`` is over all rows and vectors.

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import FILLED, Chance, Choice, Count, Extended, Natural, NonNegative, Positive, Signed, Size, Steps
+from attention_theory.domain import FILLED, Chance, Count, Extended, Natural, NonNegative, Positive, Signed, Size, Steps
 from attention_theory.patches.errors import label_noise_floor
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, every_point, population_descent
 from attention_theory.patches.vit import PositionalViT
@@ -45,7 +45,7 @@ class Descent:
         """D (Lambda + (C - 1) Gamma)."""
         return self.world.D * self.own
 
-    def moved(self, score: Annotated[str, Choice(("gamma", "rho"))]) -> Float[Tensor, "S"]:
+    def moved(self, score: Literal["gamma", "rho"]) -> Float[Tensor, "S"]:
         """Change of ``gamma`` or ``rho`` in each step, per unit of its rate."""
         return getattr(self.path, score).diff() / self.rate_A
 

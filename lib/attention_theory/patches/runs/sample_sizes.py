@@ -6,11 +6,12 @@ writes ``sample-sizes.json``: for each number of samples and each seed the test 
 alignment along the way.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from attention_theory.domain import Count, Like, Seed
+from attention_theory.device import Device
+from attention_theory.domain import Count, Seed, outside
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.training import train_vit
 from attention_theory.sweep import Recording
@@ -21,12 +22,11 @@ DESCENT = {"steps": 300, "rate_v": 3e-3, "rate_A": 10.0, "every": 10, "tests": 1
 SIZES = (4000, 1000, 200, 50)  # longest first, so that no process is left with one at the end
 
 
-def run(
-    N: Count, seed: Seed, device: str = "cpu", **settings: Annotated[Any, Like(PatchDistribution.__init__, train_vit)]
-) -> dict[str, np.ndarray]:
+def run(N: Count, seed: Seed, device: Device = "cpu", **settings: Any) -> dict[str, np.ndarray]:
     """One training: test error, association and alignment at each recorded step, rounded to four digits."""
     world = {key: settings.pop(key) for key in WORLD if key in settings}
-    path = train_vit(PatchDistribution(**(WORLD | world)), N, seed=seed, device=device, **(DESCENT | settings))
+    images = outside(PatchDistribution)(**(WORLD | world))
+    path = outside(train_vit)(images, N, seed=seed, device=device, **(DESCENT | settings))
     columns = {"error": path.error, "association": path.association, "alignment": path.alignment}
     return {name: column.numpy().round(4) for name, column in columns.items()}
 

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from attention_theory.device import Device
 from attention_theory.domain import Chance, Count, Seed, Size, Steps
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import three_values
@@ -27,7 +28,7 @@ def world(stray: Chance = q, w: Tensor | None = None, groups: Tensor | None = No
 
 
 @cache
-def pretrained(steps: Steps = 120, stray: Chance = q, device: torch.device | str = "cpu") -> tuple[PositionalViT, float]:
+def pretrained(steps: Steps = 120, stray: Chance = q, device: Device = "cpu") -> tuple[PositionalViT, float]:
     """A model trained (on the device) on 1000 samples of the first feature, and its error there."""
     run = train_vit(world(stray), 1000, steps, seed=0, every=steps, tests=20_000, device=device, **RATES)
     return run.model, float(run.error[-1])
@@ -46,7 +47,7 @@ def fine_tuned(
     N: Count,
     seed: Seed,
     steps: Steps = 150,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> PositionalViT:
     """Descent on v alone (on the device) from N samples of the task."""
     return train_vit(task, N, steps, seed=seed, rate_A=0.0, rate_v=3e-3, A=A, every=steps, tests=1, device=device).model
@@ -69,7 +70,7 @@ def comparison(
     draws: Size = 6,
     fresh: Size = 4000,
     steps: Steps = 150,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> Comparison:
     """Learn the new task from the same few samples in three ways, each from several draws; the descents on the device."""
     A, task = pretrained(device=device)[0].A, world(w=OTHER)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from attention_theory import tokens
-from attention_theory.device import generator, signs
+from attention_theory.device import Device, generator, signs
 from attention_theory.domain import ANY, FILLED, Count, Seed, Size
 from attention_theory.evidence.records import Table, read_record
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
@@ -49,7 +49,7 @@ def figures_4_to_7(
     trial: Seed,
     d: Count = D,
     pool: Size | None = None,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
     losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
@@ -64,7 +64,7 @@ def run(
     losses: Annotated[dict[int, list], FILLED],
     trial: Seed,
     pool: Size | None = None,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     **search: Size,
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One draw of contexts, labels and map, and the worst moves for each number of training samples.

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from attention_theory import tokens
+from attention_theory.device import Device
 from attention_theory.domain import Count, Positive, Seed, Size, Steps
 from attention_theory.evidence.records import Table, read_record
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
@@ -117,14 +118,14 @@ def supremum_in_the_plane(view: OneToken, rays: Size = 360, lengths: Size = 31) 
     return float(view.change(disc).max().sqrt() / view.norm)
 
 
-def rf_certified(n: Count, d: Count, k: Count, seed: Seed, steps: Steps = 40, device: torch.device | str = "cpu") -> dict:
+def rf_certified(n: Count, d: Count, k: Count, seed: Seed, steps: Steps = 40, device: Device = "cpu") -> dict:
     """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what the ascent finds (``S``)."""
     view = one_token_in_law(tokens.contexts("real", 1, n, d, seed=seed).to(device), 0, k, seed=seed)[0]
     change = view.certificate()
     return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": climb(view, 2, steps).value}
 
 
-def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: torch.device | str = "cpu") -> list[dict]:
+def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: Device = "cpu") -> list[dict]:
     """Deep random features at k = nd: what the best move found changes at layers 1, 2, 4, ..., and the operator norms.
 
     Returns:
@@ -145,7 +146,7 @@ def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: 
     return rows
 
 
-def drf_search_share(n: Count, d: Count, depth: Size, seed: Seed, device: torch.device | str = "cpu") -> float:
+def drf_search_share(n: Count, d: Count, depth: Size, seed: Seed, device: Device = "cpu") -> float:
     """What the search of :func:`drf_point` finds (1 start, 20 steps), over what 6 starts and 60 steps find."""
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0].to(device)
     view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device).one_token(X, 0)

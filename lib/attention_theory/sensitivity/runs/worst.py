@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from attention_theory import tokens
-from attention_theory.device import generator, normal, signs
+from attention_theory.device import Device, generator, normal, signs
 from attention_theory.domain import AtLeastOne, Chance, Count, Positive, Seed
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import Solutions, best_moves, descend, solutions
@@ -32,7 +32,7 @@ class Worst:
 
 
 def random_features_problem(
-    kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: torch.device | str = "cpu"
+    kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu"
 ) -> tuple[Solutions, OneTokenFeatures]:
     """Both solutions on ReLU features (k = nd if not given), and the last context as a function of its first token."""
     contexts = tokens.contexts(kind, N + 1, n, d, seed=trial).to(device)
@@ -42,9 +42,7 @@ def random_features_problem(
     return solutions(features[:-1], labels[:-1], features[-1], float(labels[-1])), ones[-1]
 
 
-def worst_moves(
-    kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: torch.device | str = "cpu"
-) -> Worst:
+def worst_moves(kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu") -> Worst:
     """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in one trial."""
     model, one = random_features_problem(kind, n, d, N, trial, k, device)
     goals = ("fine", "again", "shift", "shift_again")
@@ -83,7 +81,7 @@ def slack_law(n: AtLeastOne, d: AtLeastOne, k: AtLeastOne) -> float:
 
 
 def turned(
-    share: Chance, trial: Seed, n: Count = 30, d: Count = 192, N: Count = 60, device: torch.device | str = "cpu"
+    share: Chance, trial: Seed, n: Count = 30, d: Count = 192, N: Count = 60, device: Device = "cpu"
 ) -> dict[str, float]:
     """Attention features, tokens with this share of their square in a common mean: errors of the best moves, and gamma.
 

@@ -1,14 +1,15 @@
 """Network and kernel regression side by side (cao2024, Theorem F.2): how far apart they are, and what the bounds say."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from attention_theory.domain import ANY, Choice, Count, Limits, NonNegative, Positive, Seed, Size, Steps
+from attention_theory.device import Device
+from attention_theory.domain import ANY, Count, Limits, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
@@ -78,7 +79,7 @@ def couple(
 
 
 def draw_coupling(
-    kind: Annotated[str, Choice(("paired", "unpaired"))],
+    kind: Literal["paired", "unpaired"],
     m: Count,
     seed: Seed,
     n: Count = 8,
@@ -86,7 +87,7 @@ def draw_coupling(
     sigma: NonNegative = 1.0,
     tests: Size = 20,
     outputs: Size = 1,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> Coupling:
     """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
 
@@ -132,7 +133,7 @@ def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tenso
 
 
 def one_point(
-    m: Count, steps: Annotated[int, Limits(10, 2**31)], speed: Positive, seed: Seed = 0, device: torch.device | str = "cpu"
+    m: Count, steps: Annotated[int, Limits(10, 2**31)], speed: Positive, seed: Seed = 0, device: Device = "cpu"
 ) -> Coupling:
     """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven steps."""
     x = torch.tensor([[1.0, 0.0]], dtype=torch.float64, device=device)

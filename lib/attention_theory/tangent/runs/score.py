@@ -11,7 +11,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
 
-from attention_theory.device import generator, normal
+from attention_theory.device import Device, generator, normal
 from attention_theory.domain import FILLED, Count, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 from attention_theory.tangent.kernel import limit_kernel
@@ -150,7 +150,7 @@ def reverse_sample(
     stop: Positive,
     seed: Seed,
     count: Size = 1000,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
 ) -> Tensor:
     """Points of the reverse process in the plane, from a standard normal sample at time 2 down to ``stop``, 60 steps."""
     start = normal(count, 2, generator=generator(seed)).to(device)
