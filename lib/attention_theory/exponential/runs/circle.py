@@ -19,8 +19,8 @@ def outputs_while_training(
     x: Float[Tensor, "n d"],
     y: Float[Tensor, "n"],
     seen: Float[Tensor, "k d"],
-    m: int,
-    seed: int,
+    m: Count,
+    seed: Seed,
     steps: Annotated[Sequence[int], FILLED],
 ) -> Float[Tensor, "steps k"]:
     """The network's outputs at ``seen`` after these numbers of steps of gradient descent on half the squared error.
