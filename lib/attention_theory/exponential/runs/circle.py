@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import FILLED
+from attention_theory.domain import FILLED, Count, Seed
 from attention_theory.exponential.kernels import start_network
 from attention_theory.tangent.kernel import tangent_kernel
 
