@@ -2,9 +2,10 @@
 
 import itertools
 import json
+import multiprocessing
 import os
 import pickle
-import subprocess
+import socket
 import sys
 import types
 from dataclasses import replace
@@ -175,7 +176,7 @@ def test_a_crop_is_a_window_of_the_padded_image():
     assert {i for i, _ in corners} == {j for _, j in corners} == set(range(5)) and any(i != j for i, j in corners)
 
 
-def test_the_policy_follows_the_crop_with_a_seed_of_the_epoch(monkeypatch):
+def test_the_policy_follows_the_crop_with_seeds_of_the_epoch(monkeypatch):
     """A stand-in for torchvision's policy that adds noise of the global generator, which stays as it was."""
     pixels = torch.randint(0, 128, (5, 1, 8, 8), generator=generator(1), dtype=torch.uint8)
     monkeypatch.setattr(train_images, "auto_augment", lambda data: lambda image: image + torch.randint(0, 128, (8, 8)))
@@ -183,8 +184,8 @@ def test_the_policy_follows_the_crop_with_a_seed_of_the_epoch(monkeypatch):
     found = train_images.augmented(pixels, "auto", source := generator(2))
     assert torch.equal(torch.get_rng_state(), before)
     crops = train_images.augmented(pixels, "crop", other := generator(2))
-    seed = int(torch.randint(2147483648, (1,), generator=other))
-    noise = torch.randint(0, 128, (5, 8, 8), generator=torch.Generator().manual_seed(seed))
+    seeds = torch.randint(2147483648, (5,), generator=other).tolist()
+    noise = torch.stack([torch.randint(0, 128, (8, 8), generator=generator(seed)) for seed in seeds])
     assert torch.equal(found, crops + noise[:, None])
     assert torch.equal(torch.rand(3, generator=source), torch.rand(3, generator=other))
 
@@ -330,24 +331,53 @@ def test_the_command_trains_and_records(root, tmp_path, attention, capsys):
     assert "test accuracy after 2 epochs" in capsys.readouterr().out
 
 
-def test_two_processes_train_as_one(root, tmp_path):
-    """torchrun on the CPU: gradients are averaged, so the losses are those of one process."""
-    base = ["--data", "svhn", "--root", str(root), "--epochs", "2", "--device", "cpu", "--augment", "none", *TINY]
+def alone(rank, address, arguments):
+    """One of two processes, as torchrun starts them."""
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(address)}
+    train_images.main(arguments)
+
+
+@pytest.mark.parametrize("augment", ["none", "crop", "auto"])
+def test_two_processes_train_as_one(root, tmp_path, augment):
+    """Gradients are averaged and each draws what one process would, so the losses are those of one process."""
+    if augment == "auto":
+        pytest.importorskip("torchvision")
+    base = ["--data", "cifar10", "--root", str(root), "--epochs", "2", "--device", "cpu", "--augment", augment, *TINY]
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    start = multiprocessing.get_context("fork").Process  # forked: they need not import torch
+    two = [start(target=alone, args=(rank, port, [*base, "--out", str(tmp_path / "two")])) for rank in range(2)]
+    for process in two:
+        process.start()
     one = train_images.main([*base, "--out", str(tmp_path / "one")])
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["-m", "attention_theory.patches.train_images", *base, "--out", str(tmp_path / "two")]
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    subprocess.run(
-        command,
-        check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path},
-        capture_output=True,
-        timeout=240,
-    )
+    for process in two:
+        process.join(60)
+    assert [process.exitcode for process in two] == [0, 0]
     two = json.loads((tmp_path / "two" / "record.json").read_text())
     assert two["processes"] == 2
     for a, b in zip(one["history"], two["history"]):
         assert a["loss"] == pytest.approx(b["loss"], rel=1e-4) and a["accuracy"] == pytest.approx(b["accuracy"])
+
+
+@pytest.mark.parametrize("kind", ["crop", "auto"])
+def test_a_process_augments_its_own_share_only(kind, monkeypatch):
+    seen = []
+    monkeypatch.setattr(train_images, "auto_augment", lambda data: lambda image: (seen.append(1), image + torch.rand(1))[1])
+    pixels = torch.rand(8, 3, 16, 16, generator=generator(0))
+    whole = train_images.augmented(pixels, kind, generator(1))
+    seen.clear()
+    share = train_images.augmented(pixels, kind, generator(1), share=slice(1, None, 4))
+    assert torch.equal(share, whole[1::4]) and len(seen) == (2 if kind == "auto" else 0)
+
+
+def test_no_step_waits_for_its_loss(monkeypatch):
+    read = []
+    original = torch.Tensor.__float__
+    monkeypatch.setattr(torch.Tensor, "__float__", lambda x: (read.append(1), original(x))[1])
+    recipe = digits.digits_recipe("vanilla", 4, 0, 1)
+    train_images.train_images(recipe, images.load_digits(0))
+    assert len(read) == 0
 
 
 def test_the_digits_sweep_keeps_what_it_measured(tmp_path, monkeypatch):

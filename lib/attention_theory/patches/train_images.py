@@ -104,32 +104,36 @@ def auto_augment(data: str):
     return AutoAugment(AutoAugmentPolicy.SVHN if data == "svhn" else AutoAugmentPolicy.CIFAR10)
 
 
-def augmented(pixels: Tensor, kind: str, source: torch.Generator, data: str = "cifar10") -> Tensor:
+def augmented(pixels: Tensor, kind: str, source: torch.Generator, data: str = "cifar10", share: slice = slice(None)) -> Tensor:
     """Random crops (an eighth of the side as padding) and flips; ``auto`` puts AutoAugment's policy for the data after them.
 
-    House numbers are not flipped.
+    House numbers are not flipped. What is random is drawn for the whole batch, so that it does not depend on the
+    ``share`` of it that is wanted.
     """
     if kind == "none":
-        return pixels
+        return pixels[share]
     n, side, device = len(pixels), pixels.shape[-1], pixels.device
     padding = side // 8
-    padded = nn.functional.pad(pixels, [padding] * 4)
-    corner = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=source).to(device)
+    corner = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=source)[:, share].to(device)
+    flip = torch.randint(0, 2, (n, 1, 1, 1), generator=source)[share].to(device).bool() if data != "svhn" else None
+    seeds = torch.randint(2**31, (n,), generator=source)[share].tolist() if kind == "auto" else []
+    padded = nn.functional.pad(pixels[share], [padding] * 4)
     span = torch.arange(side, device=device)
     rows, columns = (corner[0] + span)[:, None, :, None], (corner[1] + span)[:, None, None, :]
     image, channel = (
-        torch.arange(n, device=device)[:, None, None, None],
+        torch.arange(len(padded), device=device)[:, None, None, None],
         torch.arange(pixels.shape[1], device=device)[:, None, None],
     )
     pixels = padded[image, channel, rows, columns]
-    if data != "svhn":
-        flip = torch.randint(0, 2, (n, 1, 1, 1), generator=source).to(device).bool()
+    if flip is not None:
         pixels = torch.where(flip, pixels.flip(-1), pixels)
     if kind == "auto":
-        policy = auto_augment(data)
+        policy, moved = auto_augment(data), []
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(torch.randint(2**31, (1,), generator=source)))
-            pixels = torch.stack([policy(image) for image in pixels.cpu()]).to(device)
+            for seed, image in zip(seeds, pixels.cpu()):
+                torch.manual_seed(seed)
+                moved.append(policy(image))
+        pixels = torch.stack(moved).to(device)
     return pixels
 
 
@@ -185,24 +189,25 @@ def train_images(
         # All randomness of an epoch follows from (seed, epoch): an interrupted run needs no saved generator.
         source = generator(recipe.seed * 100_003 + epoch)
         batches = torch.randperm(len(labels), generator=source).to(device).split(recipe.batch)
-        total = 0.0
+        total = torch.zeros((), dtype=torch.float64, device=device)  # read once an epoch: each reading waits for a GPU
         model.train()
         # a last incomplete batch is left out: every process must see equally many
         for batch in batches[: max(1, len(labels) // recipe.batch)]:
-            x = permute(augmented(pixels[batch], recipe.augment, source, recipe.data), order)[rank::world]
+            share = slice(rank, None, world)
+            x = permute(augmented(pixels[batch], recipe.augment, source, recipe.data, share), order)
             loss = nn.functional.cross_entropy(
-                model(normalise(x, mean, std)), labels[batch][rank::world], label_smoothing=recipe.smoothing
+                model(normalise(x, mean, std)), labels[batch][share], label_smoothing=recipe.smoothing
             )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            total += float(loss.detach()) * recipe.batch / len(labels)
+            total += loss.detach().double() * recipe.batch / len(labels)
         correct = _correct(network, images, mean, std, device, rank, world)
         if world > 1:
-            sums = torch.tensor([total / world, correct], dtype=torch.float64, device=device)
+            sums = torch.stack([total / world, total.new_tensor(correct)])
             torch.distributed.all_reduce(sums)
-            total, correct = sums.tolist()
-        history.append({"epoch": epoch + 1, "loss": total, "accuracy": correct / len(images.test_labels)})
+            total, correct = sums[0], sums[1].item()
+        history.append({"epoch": epoch + 1, "loss": total.item(), "accuracy": correct / len(images.test_labels)})
         if checkpoint is not None and rank == 0:
             checkpoint.parent.mkdir(parents=True, exist_ok=True)
             state = {
