@@ -88,9 +88,9 @@ mutants: $(READY)
 matrix: $(READY)
 	$(BIN)/python tools/matrix.py --out book/data
 
-# the library's routes beside others, recorded for the page "Speed"; PYTHON_NT: an interpreter with neural-tangents 0.6.5
+# the library's routes beside others, recorded for the page "Speed"; PYTHON_JAX: an interpreter with jax, and neural-tangents if wanted
 benchmark: $(READY)
-	$(BIN)/python tools/speed.py --out book/data $(if $(PYTHON_NT),--neural-tangents $(PYTHON_NT))
+	$(BIN)/python tools/speed.py --out book/data $(if $(PYTHON_JAX),--jax $(PYTHON_JAX))
 	$(BIN)/python tools/execute.py book/speed.md
 
 url: $(READY)

@@ -1,17 +1,20 @@
 """What the library's routes cost beside the literal ones and beside other tools, side by side in one run.
 
-    python tools/speed.py [--out book/data] [--rounds 7] [--only tangent] [--neural-tangents PYTHON]
+    python tools/speed.py [--out book/data] [--rounds 7] [--only tangent] [--jax PYTHON]
 
 In every round each route runs once, with the machine's own limits between them: a matrix product and a copy. What is
 reported are medians over the rounds of processor seconds (one thread) and of ratios within a round, so that a busy machine
-neither counts nor favours a route.
+neither counts nor favours a route; nothing is recorded on a busy one. The library's routes are the calls that a reader
+makes, their checks included.
 Before anything is timed the routes must agree in value. A library that is slower than its bar ends the run with an error.
-``PYTHON`` is the interpreter of an environment of its own in which neural-tangents is installed.
+``PYTHON`` is the interpreter of an environment of its own with jax, and neural-tangents if that is wanted.
 """
 
 import argparse
 import functools
+import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,13 +28,14 @@ import numpy as np
 import torch
 from attention_theory import patches, sensitivity, separation, tokens
 from attention_theory.device import generator, normal, signs
-from attention_theory.domain import unchecked
 from attention_theory.evidence.records import Record, write_record
 from attention_theory.separation.data import inputs, threshold
 from attention_theory.separation.network import ROUNDING
 from attention_theory.sweep import provenance
 from attention_theory.tangent import SoftmaxNetwork, tangent_kernel
 
+#: Nothing is recorded above this load a core, the run itself not counted.
+BUSY = 0.5
 #: A timed call is repeated until it takes so many seconds: the clock and its neighbours disturb it less.
 LEAST = 0.02
 
@@ -98,45 +102,68 @@ def agree(values: dict[str, torch.Tensor], tolerance: float = 1e-8) -> None:
 
 # Part III ----------------------------------------------------------------------------------------------------------------
 
-NEURAL_TANGENTS = """
-import sys, time
+JAX = """
+import importlib.metadata, json, os, sys, time
+if hasattr(os, "sched_setaffinity"):  # its flags alone do not keep it to one thread
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 import jax, numpy
 jax.config.update("jax_enable_x64", True)
-import neural_tangents
+versions = {name: importlib.metadata.version(name) for name in ("jax", "jaxlib")}
+try:
+    import neural_tangents
+    versions["neural-tangents"] = importlib.metadata.version("neural-tangents")
+except ImportError:
+    pass
+print(json.dumps(versions), flush=True)
+def product(W, a, x):
+    S = jax.nn.softmax(x @ W, axis=1)
+    P = (S * (a[:, None] - (a @ S.T)[..., None])).reshape(-1, a.shape[1])
+    return a.shape[1] * P @ P.T * jax.numpy.tile(x @ x.T, 2 * a.shape[:1])
+def made(route, W, a, x):
+    if route == "product":
+        kernel = jax.jit(product)
+        return (lambda: kernel(W, a, x)), numpy.asarray
+    function = lambda W, x: a.shape[1] * jax.nn.softmax(x @ W, axis=1) @ a.T
+    kernel = neural_tangents.empirical_ntk_fn(function, (), vmap_axes=0, implementation=int(route))
+    kernel = jax.jit(kernel, static_argnums=1)
+    matrix = lambda k: numpy.transpose(k, (2, 0, 3, 1)).reshape(a.shape[0] * len(x), -1) / a.shape[1]
+    return (lambda: kernel(x, None, W)), matrix
 runs = {}
 for line in sys.stdin:
-    file, implementation, calls = line.split()
-    if (file, implementation) not in runs:
-        W, a, x = (jax.numpy.array(numpy.load(file)[name]) for name in "Wax")
-        function = lambda W, x, a=a: a.shape[1] * jax.nn.softmax(x @ W, axis=1) @ a.T
-        kernel = neural_tangents.empirical_ntk_fn(function, (), vmap_axes=0, implementation=int(implementation))
-        run = runs[file, implementation] = lambda kernel=jax.jit(kernel, static_argnums=1), x=x, W=W: kernel(x, None, W)
-        numpy.save(file + implementation, run())
-    run, start = runs[file, implementation], time.process_time()
+    file, route, calls = line.split()
+    if (file, route) not in runs:
+        runs[file, route], matrix = made(route, *(jax.numpy.array(numpy.load(file)[name]) for name in "Wax"))
+        numpy.save(file + route, matrix(runs[file, route]()))
+    run, start = runs[file, route], time.process_time()
     for _ in range(int(calls)):
         run().block_until_ready()
     print((time.process_time() - start) / int(calls), flush=True)
 """
-#: Of neural-tangents.
-IMPLEMENTATIONS = {"contraction": 1, "products": 2, "structured": 3}
+#: In that process, by the page's name; all but the first by neural-tangents.
+ROUTES = {"jax, one product": "product"}
+ROUTES |= {f"neural-tangents, {name}": str(i) for i, name in enumerate(("contraction", "products", "structured"), 1)}
 
 
 @functools.cache
-def waiting(python: str) -> subprocess.Popen:
-    """A process with neural-tangents, which times what it is told."""
+def waiting(python: str) -> tuple[subprocess.Popen, dict[str, str]]:
+    """A process with jax, which times what it is told, and the versions that it has."""
     one = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
     pipe = subprocess.PIPE
-    command = [python, "-c", NEURAL_TANGENTS]
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=os.environ | one)
-
-
-def ask(python: str, file: Path, implementation: str, calls: int = 1) -> float:
-    """Processor seconds of one kernel by neural-tangents, which is written beside the file."""
-    process = waiting(python)
-    print(file, IMPLEMENTATIONS[implementation], calls, file=process.stdin, flush=True)
+    command = [python, "-c", JAX]
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=os.environ | one)
     answer = process.stdout.readline()
     if not answer:
-        raise RuntimeError(f"{python} does not run neural-tangents")
+        raise RuntimeError(f"{python} has no jax")
+    return process, json.loads(answer)
+
+
+def ask(python: str, file: Path, route: str, calls: int = 20) -> float:
+    """Processor seconds of one kernel by this route; the first time its value is written beside the file."""
+    process, _ = waiting(python)
+    print(file, route, calls, file=process.stdin, flush=True)
+    answer = process.stdout.readline()
+    if not answer:
+        raise RuntimeError(f"{python} failed at {route}")
     return float(answer)
 
 
@@ -150,18 +177,25 @@ def tangent(n: int, python: str | None = None, d: int = 8, m: int = 1024) -> Ben
         jacobian = torch.func.vmap(function, (None, 0))(net.W, x).transpose(0, 1).flatten(0, 1).flatten(1)
         return jacobian @ jacobian.T / m
 
-    routes = {"library": lambda: tangent_kernel(net, x), "torch.func": by_torch}
+    def one_product():
+        S = torch.softmax(x @ net.W, 1)
+        P = (m**0.5 * S * (net.a[:, None] - (net.a @ S.T)[..., None])).flatten(0, 1)
+        return P @ P.T * (x @ x.T).repeat(d, d)
+
+    routes = {"library": lambda: tangent_kernel(net, x), "torch.func": by_torch, "torch, one product": one_product}
     values = {name: route() for name, route in routes.items()}
+    timed = ()
     if python:
         file = Path(tempfile.mkdtemp()) / "net.npz"
         np.savez(file, W=net.W, a=net.a, x=x)
-        for name, number in IMPLEMENTATIONS.items():
-            routes[f"neural-tangents, {name}"] = functools.partial(ask, python, file, name)
-            routes[f"neural-tangents, {name}"]()
-            values[name] = torch.tensor(np.load(f"{file}{number}.npy")).permute(2, 0, 3, 1).reshape(n * d, n * d) / m
+        timed = tuple(name for name in ROUTES if "neural-tangents" in waiting(python)[1] or "neural" not in name)
+        for name in timed:
+            routes[name] = functools.partial(ask, python, file, ROUTES[name])
+            routes[name]()
+            values[name] = torch.from_numpy(np.load(f"{file}{ROUTES[name]}.npy"))
     agree(values)
-    timed = tuple(name for name in routes if name.startswith("neural"))
-    return Bench("tangent", n, routes, flop=(n * d) ** 2 * m, bars={"torch.func": 3 * (n >= 64)}, timed=timed)
+    bars = {"torch.func": 3 * (n >= 64), "torch, one product": 1 * (n >= 64)}
+    return Bench("tangent", n, routes, flop=(n * d) ** 2 * m, bars=bars, timed=timed)
 
 
 # Part I ------------------------------------------------------------------------------------------------------------------
@@ -231,7 +265,7 @@ def success(n: int, trials: int = 100, batches: int = 5) -> Bench:
 # Part IV -----------------------------------------------------------------------------------------------------------------
 
 
-def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 4096) -> Bench:
+def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 4096, seeds: int = 24) -> Bench:
     """Descent on the population loss of attention over patches, enumerated against fresh samples in every step."""
 
     def sampled(seed=0):
@@ -247,7 +281,7 @@ def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 40
         return patches.population_descent(D, C, q, steps=steps)
 
     exact = float(enumerated().gamma[-1])
-    error = np.sqrt(np.mean([(sampled(seed) / exact - 1) ** 2 for seed in range(3)]))
+    error = np.sqrt(np.mean([(sampled(seed) / exact - 1) ** 2 for seed in range(seeds)]))
     assert error < 0.1
     routes = {"library": enumerated, "sampled, to 0.001": sampled}
     # the error of sampling falls like 1/sqrt(N)
@@ -262,22 +296,30 @@ TOPICS = {
 }
 
 
+def busy(own: float = 0) -> bool:
+    """Whether the machine does more than this run, whose own load is ``own``."""
+    return os.getloadavg()[0] > BUSY * (os.cpu_count() or 1) + own
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", choices=TOPICS)
     parser.add_argument("--sizes", type=int, default=9, help="only so many sizes of each topic, the smallest ones")
-    parser.add_argument("--neural-tangents", metavar="PYTHON", help="interpreter of an environment that has it")
-    parser.add_argument("--out", help="folder for speed.json, the record")
+    parser.add_argument(
+        "--jax", metavar="PYTHON", help="interpreter of an environment that has it, and neural-tangents if wanted"
+    )
+    parser.add_argument("--out", help="folder for speed.json, the record; refused on a busy machine")
     given = parser.parse_args()
+    load = os.getloadavg()[0]
+    if given.out and busy():
+        parser.error(f"load {load:.1f} on {os.cpu_count()} cores: times are recorded on a quiet machine only")
     torch.set_num_threads(1)
-    load, points, results, slow = os.getloadavg()[0], [], [], []
+    points, results, slow = [], [], []
     for topic, (bench, sizes) in TOPICS.items():
         for n in sizes[: given.sizes] if given.only in (None, topic) else ():
-            extra = {"python": given.neural_tangents} if topic == "tangent" else {}
-            case = bench(n, **extra)
-            with unchecked():
-                rows = measured(case, given.rounds)
+            case = bench(n, **{"python": given.jax} if topic == "tangent" else {})
+            rows = measured(case, given.rounds)
             for name, row in zip(case.routes, rows):
                 print(f"{topic}, n = {case.n}, {name}: {row['seconds']:.3g} s, {row['ratio']:.3g} times ours", flush=True)
                 points.append({"topic": topic, "n": case.n, "route": name})
@@ -285,7 +327,11 @@ def main() -> int:
                 if row["ratio"] < case.bars.get(name, 0):
                     slow.append(f"{topic}, n = {case.n}: {name} takes only {row['ratio']:.3g} times the library's time")
     if given.out:
-        origin = {"command": "python tools/speed.py --out book/data --neural-tangents PYTHON"} | provenance()
+        if busy(own=1):
+            parser.error(f"the load rose to {os.getloadavg()[0]:.1f} while times were taken; nothing is recorded")
+        words = ["PYTHON" if word == given.jax else word for word in sys.argv[1:]]
+        origin = {"command": shlex.join(["python", "tools/speed.py", *words])} | provenance()
+        origin["versions"] |= waiting(given.jax)[1] if given.jax else {}
         settings = {"rounds": given.rounds, "threads": 1, "cores": os.cpu_count(), "load": [load, os.getloadavg()[0]]}
         write_record(Record("speed", origin, settings, points, results), given.out, digits=3)
     print("\n".join(slow), file=sys.stderr)
