@@ -1,12 +1,19 @@
 """The library's own rules: what may import what, what a docstring says, what loads with it."""
 
 import ast
+import code
+import contextlib
+import doctest
 import importlib
 import inspect
+import io
+import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
+import yaml
 from conftest import ROOT
 
 PACKAGE = ROOT / "lib" / "attention_theory"
@@ -77,3 +84,32 @@ def test_no_default_dtype_is_set_anywhere():
     for path in [*MODULES, *(ROOT / "book").rglob("*.md")]:
         if path.name != "test_library.py":
             assert "set_default_dtype" not in path.read_text(encoding="utf-8"), path
+
+
+def examples():
+    """Every example of a docstring, from its first prompt to the blank line that ends it: where it stands, and its lines."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                for text in re.findall(r"^ *>>> (?:.+\n?)+", inspect.cleandoc(ast.get_docstring(node) or ""), re.M):
+                    yield pytest.param(textwrap.dedent(text), id=f"{name(path)}.{getattr(node, 'name', '')}")
+
+
+def copied(text):
+    """What the copy button gives of an example: the lines with a prompt, without it."""
+    prompt = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]["copybutton_prompt_text"]
+    return [found[2] for line in text.splitlines() if (found := re.match(f"({prompt})(.*)", line))]
+
+
+@pytest.mark.parametrize("text", list(examples()))
+def test_an_example_runs_as_it_is_pasted(text, monkeypatch):
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    session, said = code.InteractiveConsole({"__name__": "__main__"}), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        unfinished = [session.push(line) for line in copied(text)][-1]
+    assert not unfinished, "a blank line ends a block"
+    wanted = "".join(example.want for example in doctest.DocTestParser().get_examples(text))
+    if "Traceback" in wanted:
+        assert said.getvalue().splitlines()[-1] == wanted.splitlines()[-1]
+    else:
+        assert said.getvalue() == wanted

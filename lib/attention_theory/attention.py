@@ -1,6 +1,7 @@
 """Attention: scores -> weights -> values, the core that every part shares.
 
 >>> import torch
+>>> from attention_theory.attention import Weights, attention_weights
 >>> scores = torch.tensor([[2.0, 2.0], [1.0, 3.0]])
 >>> attention_weights(scores, "linear")
 tensor([[0.5000, 0.5000],

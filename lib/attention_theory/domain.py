@@ -446,9 +446,11 @@ def _is_traced() -> bool:
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The function, which now refuses arguments that its signature does not allow. Inside another checked call it is as before.
 
+    >>> from attention_theory.domain import NonNegative, checked
     >>> @checked
     ... def scaled(x: float, sigma: NonNegative) -> float:
     ...     return x * sigma
+    ...
     >>> scaled(2.0, -1.0)
     Traceback (most recent call last):
     attention_theory.domain.InputError: scaled: sigma = -1.0 is not allowed: at least 0

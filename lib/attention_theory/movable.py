@@ -375,6 +375,7 @@ def movable(
             positive on a logarithmic axis, an unknown name, or no ``alt``.
 
     Example:
+        >>> from attention_theory.movable import movable
         >>> movable(
         ...     x=[1, 2, 4], curves={"x^p": [[1, 2, 4], [1, 4, 16]], "bound": [16, 16, 16]}, parameter=("p", [1, 2]),
         ...     xlabel="x", alt="The power x^p stays below 16.", start=1,

@@ -91,6 +91,7 @@ def sweep(
         RuntimeError: workers die again and again; the points that are left are named.
         Exception: whatever a point raises, with a note that names the point; it cancels the others.
 
+    >>> from attention_theory.sweep import sweep
     >>> sweep(pow, [{"base": 2, "exp": 3}, {"base": 3, "exp": 2}])
     [8, 9]
     """
@@ -247,6 +248,8 @@ class Recording:
             not compared.
         shipped: False for a record that is not part of the book (for example of data that must be downloaded).
 
+    >>> import tempfile
+    >>> from attention_theory.sweep import Recording
     >>> squares = Recording("squares", pow, [{"base": b} for b in range(4)], settings={"exp": 2})
     >>> folder = tempfile.mkdtemp()
     >>> record = squares.record(folder)  # also python -m <its module> --out <folder>

@@ -2,6 +2,7 @@
 
 A context is a matrix X (n, d) whose rows, the tokens, have norm sqrt d (bombari2024, Assumption 1).
 
+>>> from attention_theory.tokens import contexts, on_sphere
 >>> X = contexts("real", 2, 5, 192, seed=1)
 >>> X.shape, on_sphere(X).allclose(X)
 (torch.Size([2, 5, 192]), True)

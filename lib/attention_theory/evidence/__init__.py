@@ -4,6 +4,7 @@ A chapter measures something, compares it with what a statement predicts (a :cla
 :func:`verdict`. The outcome follows from the checks; nobody types it. Next to a ledger (``ledger/<citation>.yml`` in
 the current folder or above) a verdict that differs from the declared outcome raises.
 
+>>> from attention_theory.evidence import compare, judge
 >>> check = compare("attention on the special key", 0.97, "within", (0.9, 1))
 >>> judge("deng2023/lemma-d.2-3a", printed=check)
 Verdict deng2023/lemma-d.2-3a: holds (exact) | attention on the special key: 0.97 within [0.9, 1]

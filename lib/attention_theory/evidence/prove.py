@@ -8,6 +8,7 @@ goes through all cases. Each returns a :class:`Proof` or raises :class:`NotProve
 A proof is about algebra. :meth:`Proof.tied` compares both sides of what was proved with the layer and the printed formula at
 drawn points inside the range; only a tied proof makes a check (:func:`attention_theory.evidence.proved`).
 
+>>> from attention_theory.evidence.prove import nonnegative, positive
 >>> positive("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
 'x in [0, 3]'
 >>> print(nonnegative("(n - 1)/n^2 <= 1/4", lambda n: (4 * (n - 1) / n**2, 1), where={"n": "d - 2"}, n=(2, None)))

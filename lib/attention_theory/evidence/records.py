@@ -8,6 +8,8 @@ stored inside by shape, dtype and compressed bytes (base64). No pickles.
 A chapter reads; :class:`attention_theory.sweep.Recording` writes, and ``make records-check`` recomputes.
 
 >>> import tempfile
+>>> import numpy as np
+>>> from attention_theory.evidence.records import Record, read_record, write_record
 >>> folder = tempfile.mkdtemp()
 >>> points = [{"n": n, "seed": s} for n in (2, 4) for s in (0, 1)]
 >>> results = [{"error": 1 / p["n"], "path": np.arange(3.0)} for p in points]

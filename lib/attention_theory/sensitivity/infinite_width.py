@@ -1,5 +1,6 @@
 """ReLU random features of infinite width, where word sensitivity has a closed form (arc-cosine kernel).
 
+>>> from attention_theory.sensitivity.infinite_width import infinite_width_sensitivity
 >>> round(infinite_width_sensitivity(100), 3)
 0.099
 """
