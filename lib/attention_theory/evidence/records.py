@@ -50,6 +50,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 class Table(Sequence):
     """Rows: what records and sweeps give, and what chapters ask of it.
 
+    >>> from attention_theory.evidence.records import Table
     >>> table = Table([{"n": n, "seed": s, "error": (1 + s) / n} for n in (2, 4) for s in (0, 1)])
     >>> len(table.where(n=(2, 4), seed=1)), table[0], table["n"].tolist()
     (2, {'n': 2, 'seed': 0, 'error': 0.5}, [2, 2, 4, 4])
