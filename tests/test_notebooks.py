@@ -175,6 +175,22 @@ def is_there(code):
         return False
 
 
+def test_every_printed_source_is_that_of_the_function_today(path):
+    names = {}
+    for cell in code_cells(path):
+        try:
+            body = ast.parse(cell.source).body
+        except SyntaxError:  # a magic
+            continue
+        for node in body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                exec(compile(ast.Module([node], []), path.name, "exec"), names)
+            elif isinstance(node, ast.Expr) and ast.unparse(node).startswith("formula("):
+                source = repr(eval(compile(ast.Expression(node.value), path.name, "eval"), names))
+                printed = [output.data.get("text/plain") for output in cell.outputs if "data" in output]
+                assert source in printed, f"run tools/execute.py on it: {cell.source}"
+
+
 @functools.cache
 def defined(path):
     """Functions of a module or notebook: (syntax tree as text, name)."""
