@@ -12,8 +12,8 @@ from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT
 from attention_theory.patches.vit import PositionalViT, association
 
-#: Test points are drawn with this offset to the seed, so that they are none of the training points.
-TEST_SEED = 1_000_003
+#: Test points and the start are drawn with these offsets to the seed: from streams of which no run draws training points.
+TEST_SEED, START_SEED = 1_000_003, 2_000_003
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ def train_vit(
         distribution: where training and test points come from.
         N: number of training points.
         steps: number of gradient steps.
-        seed: of the training points; the start uses seed + 1, the test points seed + TEST_SEED.
+        seed: of the training points; the start uses seed + START_SEED, the test points seed + TEST_SEED.
         rate_A, rate_v: learning rates; ``rate_A=0`` keeps the attention as it is (fine-tuning).
         p, nu, temperature: as in :class:`PositionalViT`.
         beta: diagonal of A at the start; its other entries and v have standard deviation ``omega``.
@@ -105,7 +105,7 @@ def train_vit(
     if steps < 1 or every < 1 or tests < 1:
         raise ValueError(f"steps = {steps}, every = {every}, tests = {tests}; each must be at least 1")
     D, d = distribution.D, distribution.d
-    source = generator(seed + 1)
+    source = generator(seed + START_SEED)
     start = omega * normal(D, D, generator=source)
     start.fill_diagonal_(beta)
     value = omega * normal(d, generator=source)

@@ -130,7 +130,7 @@ class Induction:
 
 def draw_induction(n: Count, d: Count, m: Count, seed: Seed, sigma: NonNegative = 0.3) -> Induction:
     """Random points and labels on the sphere, d outputs."""
-    x, y, start = unit_points(n, d, seed), unit_points(n, d, 50 + seed), SoftmaxNetwork.paired(d, m, seed, sigma)
+    x, y, start = unit_points(n, d, seed), unit_points(n, d, 50 + seed), SoftmaxNetwork.paired(d, m, 100 + seed, sigma)
     B, lam, nd = max(1.0, float((x @ start.W).abs().max())), smallest(tangent_kernel(start, x)), n * d
     return Induction(x, y, start, B, lam, 0.1 * lam / (m * nd**2 * math.exp(16 * B)), lam / (2 * nd * math.exp(10 * B)))
 
