@@ -1,4 +1,4 @@
-import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -6,7 +6,12 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def commit(folder: Path) -> None:
+    """Make a folder a git repository of what it holds."""
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "book"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,10 @@
 """What a reader does on Colab: a chapter alone in an empty folder, run, restarted, run again (``make colab``: of each part)."""
 
 import shutil
-import subprocess
 
 import colab
 import pytest
-from conftest import ROOT
+from conftest import ROOT, commit
 
 #: Takes the library from the folder that pip installs into alone, as where nothing of the book is installed.
 ELSEWHERE = """import os, pathlib, sys
@@ -20,8 +19,7 @@ def clone(tmp_path):
     folder = tmp_path / "repository"
     for name in ("lib", "book/ledger", "book/data"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "book"]):
-        subprocess.run(["git", *command], cwd=folder, check=True)
+    commit(folder)
     return folder.as_uri()
 
 
