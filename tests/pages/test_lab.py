@@ -58,6 +58,7 @@ class Lab:
 
     def __init__(self, browser, server, chapter):
         self.page = browser.new_page(viewport={"width": 1280, "height": 20_000})  # cells out of sight are not drawn
+        self.page.set_default_timeout(90_000)  # on a busy machine too
         self.refused = []
         self.page.on("response", lambda answer: self.refused.append(answer.url) if answer.status >= 400 else None)
         self.page.goto(f"{server}/lab/workspaces/{chapter.split('/')[0]}/tree/{chapter}.ipynb")
@@ -77,7 +78,7 @@ class Lab:
         for item in ("Run", "Run All Cells"):
             self.page.get_by_role("menuitem", name=item, exact=True).click()
         done = self.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
-        done.filter(has_text=f"Executed {cells} cells").wait_for(timeout=60_000)
+        done.filter(has_text=f"Executed {cells} cells").wait_for()
 
     def save(self):
         with self.page.expect_response(lambda a: a.request.method == "PUT" and "/api/contents/" in a.url) as answer:
