@@ -124,6 +124,7 @@ def test_a_changed_cell_is_saved_alone(copy, lab):
     chapter.page.keyboard.press("Control+End")
     chapter.page.keyboard.type("\nchanged = True")
     chapter.save()
-    changed = [line for line in git(copy, "diff", "-U0", "--", f"book/{CHANGED}.*").splitlines() if re.match(r"[+-](?![+-])", line)]
+    difference = git(copy, "diff", "-U0", "--", f"book/{CHANGED}.*")
+    changed = [line for line in difference.splitlines() if re.match(r"[+-](?![+-])", line)]
     last = (BOOK / CHANGED).with_suffix(".md").read_text().partition("figures.use_style()")[2].splitlines()[1]
     assert changed == [f'-    "{last}"', f'+    "{last}\\n",', '+    "changed = True"', "+changed = True"]
