@@ -150,7 +150,7 @@ def waiting(python: str) -> tuple[subprocess.Popen, dict[str, str]]:
     one = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
     pipe = subprocess.PIPE
     command = [python, "-c", JAX]
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=os.environ | one)
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ | one)
     answer = process.stdout.readline()
     if not answer:
         raise RuntimeError(f"{python} has no jax")

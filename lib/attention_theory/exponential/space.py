@@ -81,8 +81,9 @@ def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, 
 
     least, scale = min(step), math.lcm(*(chance.denominator for chance in step.values()))
     ring = flint.fmpz_mpoly_ctx.get(("z",), "lex")
-    power = ring.from_dict({(value - least,): int(chance * scale) for value, chance in step.items()}) ** times
-    return {start + times * least + k: Fraction(int(count), scale**times) for (k,), count in power.to_dict().items()}
+    counts = ring.from_dict({(value - least,): int(chance * scale) for value, chance in step.items()}) ** times
+    total = scale**times
+    return {start + times * least + k: Fraction(int(count), total) for (k,), count in counts.to_dict().items()}
 
 
 def _wrong_sign(law: dict[int, Fraction]) -> Fraction:

@@ -57,7 +57,7 @@ def tangent_kernel(
         out = (P @ P2.T).unflatten(0, (net.outputs, -1)).unflatten(2, (net.outputs, -1))
     x2 = x if x2 is None else x2
     for top in range(0, len(x), ROWS):
-        out[:, top : top + ROWS] *= (x[top : top + ROWS] @ x2.T)[:, None]
+        out[:, top : top + ROWS].mul_((x[top : top + ROWS] @ x2.T)[:, None])
     return out.flatten(2).flatten(0, 1)
 
 

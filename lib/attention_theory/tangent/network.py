@@ -73,7 +73,7 @@ class SoftmaxNetwork:
     @property
     def is_paired(self) -> bool:
         """Whether the weights are exactly of the form that :meth:`paired` draws. Training ends that."""
-        if self.m % 2:
+        if self.m % 2 or not torch.equal(self.W[:, 0], self.W[:, 1]):
             return False
 
         def paired(W, a):
