@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from attention_theory.evidence import compare, judge
+from attention_theory.evidence import Entry, Verdict, compare, judge
 from bookpages import finish, ledger
 from bookpages.typeset import typeset
 
@@ -108,9 +108,59 @@ def finished(page):
 def test_a_card_has_mathematics_its_row_and_its_citation():
     page = finished(cell(1))
     assert "<i>n</i><sup>0</sup>: 1 ≤ 2" in page and "<em>for <i>τ</i> &lt; 1</em>" in page
-    assert '<a href="../../book/ledger/ledger.html#deng2023-lemma-d-4"><code>deng2023/lemma-d.4</code></a>' in page
+    assert (
+        "<code>deng2023/lemma-d.4</code>" in page
+        and '<a href="../../book/ledger/ledger.html#deng2023-lemma-d-4">ledger</a>' in page
+    )
     assert "version 1.2.3" in page and "https://book.example/book/ledger/ledger.html#deng2023-lemma-d-4" in page
     assert page.count("<div") == page.count("</div>")
+
+
+def test_a_card_leads_to_its_erratum_and_its_users():
+    card = judge("deng2023/lemma-3.1", printed=compare("x", 3, "<=", 2))._repr_html_()
+    page = finished(f'<div class="output text_html">{card}</div>')
+    assert '<a href="../../book/ledger/errata.html#erratum-deng2023-lemma-3-1">erratum</a>' in page
+    users = len(ledger.used_by()["deng2023/lemma-3.1"])
+    assert f'<a href="../../book/ledger/ledger.html#deng2023-lemma-3-1">used by {users}</a>' in page and users > 25
+
+
+def test_tex_between_dollars_is_tex_on_the_page_and_text_in_the_line():
+    verdict = judge("p/x", printed=compare(r"$\gamma_{2r-1} < \sqrt{d}$, each row", 1, "<=", 2), remark="$x^2$ & so")
+    assert "γ_(2r-1) < √(d), each row: 1 <= 2 | x^2 & so" in repr(verdict)
+    assert str(verdict.checks[0]) == "exact: γ_(2r-1) < √(d), each row: 1 <= 2"
+    page = finished(f'<div class="output text_html">{verdict._repr_html_()}</div>')
+    assert r'<span class="math notranslate nohighlight" style="--w:' in page
+    assert r"\(\gamma_{2r-1} &lt; \sqrt{d}\)</span>, each row: 1 ≤ 2" in page and r"\(x^2\)</span> &amp; so</em>" in page
+
+
+def test_every_field_of_a_row_is_escaped_where_it_becomes_html(monkeypatch):
+    bad = 'x"><b>&'
+    entry = Entry(f"deng2023/{bad}", bad, bad, bad, [], bad, "exact", "corrected", bad, bad, bad)
+    monkeypatch.setattr(ledger, "entries", lambda: {entry.id: entry})
+    for piece in (ledger.row(entry, link), ledger.erratum(entry, link), ledger._own(entry, link)):
+        assert "<b>" not in piece and 'x">' not in piece
+    shown = Verdict(bad, "holds", (compare(bad, 1, "<=", 2),), bad, bad, bad)._repr_html_()
+    assert "<b>" not in shown and 'x">' not in shown
+
+
+def code(lines, tag=""):
+    source = "\n".join(f'<span class="n">x{i}</span>' for i in range(lines))
+    output = "" if "further" in tag else cell(1)
+    code = f'<div class="cell_input docutils container"><div><pre><span></span>{source}\n</pre></div></div>'
+    shown = f'<div class="cell_output docutils container">{output}</div>'
+    return f'<div class="cell {tag}docutils container">\n{code}\n{shown}</div>'
+
+
+def test_code_of_checks_folds_where_it_is_long_or_tagged():
+    assert '<details class="checks"><summary>Code of the check</summary>' in finished(code(13))
+    assert '<details class="checks"' not in finished(code(12))
+    assert '<details class="checks">' in finished(code(3, "tag_further-evidence "))
+    hidden = code(3, "tag_hide-input ").replace(
+        "<pre>", '<details class="admonition hide above-input"><summary>s</summary><pre>'
+    )
+    assert '<details class="checks admonition hide above-input">' in finished(hidden.replace("</pre>", "</pre></details>"))
+    page = finished(code(13))
+    assert finished(page) == page and page.count("<details") == page.count("</details>")
 
 
 def test_a_long_run_of_cards_folds_into_one_line():

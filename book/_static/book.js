@@ -19,6 +19,36 @@
   document.addEventListener("DOMContentLoaded", () => document.querySelector("script[src*='mathjax/']") || settled());
   addEventListener("load", () => (window.MathJax?.startup?.promise ? MathJax.startup.promise.then(settled, settled) : settled()));
 
+  // Read folds the code of checks and shows a verdict as one line; Verify opens all. The choice is kept, and made before paint.
+  const CHECKS = "details.checks, details.verdict, details.verdicts";
+  const kept = (() => {
+    try { return localStorage.getItem("reading"); } catch { return null; }
+  })();
+  html.classList.toggle("verify", kept === "verify");
+  if (kept === "verify") {
+    const opener = new MutationObserver(() => all(CHECKS).forEach((fold) => (fold.open = true)));
+    opener.observe(html, { childList: true, subtree: true });
+    document.addEventListener("DOMContentLoaded", () => opener.disconnect());
+  }
+  const reading = () => {
+    const button = document.querySelector(".reading-switch");
+    const show = (verify) => {
+      html.classList.toggle("verify", verify);
+      button?.setAttribute("aria-checked", verify);
+    };
+    show(kept === "verify");
+    button?.addEventListener("click", () => {
+      const verify = !html.classList.contains("verify");
+      // what stands at the top of the window stays there
+      const seen = all("article :is(h1, h2, h3, p, figure, .cell)").find((one) => one.getBoundingClientRect().bottom > 80 && one.checkVisibility());
+      const before = seen?.getBoundingClientRect().top;
+      show(verify);
+      all(CHECKS).forEach((fold) => (fold.open = verify));
+      if (seen?.checkVisibility()) scrollBy({ top: seen.getBoundingClientRect().top - before, behavior: "instant" });
+      try { localStorage.setItem("reading", verify ? "verify" : "read"); } catch { /* then it is not kept */ }
+    });
+  };
+
   // MathJax in an element that came later; pages without formulas load it only then
   const typeset = async (element) => {
     if (!element.querySelector(".math")) return;
@@ -33,7 +63,16 @@
 
   // Folds -------------------------------------------------------------------------------------------------------------
   const reveal = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const asked = decodeURIComponent(location.hash.slice(1)), target = asked && document.getElementById(asked);
+    document.querySelector(".no-such-place")?.remove();
+    if (!target && asked) {
+      const said = Object.assign(document.createElement("p"), { className: "no-such-place" }), search = document.createElement("a");
+      Object.assign(search, { href: `${root}search.html?${new URLSearchParams({ q: asked })}`, textContent: "Search for it" });
+      said.setAttribute("role", "alert");
+      said.append(`This page has no place called “${asked}”. `, search, ".");
+      document.querySelector("article")?.prepend(said);
+      scrollTo(0, 0);
+    }
     if (!target) return;
     let opened = false;
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
@@ -50,7 +89,40 @@
       typeset(box);
     }
   };
-  document.addEventListener("toggle", (event) => event.target.open && unpack(event.target), true);
+  document.addEventListener("toggle", (event) => event.target.open && (unpack(event.target), complete(event.target)), true);
+
+  // To cite a statement: BibTeX and the address, each with a button that copies it
+  const complete = (fold) => {
+    if (fold.matches(".cite") && !fold.querySelector(".bibtex")) {
+      const { claim, version } = fold.dataset, place = fold.querySelector("code").textContent;
+      const bibtex = `@misc{attention-theory:${claim.replace("/", ":")},\n  author = {{The attention-theory authors}},\n  title = {Why softmax attention works: ${claim}},\n  version = {${version}},\n  url = {${place}}\n}`;
+      const pre = Object.assign(document.createElement("pre"), { className: "bibtex", textContent: bibtex });
+      const buttons = [["Copy BibTeX", bibtex], ["Copy address", place]].map(([name, text]) => {
+        const button = Object.assign(document.createElement("button"), { type: "button", className: "copy", textContent: name });
+        button.addEventListener("click", async () => {
+          await navigator.clipboard.writeText(text).then(() => (button.textContent = "Copied"), () => getSelection().selectAllChildren(pre));
+          setTimeout(() => (button.textContent = name), 2000);
+        });
+        return button;
+      });
+      fold.append(pre, ...buttons);
+    }
+    // what uses a statement through others, from the rows' own lists
+    const users = fold.matches(".ledger-row") && fold.querySelector(".users");
+    if (!users || fold.dataset.complete) return;
+    fold.dataset.complete = "";
+    const direct = (row) => all(".users a", row).map((link) => link.hash.slice(1)).filter((id) => document.getElementById(id));
+    const first = new Set(direct(fold)), found = new Set(first);
+    for (const id of found) for (const next of direct(document.getElementById(id))) if (next !== fold.id) found.add(next);
+    const through = [...found].filter((id) => !first.has(id));
+    if (!through.length) return;
+    const more = document.createElement("details"), line = document.createElement("summary");
+    line.textContent = `through these by ${through.length} more`;
+    more.className = "through";
+    more.append(line);
+    through.forEach((id, i) => more.append(i ? ", " : "", Object.assign(document.createElement("a"), { href: "#" + id, textContent: document.querySelector(`#${CSS.escape(id)} > summary > strong`).textContent })));
+    users.after(" ", more);
+  };
 
   // The ledger's filters stand in the address ---------------------------------------------------------------------------
   const filter = () => {
@@ -265,6 +337,7 @@
     all(".graph").forEach(graph);
     previews();
     enlarge();
+    reading();
     mark();
     reveal();
     cut();
@@ -272,6 +345,6 @@
     addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(cut));
     addEventListener("resize", cut);
     document.addEventListener("toggle", cut, true);
-    addEventListener("beforeprint", () => all("main details").forEach((fold) => fold.matches(".ledger-row, .cite, .movable details") || (fold.open = true)));
+    addEventListener("beforeprint", () => all("main details").forEach((fold) => fold.matches(".ledger-row, .cite, .movable details, .checks:not(.whole)") || (fold.open = true)));
   });
 })();

@@ -80,7 +80,7 @@ def test_launch_and_download_buttons(visit):
 def test_verdict_cards_link_to_their_rows(visit):
     page = visit(chapter_with('class="verdict shown'))
     page.evaluate("document.querySelectorAll('main details').forEach(fold => (fold.open = true))")
-    link = page.locator(".verdict > a").first
+    link = page.locator(".verdict > .about > a").first
     row = link.get_attribute("href").split("#")[1]
     link.click()
     page.wait_for_url("**/ledger.html#*")
@@ -89,7 +89,7 @@ def test_verdict_cards_link_to_their_rows(visit):
 
 def test_cite_this(visit):
     page = visit(chapter_with('class="verdict shown'))
-    page.evaluate("document.querySelectorAll('main details.verdicts').forEach(fold => (fold.open = true))")
+    page.evaluate("document.querySelectorAll('main :is(.verdicts, .verdict)').forEach(fold => (fold.open = true))")
     page.locator("details.cite > summary").first.click()
     cited = page.locator(".cite-address").first
     assert cited.is_visible() and re.search(r"version \d+\.\d+\.\d+, statement \S+, https://\S+#\S+", cited.inner_text())

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from attention_theory.evidence.words import plain
 
-from .ledger import PLURAL, row_anchor
+from .ledger import PLURAL, row_anchor, used_by
 from .typeset import typeset
 
 #: Runs of so many cards fold into one line; a card shows so many checks before the rest folds.
@@ -25,7 +25,7 @@ LONG_RUN, MOST_CHECKS = 5, 3
 CARD = re.compile(
     r'<div class="verdict verdict-(?P<outcome>[\w-]+)" id="(?P<id>[^"]+)" style="[^"]*">'
     r"<strong>[^<]*</strong> <code>(?P<claim>[^<]+)</code> <small>(?P<small>.*?)</small>"
-    r"(?P<checks>(?:<div>(?:(?!</?div).)*</div>)*)</div>",
+    r"(?P<checks>(?:<div(?: data-tex=\"[^\"]*\")?>(?:(?!</?div).)*</div>)*)</div>",
     re.S,
 )
 RUN = re.compile(rf'(?:<div class="output text_html">\s*{re.sub(r"[?]P<[a-z]+>", "?:", CARD.pattern)}\s*</div>\s*)+', re.S)
@@ -82,6 +82,7 @@ def finished(text: str, name: str, folder: Path, version: str, address: str) -> 
     for old, new in ROLES.items():
         text = text.replace(old, new)
     text = RUN.sub(lambda run: fold_run(run.group(), root, version, address), text)
+    text = with_switch(fold_checks(text))
     text = re.sub(
         r'<p class="cite-this">Cite as <code>([^<]+)</code></p>',
         lambda found: cite(html.unescape(found.group(1)), version, address),
@@ -113,36 +114,97 @@ def fold_run(run: str, root: str, version: str, address: str) -> str:
     return f'<details class="verdicts"><summary>{outcomes.total()} verdicts: {line}</summary>{cards}</details>'
 
 
+#: In front of a card's line, for those who see no colours.
+SIGNS = {"holds": "✓", "holds-in-regime": "✓", "reproduced": "✓", "corrected": "✎", "false": "✗", "empty": "∅", "open": "?"}
+
+
 def card(found: re.Match, root: str, version: str, address: str) -> str:
-    """A verdict with mathematics instead of ASCII, a link to its row, its long list of checks folded, its citation."""
+    """A verdict as one line that opens: mathematics instead of ASCII, links to all about it, long lists of checks folded."""
     claim = html.unescape(found["claim"])
-    lines = re.findall(r"<div>(.*?)</div>", found["checks"], re.S)
-    shown = [f"<div>{_line(line)}</div>" for line in lines]
+    outcome = found["outcome"]
+    lines = re.findall(r'<div(?: data-tex="([^"]*)")?>(.*?)</div>', found["checks"], re.S)
+    shown = [f"<div>{_line(tex, line)}</div>" for tex, line in lines]
     if len(shown) > MOST_CHECKS + 1:
         rest = len(shown) - MOST_CHECKS
         folded = f"<details><summary>{rest} more lines</summary>{''.join(shown[MOST_CHECKS:])}</details>"
         shown = [*shown[:MOST_CHECKS], folded]
-    row = f"{root}book/ledger/ledger.html#{row_anchor(claim)}"
+    methods, *links = found["small"].split(" · ")
+    links = [f'<a href="{root}{address}">{name}</a>' for name, address in about(claim, outcome)] + links
     return (
-        f'<div class="verdict shown verdict-{found["outcome"]}" id="{found["id"]}"><strong>{found["outcome"]}</strong> '
-        f'<a href="{row}"><code>{found["claim"]}</code></a> <small>{found["small"]}</small>'
-        f'<div class="tm">{"".join(shown)}</div>'
-        f'<details class="cite"><summary>cite</summary>{cite(claim, version, address)}</details></div>'
+        f'<details class="verdict shown verdict-{outcome}" id="{found["id"]}"><summary><span aria-hidden="true">'
+        f"{SIGNS.get(outcome, '')}</span> <strong>{outcome}</strong> <code>{found['claim']}</code> <small>{methods}</small>"
+        f'</summary><p class="about">{" · ".join(links)}</p><div class="tm">{"".join(shown)}</div>'
+        f"{cite(claim, version, address)}</details>"
     )
 
 
-def _line(line: str) -> str:
+def about(claim: str, outcome: str) -> list[tuple[str, str]]:
+    """What stands elsewhere about a statement: name and address of its row, its erratum, what uses it."""
+    anchor, users = row_anchor(claim), used_by().get(claim, [])
+    row = f"book/ledger/ledger.html#{anchor}"
+    found = [("ledger", row)]
+    if outcome in ("corrected", "false"):
+        found.append(("erratum", f"book/ledger/errata.html#erratum-{anchor}"))
+    return found + [(f"used by {len(users)}", row)] * bool(users)
+
+
+def _line(tex: str, line: str) -> str:
     remark = re.fullmatch(r"<em>(.*)</em>", line, re.S)
-    return f"<em>{typeset(html.unescape(remark[1]))}</em>" if remark else typeset(html.unescape(line))
+    words = typeset(html.unescape(tex or (remark[1] if remark else line)))
+    return f"<em>{words}</em>" if remark else words
 
 
 def cite(claim: str, version: str, address: str) -> str:
-    """What to write to cite a statement: the book, its version, the statement's permanent address."""
-    place = f"{address}/book/ledger/ledger.html#{row_anchor(claim)}"
+    """What to write to cite a statement: the book, its version, the statement's permanent address; book.js adds BibTeX."""
+    place, name = f"{address}/book/ledger/ledger.html#{row_anchor(claim)}", html.escape(claim)
     return (
-        f'<p class="cite-address">The attention-theory authors, <em>Why softmax attention works</em>, version {version}, '
-        f"statement {html.escape(claim)}, <code>{place}</code></p>"
+        f'<details class="cite" data-claim="{name}" data-version="{version}"><summary>cite</summary><p class="cite-address">'
+        f"The attention-theory authors, <em>Why softmax attention works</em>, version {version}, "
+        f"statement {name}, <code>{place}</code></p></details>"
     )
+
+
+# Read and Verify -------------------------------------------------------------------------------------------------------
+
+#: A cell with a verdict that is no longer stays in sight in Read.
+LONGEST_READ = 12
+#: Cells whose code folds in Read, whatever their length.
+FOLDED_TAGS = ("tag_further-evidence", "tag_table-of-checks")
+SWITCH = (
+    '<button class="btn btn-sm reading-switch pst-js-only" type="button" role="switch" aria-checked="false" '
+    'aria-label="Verify: open all checks"><span>Read</span><span>Verify</span></button>'
+)
+
+
+def fold_checks(text: str) -> str:
+    """The code of checks behind a line that the switch opens: of tagged cells, and of verdicts with more than twelve lines."""
+    out, last = [], 0
+    for found in re.finditer(CELL, text):
+        cell = element(text, found.start())
+        judged = 'class="verdict shown' in cell
+        tagged = any(tag in found.group() for tag in FOLDED_TAGS)
+        code = re.search(r'<div class="cell_input docutils container">', cell)
+        if code is None or 'class="checks' in cell or not (judged or tagged):
+            continue
+        hidden = re.search(r'<details class="(admonition hide above-(?:input|code|output))">', cell)
+        if hidden:
+            whole = " whole" if "tag_hide-cell" in found.group() else ""
+            new = cell.replace(hidden[1], f"checks{whole} {hidden[1]}", 1)
+        else:
+            source = element(cell, code.start())
+            lines = re.search(r"<pre>(.*?)</pre>", source, re.S)[1].strip().count("\n") + 1
+            if lines <= LONGEST_READ and not tagged:
+                continue
+            new = cell.replace(source, f'<details class="checks"><summary>Code of the check</summary>{source}</details>', 1)
+        out += [text[last : found.start()], new]
+        last = found.start() + len(cell)
+    return "".join(out) + text[last:]
+
+
+def with_switch(text: str) -> str:
+    """The switch between reading and verifying, before the other buttons of a page."""
+    bar = '<div class="article-header-buttons">'
+    return text if SWITCH in text else text.replace(bar, bar + SWITCH, 1)
 
 
 def fold_module(found: re.Match) -> str:

@@ -5,6 +5,9 @@ page can disagree with them.
 """
 
 import html
+import importlib
+import inspect
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -59,8 +62,8 @@ def entries() -> dict[str, Entry]:
 
 
 def row_anchor(claim: str) -> str:
-    """Anchor of a statement's row: ``deng2023/lemma-4.2-2`` -> ``deng2023-lemma-4-2-2``."""
-    return anchor(claim).removeprefix("verdict-")
+    """Anchor of a statement's row, ready for an attribute: ``deng2023/lemma-4.2-2`` -> ``deng2023-lemma-4-2-2``."""
+    return html.escape(anchor(claim).removeprefix("verdict-"))
 
 
 def short(entry: Entry) -> str:
@@ -101,22 +104,51 @@ def row_link(claim: str, link: Link) -> str:
 
 
 def _list(claims: Iterable[str], link: Link, most: int = 12) -> str:
+    """Links to all of them, many in a fold."""
     links = [row_link(claim, link) for claim in claims]
-    return ", ".join(links[:most]) + (f" and {len(links) - most} more" if len(links) > most else "")
+    rest = f"<details><summary>and {len(links) - most} more</summary>{', '.join(links[most:])}</details>"
+    return ", ".join(links[:most]) + (f" {rest}" if len(links) > most else "")
 
 
-def _places(entry: Entry, link: Link) -> str:
-    """Where a row's verdict, box and function stand."""
+#: Where the formulas of a paper stand as printed: the part of the library.
+PARTS = {"bombari2024": "sensitivity", "deng2023": "separation", "cao2024": "tangent", "jelassi2022": "patches"}
+
+
+def formula(claim: str) -> str | None:
+    """The function that is a statement as its paper prints it, below ``attention_theory``; its own or that of the whole."""
+    paper, name = claim.split("/")
+    if paper not in PARTS:
+        return None
+    module = importlib.import_module(f"attention_theory.{PARTS[paper]}.paper")
+    pieces = re.split(r"[-.]", name)
+    names = ("_".join(pieces[:k]) for k in range(len(pieces), 1, -1))
+    found = next((each for each in names if inspect.isfunction(getattr(module, each, None))), None)
+    return found and f"{PARTS[paper]}.paper.{found}"
+
+
+def _function(code: str, name: str, link: Link) -> str:
+    document, _, place = source_page(code).removeprefix("../library/").partition(".html#")
+    return f'<a href="{html.escape(link("book/library/" + document))}#{html.escape(place)}">{name}</a>'
+
+
+def _places(entry: Entry, link: Link, erratum: bool = True) -> str:
+    """Where a row's verdict, box, erratum, printed formula and function stand."""
     places = []
     if entry.chapter:
-        page = link(f"book/{entry.chapter}")
+        page = html.escape(link(f"book/{entry.chapter}"))
         if entry.outcome in COMPUTED:
-            places.append(f'<a href="{page}#{anchor(entry.id)}">verdict</a> in <em>{html.escape(entry.chapter)}</em>')
+            places.append(
+                f'<a href="{page}#{html.escape(anchor(entry.id))}">verdict</a> in <em>{html.escape(entry.chapter)}</em>'
+            )
         if entry.label:
-            places.append(f'<a href="{page}#{entry.label}">statement</a>')
-    if entry.code:
-        document, _, name = source_page(entry.code).removeprefix("../library/").partition(".html#")
-        places.append(f'<a href="{link("book/library/" + document)}#{name}"><code>{html.escape(entry.code)}</code></a>')
+            places.append(f'<a href="{page}#{html.escape(entry.label)}">statement</a>')
+    if erratum and entry.outcome in ("corrected", "false"):
+        places.append(f'<a href="{link("book/ledger/errata")}#erratum-{row_anchor(entry.id)}">erratum</a>')
+    printed = formula(entry.id)
+    if printed:
+        places.append(_function(printed, "formula", link))
+    if entry.code and entry.code != printed:
+        places.append(_function(entry.code, f"<code>{html.escape(entry.code)}</code>", link))
     return " · ".join(places)
 
 
@@ -124,21 +156,21 @@ def row(entry: Entry, link: Link) -> str:
     """One statement: a fold with its name, outcome and words; inside, its box, evidence, neighbours and address."""
     inside = []
     if entry.label:
-        inside.append(f'<div class="ledger-box" data-box="book/{entry.chapter}#{entry.label}"></div>')
+        inside.append(f'<div class="ledger-box" data-box="book/{html.escape(f"{entry.chapter}#{entry.label}")}"></div>')
     if entry.note:
         inside.append(f'<p class="ledger-note tm">{typeset(entry.note)}</p>')
     if places := _places(entry, link):
         inside.append(f"<p>{places}</p>")
     neighbours = [f"Uses {_list(entry.depends, link)}."] if entry.depends else []
     if users := used_by().get(entry.id):
-        neighbours.append(f"Used by {_list(users, link)}.")
+        neighbours.append(f'<span class="users">Used by {_list(users, link)}.</span>')
     if neighbours:
         graph = f'<a href="{link("book/ledger/graph")}?statement={row_anchor(statement_of(entry.id))}">In the graph</a>'
-        inside.append(f"<p>{' '.join(neighbours)} {graph}</p>")
+        inside.append(f"<div>{' '.join(neighbours)} {graph}</div>")
     inside.append(cite(entry.id))
     return (
         f'<details class="ledger-row" id="{row_anchor(entry.id)}" data-paper="{entry.id.split("/")[0]}" '
-        f'data-outcome="{entry.outcome}" data-method="{entry.method or "none"}" data-kind="{entry.kind}" '
+        f'data-outcome="{entry.outcome}" data-method="{entry.method or "none"}" data-kind="{html.escape(entry.kind)}" '
         f'data-own="{int(entry.printed == "ours")}"><summary><strong>{html.escape(short(entry))}</strong> '
         f'{badge(entry.outcome)} <small>{entry.method or ""}</small> <span class="tm">{typeset(entry.statement)}</span>'
         f'</summary><div class="ledger-more">{"".join(inside)}</div></details>'
@@ -331,7 +363,7 @@ def erratum(entry: Entry, link: Link) -> str:
         f'<details class="erratum" id="erratum-{row_anchor(entry.id)}"><summary><strong>{html.escape(short(entry))}</strong> '
         f"{badge(entry.outcome)} <small>{entry.id.split('/')[0]}</small> "
         f'<span class="tm">{typeset(_clip(entry.note or entry.statement))}</span></summary>'
-        f"<dl>{listed}</dl><p>{row_link(entry.id, link)} in the ledger · {_places(entry, link)}</p></details>"
+        f"<dl>{listed}</dl><p>{row_link(entry.id, link)} in the ledger · {_places(entry, link, erratum=False)}</p></details>"
     )
 
 
@@ -354,7 +386,8 @@ def own_results(paper: str, link: Link) -> str:
 
 
 def _own(entry: Entry, link: Link) -> str:
-    box = f'<div class="ledger-box" data-box="book/{entry.chapter}#{entry.label}" data-proof="1"></div>' if entry.label else ""
+    place = html.escape(f"book/{entry.chapter}#{entry.label}")
+    box = f'<div class="ledger-box" data-box="{place}" data-proof="1"></div>' if entry.label else ""
     note = f'<p class="ledger-note tm">{typeset(entry.note)}</p>' if entry.note else ""
     return (
         f'<details class="own" id="own-{row_anchor(entry.id)}"><summary><strong>{html.escape(short(entry)[5:])}</strong> '

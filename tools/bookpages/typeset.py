@@ -54,7 +54,7 @@ _TOKENS = re.compile(
     rf"|(?P<letter>{_EDGE}[b-zB-HJ-Z](?![A-Za-z0-9_Α-ω'’]|\.\w|-[^\W\d]))"
     r"|(?P<bracket><(?=[A-Za-z][^<>=]{0,24}>))|(?P<close>(?<=\w)>(?!=)(?<!->))"
     r"|(?P<relation><=|>=|!=|==|->|\+-)"
-    r"|(?P<root>\bsqrt(?=\())"
+    r"|(?P<root>\bsqrt(?:(?=\()| (?=\w)))"
     r"|(?P<minus>(?<=[\s(\[])-(?=[\d\w(.])|(?<=[\w)\]|] )-(?= [\w(\[|])"
     r"|(?<=[\s(/^√][a-zA-Z])-(?=\d)|(?<=\d)-(?=[α-ωΑ-Ω]))"
 )
@@ -62,7 +62,15 @@ _RELATIONS = {"<=": "≤", ">=": "≥", "!=": "≠", "==": "=", "->": "→", "+-
 
 
 def typeset(text: str) -> str:
-    """HTML of a line of prose with mathematics in it."""
+    """HTML of a line of prose with mathematics in it: TeX between dollars as it is, the rest by its looks."""
+    pieces = re.split(r"\$([^$]+)\$", text)
+    return "".join(
+        f'<span class="math notranslate nohighlight">\\({html.escape(piece)}\\)</span>' if i % 2 else _guessed(piece)
+        for i, piece in enumerate(pieces)
+    )
+
+
+def _guessed(text: str) -> str:
     open_brackets = 0
     out, last = [], 0
     for match in _TOKENS.finditer(text):

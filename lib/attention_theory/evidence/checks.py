@@ -11,6 +11,7 @@ import numpy as np
 from attention_theory.domain import NonNegative, Numbers, OpenChance, Signed, Size
 from attention_theory.evidence.intervals import CONFIDENCE, Interval, power_law
 from attention_theory.evidence.prove import Proof
+from attention_theory.evidence.words import plain
 
 #: From the strongest to the weakest.
 METHODS = (
@@ -36,14 +37,20 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison of something measured with something predicted."""
+    """One comparison of something measured with something predicted.
+
+    Attributes:
+        method: one of ``METHODS``.
+        holds: whether it came out as predicted.
+        text: what was compared, in words; what stands between dollars is TeX on the page and readable text in a line.
+    """
 
     method: str
     holds: bool
     text: str
 
     def __str__(self) -> str:
-        return f"{self.method}: {self.text}"
+        return f"{self.method}: {plain(self.text)}"
 
 
 def number(value: Any, digits: Size = 3) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from attention_theory.evidence.checks import METHODS, Check
 from attention_theory.evidence.ledger import Entry, find_ledger, load_ledger
+from attention_theory.evidence.words import plain
 
 MIME = "application/vnd.attention-theory.verdict+json"
 Checks = Check | Sequence[Check]
@@ -51,20 +52,20 @@ class Verdict:
 
     def __repr__(self) -> str:
         parts = [f"Verdict {self.claim}: {self.outcome}{ALONE * self.alone} ({', '.join(self.methods)})"]
-        parts += [check.text for check in self.checks] + [self.remark] * bool(self.remark)
+        parts += [plain(words) for words in (*(check.text for check in self.checks), self.remark) if words]
         return " | ".join(parts)
 
     def _repr_html_(self) -> str:
-        text = "".join(f"<div>{html.escape(check.text)}</div>" for check in self.checks)
-        remark = f"<div><em>{html.escape(self.remark)}</em></div>" if self.remark else ""
+        text = "".join(_line(check.text) for check in self.checks)
+        remark = _line(self.remark, "<em>{}</em>") if self.remark else ""
         links = []
         if self.label:
             links.append(f'<a href="#{html.escape(self.label)}">statement</a>')
         if self.code:
-            links.append(f'<a href="{source_page(self.code)}"><code>{html.escape(self.code)}</code></a>')
+            links.append(f'<a href="{html.escape(source_page(self.code))}"><code>{html.escape(self.code)}</code></a>')
         # Inline style: Colab and JupyterLab do not have the book's style sheet.
         return (
-            f'<div class="verdict verdict-{self.outcome}" id="{anchor(self.claim)}" '
+            f'<div class="verdict verdict-{self.outcome}" id="{html.escape(anchor(self.claim))}" '
             'style="border-left:4px solid #808080;padding:2px 10px;margin:4px 0">'
             f"<strong>{self.outcome}</strong>{ALONE * self.alone} <code>{html.escape(self.claim)}</code> "
             f"<small>{' · '.join([', '.join(self.methods), *links])}</small>{text}{remark}</div>"
@@ -87,6 +88,12 @@ class Verdict:
 
     def _ipython_display_(self) -> None:
         self.show()
+
+
+def _line(words: str, shown: str = "{}") -> str:
+    """A line of a card: readable text, since not every notebook sets TeX; the page takes the TeX from its attribute."""
+    tex = f' data-tex="{html.escape(words)}"' if plain(words) != words else ""
+    return f"<div{tex}>{shown.format(html.escape(plain(words)))}</div>"
 
 
 class ShownVerdict(Verdict):

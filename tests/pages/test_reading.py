@@ -1,0 +1,139 @@
+"""Read and Verify, cards, citations, and what a reader finds about a statement, as the reader does it."""
+
+import re
+
+import pytest
+from browsing import BUILT, LOOKS, PAGES, PHONE, WIDE, axe
+
+CHAPTER = next(
+    name
+    for name in PAGES
+    if '<details class="checks">' in (words := (BUILT / name).read_text(encoding="utf-8")) and 'class="verdict shown' in words
+)
+CHECKS = "details.checks, details.verdict, details.verdicts"
+OPEN = f"[...document.querySelectorAll('{CHECKS}')].map(fold => fold.open)"
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_the_switch_opens_all_checks_and_is_remembered(browser, address, look):
+    context = browser.new_context(viewport={"width": look[0], "height": 900}, color_scheme=look[1])
+    page = context.new_page()
+    page.goto(f"{address}/{CHAPTER}")
+    switch = page.get_by_role("switch", name="Verify")
+    assert switch.is_visible() and switch.get_attribute("aria-checked") == "false"
+    assert not any(page.evaluate(OPEN))
+    line = page.locator("article .verdict.shown > summary >> visible=true").first
+    assert line.bounding_box()["height"] <= (26 if look[0] > 1000 else 80)
+    assert re.match(r"[✓✎✗∅?] \w", line.inner_text())
+    line.click()  # one opens alone
+    assert page.locator("article .verdict.shown[open] .about >> visible=true").count() == 1
+    switch.click()
+    assert all(page.evaluate(OPEN)) and switch.get_attribute("aria-checked") == "true"
+    assert not axe(page)
+    page.goto(f"{address}/{next(name for name in PAGES if name != CHAPTER and 'separation' in name)}")
+    assert all(page.evaluate(OPEN)) and page.get_by_role("switch").get_attribute("aria-checked") == "true"
+    page.get_by_role("switch").click()
+    page.goto(f"{address}/{CHAPTER}")
+    assert not any(page.evaluate(OPEN))
+    context.close()
+
+
+def test_the_kept_choice_is_there_before_the_first_paint(browser, address):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.add_init_script(
+        """localStorage.setItem("reading", "verify");
+        window.closed = 0;
+        const look = () => {
+          window.closed += document.querySelectorAll("details.checks:not([open]), details.verdict:not([open])").length;
+          requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);"""
+    )
+    page.goto(f"{address}/{CHAPTER}")
+    assert page.evaluate("document.documentElement.classList.contains('verify')") and page.evaluate("window.closed") == 0
+    context.close()
+
+
+def test_without_a_script_checks_are_plain_folds(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/{CHAPTER}")
+    assert page.locator(".reading-switch").is_hidden()
+    page.locator("article .verdict.shown > summary >> visible=true").first.click()
+    assert page.locator("article .verdict.shown .tm >> visible=true").count() == 1
+    context.close()
+
+
+def test_print_is_read_with_the_verdicts(visit):
+    page = visit(CHAPTER)
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("article .verdict.shown .tm >> visible=true").count() > 0
+    assert page.locator("article details.checks:not(.whole) .cell_input >> visible=true").count() == 0
+
+
+@pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
+def test_from_a_card_to_everything_about_its_statement(visit, look):
+    name = next(n for n in PAGES if 'id="verdict-deng2023-lemma-3-1"' in (BUILT / n).read_text(encoding="utf-8"))
+    page = visit(f"{name}#verdict-deng2023-lemma-3-1", look)
+    card = page.locator("#verdict-deng2023-lemma-3-1")
+    page.wait_for_function("document.querySelector('#verdict-deng2023-lemma-3-1').open")
+    count = int(re.search(r"used by (\d+)", card.locator(".about").inner_text())[1])
+    card.locator(".about a", has_text="used by").click()
+    page.wait_for_url("**/ledger.html#deng2023-lemma-3-1")
+    row = page.locator("#deng2023-lemma-3-1")
+    page.wait_for_selector("#deng2023-lemma-3-1[open] .through")
+    users = row.locator(".users a").evaluate_all("links => links.map(link => link.hash)")
+    assert len(users) == len(set(users)) == count > 25
+    for own in ("threshold-range", "identity-quiet", "cross-dimension", "identity-block"):
+        assert f"#deng2023-own-{own}" in users
+    assert "#exponential-own-window" in users
+    more = int(re.search(r"\d+", row.locator(".through > summary").inner_text())[0])
+    assert row.locator(".through a").count() == more > 5
+    for words in ("verdict", "statement", "formula"):
+        link = row.get_by_role("link", name=words, exact=True)
+        assert link.is_visible()
+    row.get_by_role("link", name="formula", exact=True).click()
+    page.wait_for_url("**#attention_theory.separation.paper.lemma_3_1")
+
+
+def test_a_wrong_print_leads_to_its_erratum(visit):
+    page = visit("book/ledger/ledger.html#jelassi2022-theorem-3-1")
+    page.locator("#jelassi2022-theorem-3-1").get_by_role("link", name="erratum").click()
+    page.wait_for_url("**/errata.html#erratum-jelassi2022-theorem-3-1")
+    assert page.locator("#erratum-jelassi2022-theorem-3-1 dl").is_visible()
+
+
+def test_bibtex_and_address_are_copied(visit):
+    page = visit("book/ledger/ledger.html#bombari2024-lemma-b-2")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    row = page.locator("#bombari2024-lemma-b-2")
+    summary = row.locator("details.cite > summary")
+    assert summary.bounding_box()["height"] >= 24
+    summary.click()
+    row.get_by_role("button", name="Copy BibTeX").click()
+    row.get_by_role("button", name="Copied").wait_for()
+    bibtex = page.evaluate("navigator.clipboard.readText()")
+    assert bibtex.startswith("@misc{attention-theory:bombari2024:lemma-b.2,") and bibtex.count("{") == bibtex.count("}")
+    row.get_by_role("button", name="Copy address").click()
+    page.wait_for_function("navigator.clipboard.readText().then(text => /^https.*#bombari2024-lemma-b-2$/.test(text))")
+
+
+def test_a_wrong_place_in_the_address_gets_one_sentence(visit):
+    page = visit("book/reading.html#thm-nowhere")
+    said = page.get_by_role("alert")
+    assert "This page has no place called “thm-nowhere”." in said.inner_text()
+    page.evaluate("location.hash = '#outcomes'")
+    page.wait_for_function("!document.querySelector('.no-such-place')")
+    said = visit("book/ledger/ledger.html#bombari2024-lemma-b-222").get_by_role("alert")
+    said.get_by_role("link").click()
+
+
+@pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
+@pytest.mark.parametrize("name", [name for name in PAGES if name.count("/") == 2 and "/library/" not in name][::6])
+def test_no_shown_source_is_cut(look_at, name, look):
+    page = look_at(name, look)
+    page.evaluate("document.querySelectorAll('main details').forEach(fold => (fold.open = true))")
+    wide = "[...document.querySelectorAll('.cell_output pre')].filter(box => box.scrollWidth > box.clientWidth + 2)"
+    assert page.evaluate(wide + ".map(box => box.innerText.slice(0, 80))") == []
