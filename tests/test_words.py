@@ -9,6 +9,7 @@ from attention_theory.evidence.words import plain
     [
         ("no mathematics, 2 $ and more", "no mathematics, 2 $ and more"),
         (r"$a_{2r-1} \le \sqrt{\log n}$ for all $r$", "a_(2r-1) ≤ √(log n) for all r"),
+        (r"$\partial F / \partial w_r$", "∂F / ∂w_r"),
         (r"$p = \frac1{1 + (n-1) n^{-a}}$", "p = 1/(1 + (n-1) n^(-a))"),
         (r"$\frac{\|X^\top\delta\|^2}{2}$", "(‖Xᵀδ‖^2)/2"),
         (r"$\mathcal{D}_1$, $\Gamma \ge \Omega(\lambda_0)/D$", "D_1, Γ ≥ Ω(λ_0)/D"),

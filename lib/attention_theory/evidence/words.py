@@ -61,7 +61,7 @@ def _plain(tex: str) -> str:
         tex = re.sub(r"(?<![_^\\}])(?<!frac)(?<!sqrt)\{([^{}]*)\}(?!\s*\{)", r"\1", tex)
     tex = re.sub(r"\\([A-Za-z]+|\|)(\s*)", lambda found: _sign(found[1]) + " " * bool(found[2]), tex)
     tex = re.sub(r"\\[,;!: \\]|[&~]", " ", tex).replace("\\", "").replace("^ᵀ", "ᵀ")
-    return re.sub(r"\s+", " ", tex).strip()
+    return re.sub(r"\s+", " ", re.sub(r"(?<=[∂∇√]) ", "", tex)).strip()
 
 
 def _operand(tex: str) -> str:
