@@ -1,12 +1,28 @@
 """Claims of cao2024 for all values of their parameters, by :mod:`..evidence.prove`: series, perturbation, kernel, steps.
 
-A function gives one :class:`Proof` for each part. Inputs have norm at most 1, readouts |a| <= 1, and R < 0.01 bounds the
-distance that a neuron moves, hence the change of a score; scores at the start lie in [-B, B], B >= 1.
+A function gives one :class:`Proof` for each part, tied to the network, its kernel and the printed formulas (``paper``, their
+module) at drawn points. Inputs have norm at most 1, readouts |a| <= 1, and R < 0.01 bounds the distance that a neuron moves,
+hence the change of a score; scores at the start lie in [-B, B], B >= 1. A logarithm of a number is a variable in a short range.
 """
 
+import functools
+import math
 from typing import Any
 
+import torch
+
+from attention_theory.attention import attention_weights
 from attention_theory.evidence.prove import Proof, exprel, exprel2, nonnegative, positive, same
+from attention_theory.tangent.bounds import change_factor, sharp_estimates
+from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
+from attention_theory.tangent.network import SoftmaxNetwork
+from attention_theory.tangent.runs.coupling import coupling_bound
+from attention_theory.tangent.training import loss_terms
+
+#: (B, R, m) of the basic estimates.
+DRAWN = [{"B": B, "R": R, "m": m} for B, R, m in ((1, 0.01, 2), (1.5, 0.004, 3), (4, 0.001, 5))]
+#: The constants of Theorem 4.2 are tied at (n, d, lambda).
+SIZES = [(3, 2, 0.3), (10, 5, 1.2)]
 
 
 def _hundredths(x: int) -> Any:
@@ -15,7 +31,25 @@ def _hundredths(x: int) -> Any:
     return flint.arb(x) / 100
 
 
-def series() -> dict[str, Proof]:
+def _log(what: str, low: float, high: float, number: int, left: Any, right: Any, B: float = 1) -> Proof:
+    """An inequality that is linear in B, R and the logarithm of a number."""
+    sides = lambda B, R, h: (left(B, R, h), right(B, R, h))
+    return nonnegative(what, sides, where={"h": f"log({number})"}, B=(B, None), R=(0, 0.01), h=(low, high))
+
+
+def _network(*columns: list[float], seed: int = 0) -> SoftmaxNetwork:
+    """Three neurons on the line with these values."""
+    W = torch.sin(torch.arange(3, dtype=torch.float64) + seed)[None]
+    return SoftmaxNetwork(W, torch.tensor(columns, dtype=torch.float64))
+
+
+def _letters(**vectors: Any) -> dict[str, float]:
+    """``S=[.1, .9]`` as S1 and S2."""
+    return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
+
+
+@functools.cache
+def series(paper: Any) -> dict[str, Proof]:
     """Facts A.3 and A.5 to A.8.
 
     A.5: both sides are >= 0, so their squares decide. A.6: (e^x - 1)/x lies between 0 and 2. A.7: the N-th partial sum is
@@ -24,35 +58,44 @@ def series() -> dict[str, Proof]:
     import sympy
 
     u, v = sympy.Matrix(sympy.symbols("u1:4")), sympy.Matrix(sympy.symbols("v1:4"))
+    drawn = [torch.sin(torch.arange(6, dtype=torch.float64) + k).reshape(2, 3) for k in range(3)]
+    x, small = [-0.1, -0.03, 0.02, 0.1], [-0.01, 0.003, 0.01]
+    at, tiny = [{"x": value} for value in x], [{"x": value} for value in small]
+    sums = [{"x": value, "N": N} for value in (0.0, 0.03, 0.1) for N in (1, 2, 5)]
+    half = [((math.expm1(z) - z) / z**2 - 0.5) ** 2 for z in small]
     return {
-        "a.3": same(
-            "|u - v|^2 = |u|^2 - 2 u v + |v|^2",
-            (u - v).dot(u - v),
-            u.dot(u) - 2 * u.dot(v) + v.dot(v),
-            "all u, v (a sum over entries)",
+        "a.3": same("|u - v|^2 = |u|^2 - 2 u v + |v|^2", (u - v).dot(u - v), u.dot(u) - 2 * u.dot(v) + v.dot(v)).tied(
+            [_letters(u=a, v=b) for a, b in drawn],
+            [(a - b).square().sum() for a, b in drawn],
+            [paper.fact_a_3(a, b) for a, b in drawn],
         ),
-        "a.5": nonnegative("1 - x <= (1 - x/2)^2", lambda x: (1 - x / 2) ** 2 - (1 - x), x=(-0.1, 0.1)),
-        "a.6": positive("|(e^x - 1)/x| < 2", lambda x: 4 - exprel(x) ** 2, x=(-0.1, 0.1)),
+        "a.5": nonnegative("1 - x <= (1 - x/2)^2", lambda x: (1 - x, (1 - x / 2) ** 2), x=(-0.1, 0.1)).tied(
+            at, [math.sqrt(1 - z) ** 2 for z in x], [paper.fact_a_5(z) ** 2 for z in x]
+        ),
+        "a.6": positive("((e^x - 1)/x)^2 < 2^2", lambda x: (exprel(x) ** 2, 4), x=(-0.1, 0.1)).tied(
+            at, [(math.expm1(z) / z) ** 2 for z in x], [(paper.fact_a_6(z) / z) ** 2 for z in x]
+        ),
         "a.7": nonnegative(
-            "(1 - p)/(1 - x) <= 1/(1 - x)",
-            lambda x, p: 1 / (1 - x) - (1 - p) / (1 - x),
+            "1 + x + ... + x^(N-1) <= 1/(1 - x)",
+            lambda x, p: ((1 - p) / (1 - x), 1 / (1 - x)),
+            where={"p": "x**N"},
             x=(0, 0.1),
             p=(0, 1),
-            shown="x in [0, 0.1], p = x^N",
-        ),
+        ).tied(sums, [sum(z["x"] ** i for i in range(z["N"])) for z in sums], [paper.fact_a_7(z["x"]) for z in sums]),
         "a.8": positive(
             "|(e^x - 1 - x)/x^2 - 1/2| < 0.005",
-            lambda x: _hundredths(1) ** 2 / 4 - (exprel2(x) - _hundredths(50)) ** 2,
+            lambda x: ((exprel2(x) - _hundredths(50)) ** 2, (_hundredths(1) / 2) ** 2),
             x=(-0.01, 0.01),
-        ),
+        ).tied(tiny, half, [(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0.5)) ** 2] * 3),
     }
 
 
-def perturbation() -> dict[str, Proof]:
+@functools.cache
+def perturbation(lemma_b_1: Any) -> dict[str, Proof]:
     """Lemma B.1, Parts 6 to 13: scores in [-B, B] that move by at most R. Deterministic; only Part 1 has a chance in it.
 
     6: <w_r - v_r, x_i + x_j> is some z with |z| <= 2R, and |e^z - 1| <= 2|z|. 7: |e^s - e^(s + h)| <= e^B (e^R - 1) for |h|
-    <= R, and e^R - 1 <= R e^R, as e^(-R) >= 1 - R (``7``: the square term is positive). 8: a sum of m such terms. 9: |1/p -
+    <= R, and e^R - 1 <= R e^R: their difference over R^2 e^R is (e^(-R) - 1 + R)/R^2 > 0. 8: a sum of m such terms. 9: |1/p -
     1/q| = |p - q|/(p q) with p >= m e^(-B), q >= m e^(-B-R): the exponents add up. 10, 11: e^(B+R)/(m e^(-B-R)). 12: the
     ratio of the two weights lies in [e^(-2R), e^(2R)], so |S - S'| <= (e^(2B)/m)(e^(2R) - 1) <= (R/m) 2 e^(2B+2R), and that
     is at most (R/m) e^(4B+3R) exactly if 2B + R >= log 2: for B >= 0.347 (the paper's own proof drops a term). 13: 2
@@ -62,54 +105,86 @@ def perturbation() -> dict[str, Proof]:
 
     B, R, m = sympy.symbols("B R m", positive=True)
     exp = sympy.exp
+    sharp, printed = ([f(**x) for x in DRAWN] for f in (sharp_estimates, lemma_b_1))
+    R_, B_, m_ = ([x[name] for x in DRAWN] for name in "RBm")
+    moves = [{"z": 2 * r} for r in R_]
     return {
-        "6": positive("2 R (e^z - 1)/z < 4 R", lambda z: 4 - exprel(z) ** 2, z=(-0.02, 0.02), shown="R <= 0.01"),
-        "7": positive("e^(-R) >= 1 - R", lambda R: exprel2(-R), R=(0, 1)),
+        "6": positive("((e^z - 1)/z)^2 < 2^2, |z| <= 2 R", lambda z: (exprel(z) ** 2, 4), z=(-0.02, 0.02)).tied(
+            moves, [(s[6] / (2 * r)) ** 2 for s, r in zip(sharp, R_)], [(p[6] / (2 * r)) ** 2 for p, r in zip(printed, R_)]
+        ),
+        "7": positive("(e^(-R) - 1 + R)/R^2 > 0", lambda R: exprel2(-R), R=(0, 1)).tied(
+            DRAWN, right=[(p[7] - s[7]) / (r**2 * math.exp(b + r)) for p, s, r, b in zip(printed, sharp, R_, B_)]
+        ),
         "9": same(
             "m R e^(B+R)/(m e^(-B) m e^(-B-R)) = (R/m) e^(3B+2R)",
             m * R * exp(B + R) / (m * exp(-B) * m * exp(-B - R)),
             R / m * exp(3 * B + 2 * R),
-            "all m, R, B",
+        ).tied(
+            DRAWN,
+            [p[8] / (k * math.exp(-b) * k * math.exp(-b - r)) for p, k, b, r in zip(printed, m_, B_, R_)],
+            [p[9] for p in printed],
         ),
-        "11": same(
-            "e^(B+R)/(m e^(-B-R)) = e^(2B+2R)/m", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m, "all m, R >= 0, B"
+        "11": same("e^(B+R)/(m e^(-B-R)) = e^(2B+2R)/m", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m).tied(
+            DRAWN, [s[5] ** 2 / k for s, k in zip(sharp, m_)], [p[11] for p in printed]
         ),
-        "12": positive(
-            "2 e^(2B+2R) < e^(4B+3R)",
-            lambda x: x - _hundredths(200).log(),
-            x=(0.694, 1000),
-            shown="B >= 0.347 (the gap grows with B), R >= 0",
+        "12": nonnegative(
+            "2 e^(2B+2R) <= e^(4B+3R)",
+            lambda h, x: (h, x),
+            where={"h": "log(2)", "x": "2*B + R"},
+            h=(0.693, "0.6932"),
+            x=(0.694, None),
+        ).tied(
+            DRAWN,
+            [math.log(2)] * len(DRAWN),
+            [math.log(p[12] / r * k) - 2 * b - 2 * r for p, r, k, b in zip(printed, R_, m_, B_)],
         ),
     }
 
 
+@functools.cache
 def covariance() -> dict[str, Proof]:
     """|<z, S - S'>| <= 2 tanh(R/2) <= R for |z|_inf <= 1, if scores move by at most R (own-covariance; Lemma B.1 Part 13).
 
     A linear function of z is largest at z = +-1. Let p be the weight of {z = 1}: with q = e^R it becomes at most
     p q/(p q + (1 - p)/q). The change 2 (that - p) is 2 (q - 1)/(q + 1) minus a square (``square``), and 2 (q - 1)/(q + 1) =
     2 tanh(R/2). R - 2 tanh(R/2) is 0 at R = 0 and has the derivative tanh(R/2)^2 (``tanh``). Two neurons with p = 1/(1 + q)
-    attain it (``attained``).
+    attain it (``attained``). In u = p/(1 - p), so that all that is divided by is positive.
     """
     import sympy
 
-    p, q, R = sympy.symbols("p q R", positive=True)
-    after = p * q / (p * q + (1 - p) / q)
-    rest = 2 * (q - 1) * (p * (q + 1) - 1) ** 2 / ((q + 1) * (p * q**2 + 1 - p))
+    u, q, R = sympy.symbols("u q R", positive=True)
+    p, after = u / (1 + u), u * q / (u * q + 1 / q)
+    rest = 2 * (q - 1) * (u * q - 1) ** 2 / ((q + 1) * (u * q**2 + 1) * (1 + u))
     half = (sympy.exp(R) - 1) / (sympy.exp(R) + 1)  # tanh(R/2)
+    where = {"q": "exp(R)", "u": "exp(s)"}
+    drawn = [{"s": s, "R": R} for s in (-1.0, 0.2, 2.0) for R in (0.001, 0.3, 1.0)]
+
+    def change(s: float, R: float) -> float:
+        """Of <z, S> for two neurons with z = 1, -1, whose scores differ by s at first."""
+        scores = torch.tensor([[s, 0.0], [s + R, -R]], dtype=torch.float64)
+        before, now = attention_weights(scores, "softmax") @ torch.tensor([1.0, -1.0], dtype=torch.float64)
+        return float(now - before)
+
+    lengths = [{"R": R} for R in (0.001, 0.3, 1.0)]
+    sharp = [sharp_estimates(1, x["R"], 2)[13] for x in lengths]
     return {
         "square": same(
-            "2 (p' - p) = 2 (q - 1)/(q + 1) - a square",
-            2 * (after - p),
-            2 * (q - 1) / (q + 1) - rest,
-            "0 <= p <= 1, q = e^R >= 1",
+            "2 (p' - p) = 2 (q - 1)/(q + 1) - a square", 2 * (after - p), 2 * (q - 1) / (q + 1) - rest, where=where
+        ).tied(drawn, [change(**x) for x in drawn]),
+        "tanh": same("d/dR (R - 2 tanh(R/2)) = tanh(R/2)^2", sympy.diff(R - 2 * half, R), half**2).tied(
+            lengths, right=[(x / 2) ** 2 for x in sharp]
         ),
-        "tanh": same("d/dR (R - 2 tanh(R/2)) = tanh(R/2)^2", sympy.diff(R - 2 * half, R), half**2, "all R"),
-        "attained": same("p = 1/(1 + q)", rest.subs(p, 1 / (1 + q)), sympy.Integer(0), "all R, two neurons"),
+        "attained": same(
+            "the change at p = 1/(1 + q) is 2 (q - 1)/(q + 1)",
+            2 * (after - p).subs(u, 1 / q),
+            2 * (q - 1) / (q + 1),
+            where={"q": "exp(R)"},
+        ).tied(lengths, [change(-x["R"], x["R"]) for x in lengths], sharp),
     }
 
 
-def kernel() -> dict[str, Proof]:
+@functools.cache
+def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
     """Lemma 5.1 with and without B (own-kernel-bound), for |a| <= 1, |x| <= 1.
 
     An entry is x_i.x_j m sum_r c_i c_j S_i S_j with c = a - <a, S>. Along a line of scores, at speed R, S_i S_j grows at most
@@ -127,50 +202,80 @@ def kernel() -> dict[str, Proof]:
     ci, cj, di, dj, rho = sympy.symbols("c_i c_j delta_i delta_j rho")
     R0, growth = lam / (2 * n * d * sympy.exp(10 * B)), sympy.exp(4 * R)
     left = ci * cj * rho - (di * cj + dj * ci) * rho + di * dj * (1 + rho)
+    moves = [{"R": R} for R in (0.001, 0.01, 0.5)]
+    free, paired = ([change_factor(x["R"], kind) for x in moves] for kind in (False, True))
+    # two groups of neurons: the mean of their values +-1 and its variance, which is how fast that mean moves
+    scores = torch.tensor([[0.0, 0.0], [1.5, 0.3], [0.2, -0.8]], dtype=torch.float64)
+    weights = attention_weights(scores, "softmax")
+    mean, variance = weights @ torch.tensor([1.0, -1.0], dtype=torch.float64), 4 * weights.prod(1)
+    mean, variance = mean.abs().tolist(), variance.tolist()
+    means = [(i, j) for i in range(3) for j in range(3)]
+    net = SoftmaxNetwork.paired(2, 4, 3, outputs=1)
+    x = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
+    moved = net.moved(torch.cos(torch.arange(8.0, dtype=torch.float64)).reshape(2, 4), 0.3)
+    S, after, slopes = net.weights(x), moved.weights(x), moved.slopes(x)[0] / math.sqrt(net.m)
+    start, product = net.a[0] ** 2, S[0] * S[1]
+    summands = slopes[0] * slopes[1] / product - start
+    terms = [
+        {"c_i": a, "c_j": a, "delta_i": m0, "delta_j": m1, "rho": r}
+        for a, m0, m1, r in zip(
+            net.a[0].tolist(),
+            (after @ net.a.T)[[0] * 4, 0].tolist(),
+            (after @ net.a.T)[[1] * 4, 0].tolist(),
+            (after[0] * after[1] / product - 1).tolist(),
+        )
+    ]
+    sizes = [{"n": n, "d": d, "lambda": lam, "B": theorem_4_2(n, d, lam).B} for n, d, lam in SIZES]
     return {
         "speed": nonnegative(
             "(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) <= 16",
-            lambda p, q: 16 - (1 - p**2) * (1 + q) - (1 + p) * (1 - q**2) - 4 * (1 + p) * (1 + q),
+            lambda p, q: ((1 - p**2) * (1 + q) + (1 + p) * (1 - q**2) + 4 * (1 + p) * (1 + q), 16),
             p=(0, 1),
             q=(0, 1),
+        ).tied(
+            [{"p": mean[i], "q": mean[j]} for i, j in means],
+            [variance[i] * (1 + mean[j]) + (1 + mean[i]) * variance[j] + 4 * (1 + mean[i]) * (1 + mean[j]) for i, j in means],
+            [16 * 0.25 * change_factor(0.3, False) / math.expm1(1.2)] * len(means),
         ),
         "free": same(
             "the integral of 16 R e^(4Rt) is 4 (e^(4R) - 1)",
             sympy.integrate(16 * R * sympy.exp(4 * R * t), (t, 0, 1)),
             4 * (growth - 1),
-            "all R",
-        ),
-        "terms": same(
-            "change of a summand",
-            (ci - di) * (cj - dj) * (1 + rho) - ci * cj,
-            left - di * cj - dj * ci,
-            "all c, delta, rho",
+        ).tied(moves, free, free),
+        "terms": same("change of a summand", (ci - di) * (cj - dj) * (1 + rho) - ci * cj, left - di * cj - dj * ci).tied(
+            terms, summands, summands
         ),
         "paired": same(
-            "(1 + 2R)(e^(4R) - 1) + R^2 e^(4R)",
+            "the terms at their largest are (1 + 2R)(e^(4R) - 1) + R^2 e^(4R)",
             left.subs({ci: -1, cj: -1, di: R, dj: R, rho: growth - 1}),  # where all terms are positive
             (1 + 2 * R) * (growth - 1) + R**2 * growth,
-            "all R",
+        ).tied(moves, paired, paired),
+        "linear": positive("(e^(-z) - 1 + z)/z^2 > 0", lambda z: exprel2(-z), where={"z": "4*R"}, z=(0, 4)).tied(
+            moves,
+            right=[
+                (16 * x["R"] * math.exp(4 * x["R"]) - f) / (64 * x["R"] ** 2 * math.exp(4 * x["R"]))
+                for x, f in zip(moves, free)
+            ],
         ),
-        "linear": positive("e^z - 1 < z e^z", lambda z: exprel2(-z), z=(0, 4), shown="z = 4R in [0, 4]"),
-        "B": positive(
-            "16 e^(4R + 2B) < e^(10B)",
-            lambda B, R: 8 * B - 4 * R - _hundredths(1600).log(),
-            B=(1, 1000),
-            R=(0, 0.01),
-            shown="B >= 1 (the gap grows with B), R <= 0.01",
+        "B": _log("16 e^(4R + 2B) <= e^(10B)", 2.77, 2.773, 16, lambda B, R, h: h + 4 * R, lambda B, R, h: 8 * B).tied(
+            DRAWN,
+            [math.log(16 * math.exp(4 * x["R"])) for x in DRAWN],
+            [math.log(lemma_5_1(x["R"], x["B"]) / x["R"]) - 2 * x["B"] for x in DRAWN],
         ),
-        "half": same("R nd e^(10B) = lambda/2", R0 * n * d * sympy.exp(10 * B), lam / 2, "all n, d, B, lambda"),
+        "half": same("R nd e^(10B) = lambda/2", R0 * n * d * sympy.exp(10 * B), lam / 2).tied(
+            sizes, [10 ** theorem_4_2(n, d, lam).R * n * d * math.exp(10 * x["B"]) for x, (n, d, lam) in zip(sizes, SIZES)]
+        ),
     }
 
 
-def descent() -> dict[str, Proof]:
+@functools.cache
+def descent(paper: Any) -> dict[str, Proof]:
     """Constants of the gradient descent, for B >= 1; |f| <= sqrt(nd) where the induction says so.
 
     ``d.1``: |Delta w_r| <= m sum |f| 2 S <= 2 e^(2B + 2R) sqrt(nd) |f| <= e^(3B) sqrt(nd) |f| for R <= 0.01. ``d.2``: a
     diagonal entry at a paired start is m sum S^2 <= e^(2B), so lambda <= e^(2B) and eta |Delta w_r| <= 0.1 lambda e^(3B) nd/(m
     n^2 d^2 e^(16B)) <= 0.1 e^(-11B). ``c.2``: the steps add up to D, as sqrt(1 - q/2) <= 1 - q/4 (Fact A.5), q = m eta lambda.
-    ``e.1``: the square of a sum (f the residual, v0 to v2 the three parts of F(tau + 1) - F(tau)). ``e.2-rate``: at eta = 0.1
+    ``e.1``: the square of a sum (r the residual, v0 to v2 the three parts of F(tau + 1) - F(tau)). ``e.2-rate``: at eta = 0.1
     lambda/(m n^2 d^2 e^(16B)) the two sides of the rate are equal. ``e.2-width``: at m = n^2 d^2 e^(18B) L^2/lambda^2, L =
     log(nd/delta) > log 10 > 1, and |F(0) - Y| = sqrt(nd), D/R is 8 e^(-5B)/L^2, below 1; a larger m makes D smaller. ``e.6``:
     |v2| <= m 0.505 z^2 in each entry (Fact A.8), |z| <= eta e^(3B) sqrt(nd) |f|, and |f|_1 <= sqrt(nd) |f| <= nd, so C_2 <=
@@ -180,67 +285,91 @@ def descent() -> dict[str, Proof]:
     """
     import sympy
 
-    lam, n, d, B, m, f, v0, v1, v2, eta, L = sympy.symbols("lambda n d B m f v0 v1 v2 eta L", positive=True)
+    lam, n, d, B, m, f, eta, L = sympy.symbols("lambda n d B m f eta L", positive=True)
+    r, v0, v1, v2 = sympy.symbols("r v0 v1 v2", real=True)
     width = n**2 * d**2 * sympy.exp(18 * B) * L**2 / lam**2
     printed = lam / (10 * m * n**2 * d**2 * sympy.exp(16 * B))
-    z = sympy.symbols("z1:5")
+    z = sympy.symbols("z1:5", real=True)
     gaps = sum((z[i] - z[j]) ** 2 for i in range(4) for j in range(i))
     a, e = sympy.symbols("a1:4"), sympy.symbols("e1:4", positive=True)
     S = [x / sum(e) for x in e]
     mean = sum(x * s for x, s in zip(a, S))
     length = sympy.exp(3 * B) * sympy.sqrt(n * d) * f  # bound on a gradient, f at the start
-    above = lambda what, gap: positive(what, gap, B=(1, 1000), shown="B >= 1 (the gap grows with B)")
+    # constants of Theorem 4.2: what they say of exponents of B
+    given = [(n, d, lam, paper.theorem_4_2(n, d, lam)) for n, d, lam in SIZES]
+    sizes = [
+        {"n": n, "d": d, "lambda": lam, "B": c.B, "R": 0.01, "m": 40.0, "f": 1.5, "eta": 0.01, "L": math.log(n * d / 0.1)}
+        for n, d, lam, c in given
+    ]
+    rates = [10**c.m_eta for *_, c in given]
+    paths = [paper.definition_a_2(40, lam, c.B, n * d, 1.5) for n, d, lam, c in given]
+    thrice = [math.log(path * 40 * lam / (4 * math.sqrt(n * d) * 1.5)) for path, (n, d, lam, _) in zip(paths, given)]
+    sixteen = [-math.log(rate * (n * d) ** 2 / (0.1 * lam)) for rate, (n, d, lam, _) in zip(rates, given)]
+    shares = [10 ** (c.D + math.log10(math.sqrt(d)) - c.R) for _, d, _, c in given]
+    eleven = [math.log(2 * 40 * paper.lemma_b_1(x["B"], x["R"], 40)[11]) - 2 * x["B"] for x in sizes]
+    net, one = _network([1.0, -1.0, 0.5]), torch.tensor([[0.9]], dtype=torch.float64)
+    label, step = torch.tensor([[0.2]], dtype=torch.float64), 0.05
+    terms, residual = loss_terms(net, one, label, step), float(net(one) - label)
+    after = SoftmaxNetwork(net.W - step * net.gradient(one, label), net.a)
+    weights = [(net, x) for x in (0.9, -2.0)]
+    gap = [math.cos(k) for k in range(4)]
     return {
-        "d.1": positive(
-            "2 e^(2R) < e^B",
-            lambda B, R: B - 2 * R - _hundredths(200).log(),
-            B=(1, 1000),
-            R=(0, 0.01),
-            shown="B >= 1 (the gap grows with B), R <= 0.01",
+        "d.1": _log("2 e^(2R) <= e^B", 0.693, 0.694, 2, lambda B, R, h: h + 2 * R, lambda B, R, h: B).tied(
+            sizes, eleven, [x - 2 * size["B"] for x, size in zip(thrice, sizes)]
         ),
-        "d.2": above("0.1 e^(-11B) < 0.01", lambda B: 11 * B - _hundredths(1000).log()),
+        "d.2": _log("0.1 e^(-11B) <= 0.01", 2.302, 2.303, 10, lambda B, R, h: h, lambda B, R, h: 11 * B).tied(
+            sizes, [math.log(0.1 / 0.01)] * 2, [x - y - 2 * size["B"] for x, y, size in zip(sixteen, thrice, sizes)]
+        ),
         "c.2": same(
             "eta e^(3B) sqrt(nd) |f(0)| / (1 - (1 - m eta lambda/4)) = D",
             eta * length / (1 - (1 - m * eta * lam / 4)),
             4 / (m * lam) * length,
-            "all m, eta, lambda, B, nd",
-        ),
+        ).tied(sizes, paths, paths),
         "e.1": same(
-            "|f + v0 + v1 + v2|^2 = |f|^2 + C0 + C1 + C2 + C3",
-            (f + v0 + v1 + v2) ** 2,
-            f**2 + 2 * f * v0 + 2 * f * v1 + 2 * f * v2 + (v0 + v1 + v2) ** 2,
-            "all vectors, entry by entry",
+            "|r + v0 + v1 + v2|^2 = |r|^2 + C0 + C1 + C2 + C3",
+            (r + v0 + v1 + v2) ** 2,
+            r**2 + 2 * r * v0 + 2 * r * v1 + 2 * r * v2 + (v0 + v1 + v2) ** 2,
+            sizes="one entry; the others add up",
+        ).tied(
+            [{"r": residual} | {f"v{k}": C / (2 * residual) for k, C in enumerate(terms[:3])}],
+            [(after(one) - label) ** 2],
+            [residual**2 + paper.lemma_e_1(net.W, net.a, one, label, step).sum()],
         ),
         "e.2-rate": same(
-            "1 - 0.7 m eta lambda + 2 eta^2 m^2 n^2 d^2 e^(16B) = 1 - 0.5 m eta lambda",
-            1 - sympy.Rational(7, 10) * m * printed * lam + 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
-            1 - m * printed * lam / 2,
-            "all n, d, m, B, lambda",
-        ),
+            "0.7 m eta lambda - 2 eta^2 m^2 n^2 d^2 e^(16B) = 0.5 m eta lambda",
+            sympy.Rational(7, 10) * m * printed * lam - 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
+            m * printed * lam / 2,
+        ).tied(sizes, right=[rate * x["lambda"] / 2 for rate, x in zip(rates, sizes)]),
         "e.2-width": same(
             "D/R = 8 e^(-5B)/L^2",
             4 / (width * lam) * sympy.exp(3 * B) * n * d / (lam / (2 * n * d * sympy.exp(10 * B))),
             8 * sympy.exp(-5 * B) / L**2,
-            "all n, d, B, lambda, L",
+        ).tied(sizes, shares, shares),
+        "e.2-width-below": _log("8 e^(-5B) <= 1", 2.079, 2.08, 8, lambda B, R, h: h, lambda B, R, h: 5 * B).tied(
+            sizes, [math.log(s * x["L"] ** 2) + 5 * x["B"] for s, x in zip(shares, sizes)], [5 * x["B"] for x in sizes]
         ),
-        "e.2-width-below": above("8 e^(-5B) < 1", lambda B: 5 * B - _hundredths(800).log()),
-        "e.6": above("1.01 e^(6B) < 2 e^(9B)", lambda B: 3 * B - (_hundredths(101) / 2).log()),
-        "e.7": above("e^(6B) < e^(16B)", lambda B: 10 * B),
+        "e.6": nonnegative(
+            "1.01 e^(6B) <= 2 e^(9B)", lambda B, h: (h, 3 * B), where={"h": "log(1.01/2)"}, B=(1, None), h=(-1, 0)
+        ).tied(sizes, [math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0))] * 2, thrice),
+        "e.7": nonnegative("e^(6B) <= e^(16B)", lambda B: (6 * B, 16 * B), B=(1, None)).tied(
+            sizes, [2 * x for x in thrice], sixteen
+        ),
         "g.1": same(
-            "4 (z1^2 + ... + z4^2) - (z1 + ... + z4)^2 = a sum of squares",
-            4 * sum(x**2 for x in z) - sum(z) ** 2,
-            gaps,
-            "all gaps",
-        ),
+            "4 (z1^2 + ... + z4^2) - (z1 + ... + z4)^2 = a sum of squares", 4 * sum(x**2 for x in z) - sum(z) ** 2, gaps
+        ).tied([_letters(z=gap)], [4 * paper.claim_g_1([x**2 for x in gap]) - sum(gap) ** 2]),
         "f.2-features": same(
-            "sum_r <v_r, S> S_r = 0",
-            sum((x - mean) * s for x, s in zip(a, S)),
-            sympy.Integer(0),
-            "all a, W (three neurons stand for m)",
+            "sum_r a_r S_r = sum_r <a, S> S_r",
+            sum(x * s for x, s in zip(a, S)),
+            sum(mean * s for s in S),
+            sizes="m = 3; all neurons alike",
+        ).tied(
+            [_letters(a=net.a[0], e=torch.exp(x * net.W[0])) for net, x in weights],
+            [net(torch.tensor([[x]], dtype=torch.float64)) / 3 for net, x in weights],
         ),
     }
 
 
+@functools.cache
 def coupling() -> dict[str, Proof]:
     """The bound |Y| (eps_test + sqrt(k/lambda) eps_H)/(lambda - eps_H) of own-coupling: what its proof sums, and sharpness.
 
@@ -256,18 +385,32 @@ def coupling() -> dict[str, Proof]:
     for step in c:
         e = (1 - g) * e - step
     weights = [1 - (1 - g) ** (len(c) - 1 - s) for s in range(len(c))]
+    steps, slow = [0.3, -1.0, 0.2, 0.7, 0.1], []
+    for rate in (0.1, 0.9):
+        error = 0.0
+        for step in steps:
+            error = (1 - rate) * error - step
+        slow.append(error + sum(steps))
+    points = [(k, l, h, t) for k, l, h, t in ((2.0, 1.5, 0.5, 0.3), (0.5, 0.2, 0.1, 0.02))]
+    bounds = [
+        coupling_bound(1.0, l, torch.tensor(t, dtype=torch.float64), h, torch.tensor(k, dtype=torch.float64))
+        for k, l, h, t in points
+    ]
     return {
-        "steps": same("e + sum c_s", e + sum(c), sum(w * step for w, step in zip(weights, c)), "all g, c"),
+        "steps": same("e + sum c_s", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps").tied(
+            [_letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow
+        ),
         "attained": same(
             "(K* + eps_test)/(lambda - eps_H) - K*/lambda",
             (K + eps) / (lam - h) - K / lam,
             (eps + K / lam * h) / (lam - h),
-            "all lambda > eps_H, eps_test, K* = sqrt(k lambda)",
-        ),
+            nonzero=[lam - h],
+        ).tied([{"K": math.sqrt(k * l), "lambda": l, "eps_H": h, "eps_test": t} for k, l, h, t in points], right=bounds),
     }
 
 
-def network() -> dict[str, Proof]:
+@functools.cache
+def network(equation_2: Any) -> dict[str, Proof]:
     """Identities of the network and its kernel, with symbols at m = 3 neurons: in a sum over neurons all terms are alike.
 
     ``equation-2``: dF/ds_r = m S_r (a_r - <a, S>), s the scores; times x it is the derivative with respect to w_r (equation
@@ -310,32 +453,77 @@ def network() -> dict[str, Proof]:
     J = [M * z * x for z in slope(a, S)], [M * z * y for z in slope(b, T)]
     H = x * y / M * sum(p * M * q * M for p, q in zip(slope(a, S), slope(b, T)))
     mean = sigma**2 * (x**2 + 2 * k + y**2) / 2  # of w (x_i + x_j), with k = x_i . x_j
+    three = "m = 3; all neurons alike"
+    # on the line, with inputs x and y: two outputs with values a and b
+    first, second = [1.0, -1.0, 0.5], [-0.3, 1.0, 1.0]
+    nets = [_network(first, second, seed=seed) for seed in (0, 2)]
+    inputs = torch.tensor([[0.9], [0.4]], dtype=torch.float64)
+    at = [
+        _letters(a=first, b=second, s=net.W[0] * 0.9, S=net.weights(inputs)[0], T=net.weights(inputs)[1], f=[0.3, -2.0])
+        | {"x": 0.9, "y": 0.4, "m": 3.0, "c": 1.7}
+        for net in nets
+    ]
+    ntk = [tangent_kernel(net, inputs)[[0, 3]][:, [0, 3]] for net in nets]  # (output 1, x) and (output 2, y)
+    residual = torch.tensor([0.3, -2.0], dtype=torch.float64)
+    rows = [equation_2(net.W, net.a, inputs[0])[0, 0] / (3 * 0.9) for net in nets]
+    moved = [SoftmaxNetwork(net.W + 1.7 / 0.9, net.a).weights(inputs)[0] for net in nets]
+    # two pairs of neurons in the plane
+    keys = torch.sin(torch.arange(8, dtype=torch.float64)).reshape(2, 4)
+    plane = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
+    couple = SoftmaxNetwork(keys, torch.tensor([[1.0, -1.0, 0.5, -0.5]], dtype=torch.float64))
+    swapped = SoftmaxNetwork(keys[:, [1, 0, 3, 2]], couple.a)
+    e1, e2 = torch.exp(plane @ keys)
+    even = [_letters(a=[1.0, 0.5, 0.0], u=e1[[0, 2]], v=e1[[1, 3]], U=e2[[0, 2]], V=e2[[1, 3]])]
+    kernels = [[tangent_kernel(one, plane)[0, 1] / (4 * 0.6)] for one in (couple, swapped)]
+    paired = SoftmaxNetwork(keys[:, [0, 0, 1, 1]], couple.a)
+    equal = torch.exp(plane @ paired.W)
+    pair = [_letters(a=[1.0, 0.5, 0.0], u=row[[0, 2]]) for row in equal]
+    close = torch.tensor([[0.6, 0.8], [0.5, 0.0]], dtype=torch.float64)
+    limits = [{"x": 1.0, "y": length, "k": 0.6 * length, "sigma": sigma} for length in (0.5, 1.0) for sigma in (0.7, 1.2)]
+    closed = [torch.log(limit_kernel(p, sigma=s)[0, 1] / (p[0] @ p[1])) for p in (close, plane) for s in (0.7, 1.2)]
+    sphere = [torch.log(limit_kernel(plane, sigma=s, kind="exp")[0, 1] / 0.6) for s in (0.7, 1.2)]
     return {
         "equation-2": same(
             "dF/ds_r = m S_r (a_r - <a, S>)",
             sympy.Matrix([sympy.diff(F, z) for z in s]),
             sympy.Matrix(slope(a, weights(s))),
-            "all W, a, x, m",
+            sizes=three,
+        ).tied(at, rows, rows),
+        "a.4": same("<1, S> = 1", sum(weights(s)), sympy.Integer(1), sizes=three).tied(
+            at, [net.weights(inputs)[0].sum() for net in nets]
         ),
-        "a.4": same("<1, S> = 1", sum(weights(s)), sympy.Integer(1), "all W, x, m"),
-        "shift": same("S(s + c) = S(s)", sympy.Matrix(weights([z + c for z in s])), sympy.Matrix(weights(s)), "all W, x, c, m"),
-        "jacobian": same("(J J^T)_ij = m H_ij", sum(p * q for p, q in zip(*J)), M * H, "all W, a, x, m, n, d"),
+        "shift": same("S(s + c) = S(s)", sympy.Matrix(weights([z + c for z in s])), sympy.Matrix(weights(s)), sizes=three).tied(
+            at, moved, [net.weights(inputs)[0] for net in nets]
+        ),
+        "jacobian": same("(J J^T)_ij = m H_ij", sum(p * q for p, q in zip(*J)), M * H, sizes=three).tied(
+            at, right=[3 * K[0, 1] for K in ntk]
+        ),
         "psd": same(
             "m f H f = |J^T f|^2",
             sum(f[i] * f[j] * sum(p * q for p, q in zip(J[i], J[j])) for i in range(2) for j in range(2)),
             sum((f[0] * p + f[1] * q) ** 2 for p, q in zip(*J)),
-            "all W, a, x, m, n, d",
-        ),
+            sizes=three,
+        ).tied(at, [3 * residual @ K @ residual for K in ntk]),
         "zero": same(
-            "F = 0", sum(z * e for z, e in zip(pairs, (u[0], u[0], u[1], u[1]))), sympy.Integer(0), "all W, x, paired"
+            "1 + F = 1", 1 + sum(z * e for z, e in zip(pairs, (u[0], u[0], u[1], u[1]))), sympy.Integer(1), sizes="m = 4"
+        ).tied(pair, 1 + paired(plane)),
+        "even": same("H(W + t G) = H(W - t G)", entry(forth, Forth, pairs), entry(back, Back, pairs), sizes="m = 4").tied(
+            even, *kernels
         ),
-        "even": same("H(W + t G) = H(W - t G)", entry(forth, Forth, pairs), entry(back, Back, pairs), "paired W, all t, n, d"),
-        "limit": same("mean of the exponents", mean - sigma**2 * (x**2 + y**2) / 2, sigma**2 * k, "all x_i, x_j, sigma"),
-        "exp-kernel": same("on the sphere", mean.subs({x: 1, y: 1}), sigma**2 + sigma**2 * k, "|x_i| = |x_j| = 1, all sigma"),
+        "limit": same("mean of the exponents", mean - sigma**2 * (x**2 + y**2) / 2, sigma**2 * k).tied(limits, closed, closed),
+        "exp-kernel": same("on the sphere", mean.subs({x: 1, y: 1}), sigma**2 + sigma**2 * k).tied(limits[2:], sphere, sphere),
     }
 
 
-def everything() -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``."""
-    families = (series, perturbation, covariance, kernel, descent, coupling, network)
-    return {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}
+def everything(paper: Any) -> dict[str, Proof]:
+    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
+    families = {
+        "series": series(paper),
+        "perturbation": perturbation(paper.lemma_b_1),
+        "covariance": covariance(),
+        "kernel": kernel(paper.lemma_5_1, paper.theorem_4_2),
+        "descent": descent(paper),
+        "coupling": coupling(),
+        "network": network(paper.equation_2),
+    }
+    return {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
