@@ -145,7 +145,7 @@ def _short(x: Fraction) -> str:
         return f"10^{zeros}" if zeros > 2 and digits == "1" + "0" * zeros else digits
     if x.denominator < 1000 and 10**12 % x.denominator:
         return str(x)
-    return f"{float(x):.6g}"
+    return f"{float(x):.15g}" if 10**12 % x.denominator == 0 else f"{float(x):.6g}"
 
 
 def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[str, str], opened: Iterable[str] = ()) -> str:

@@ -1,11 +1,22 @@
 """Lemmas of jelassi2022 for all parameters, by :mod:`..evidence.prove`: thresholds, sigmoids, softmax, gradients.
 
-A function gives one :class:`Proof` for each part. x stands for a^p or for the margin yF, u for e^(-x), S for the sigmoid.
+A function gives one :class:`Proof` for each part, tied to the transformer and the printed formulas, which come as arguments.
+x stands for a^p or for the margin yF, u for e^(-x), S for the sigmoid.
 """
 
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
-from attention_theory.evidence.prove import Proof, every, joined, nonnegative, positive, same
+import torch
+
+from attention_theory.evidence.prove import Proof, entropy, every, joined, nonnegative, positive, same
+from attention_theory.patches.population import three_values
+from attention_theory.patches.runs.lemmas import power_sequence
+from attention_theory.patches.vit import PositionalViT
 
 #: Where Lemma K.5 begins and ends to hold, to twelve digits: (a bit below, a bit above) the two roots.
 LOWER = ("0.134669810850", "0.134669810852")
@@ -20,108 +31,194 @@ def _log_ratio(u: Any) -> Any:
     return (-u.lower()).hypgeom_2f1(1, 1, 2).union((-u.upper()).hypgeom_2f1(1, 1, 2))
 
 
-def sigmoid() -> dict[str, Proof]:
+def _decay(y: Any) -> Any:
+    """e^(-1/y) of a ball y >= 0, which may contain 0: increasing, so that its ends enclose it."""
+    import flint
+
+    ends = [(-1 / end).exp() if end > 0 else flint.arb(0) for end in (y.lower(), y.upper())]
+    return ends[0].union(ends[1])
+
+
+def _row(*numbers: float) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+@functools.cache
+def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
     """0.1 log(1 + e^-x) <= S(-x) <= 10 log(1 + e^-x) for x >= 0 (Lemma K.6), the first also for x >= -9 (Lemma D.10 corrected).
 
     With u = e^-x in (0, 1] both sides divided by u are 1/(1 + u) and log(1 + u)/u, so no tail in x is left. ``lower-nine`` and
     ``upper-nine`` reach the x below 0. ``zero-one``: 1 <= log(1 + e^-x)/log 2 for x <= 0, since 1 + e^-x >= 2 (equation 49
     corrected; without 1/log 2 it fails at x = 0, as log 2 < 1).
     """
+    x = _row(0.0, 0.3, 5.0)
+    (low, mid, high), u = lemma_k_6(x), torch.exp(-x)
+    below, above = _row(-9.0, -1.0, 0.0), _row(-5.0, -0.1, 0.0)
+    at, at_below, at_above = ([{"x": float(value)} for value in values] for values in (x, below, above))
+    nine, (one, _, _), where = lemma_k_6(below), lemma_k_6(above), {"u": "exp(-x)"}
     return {
-        "lower": positive("S(-x) > 0.1 log(1 + e^-x)", lambda u: 10 / (1 + u) - _log_ratio(u), u=(0, 1), shown="x >= 0"),
-        "upper": positive("S(-x) < 10 log(1 + e^-x)", lambda u: 10 * _log_ratio(u) - 1 / (1 + u), u=(0, 1), shown="x >= 0"),
-        "lower-nine": positive(
-            "S(-x) > 0.1 log(1 + e^-x)", lambda x: 10 / (1 + x.exp()) - (1 + (-x).exp()).log(), x=(-9, 0), shown="x in [-9, 0]"
+        "lower": positive("0.1 log(1 + e^-x) < S(-x)", lambda u: (_log_ratio(u), 10 / (1 + u)), where=where, u=(0, 1)).tied(
+            at, 10 * low / u, 10 * mid / u
         ),
-        "zero-one": nonnegative("(1 + e^-x)/2 >= 1", lambda u: (1 + u) / 2 - 1, u=(1, None), shown="x <= 0"),
+        "upper": positive("S(-x) < 10 log(1 + e^-x)", lambda u: (1 / (1 + u), 10 * _log_ratio(u)), where=where, u=(0, 1)).tied(
+            at, mid / u, high / u
+        ),
+        "lower-nine": positive(
+            "0.1 log(1 + e^-x) < S(-x)", lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0)
+        ).tied(at_below, 10 * nine[0], 10 * nine[1]),
+        "zero-one": nonnegative("1 <= (1 + e^-x)/2", lambda u: (1, (1 + u) / 2), where=where, u=(1, None)).tied(
+            at_above, [1.0] * 3, torch.exp(10 * one) / 2
+        ),
     }
 
 
-def thresholds() -> dict[str, Proof]:
+@functools.cache
+def thresholds(lemma_k_5: Callable) -> dict[str, Proof]:
     """Lemma K.5, corrected: where its two sides hold, with the sharp ends, and its form with a^p put back, for all a.
 
     The upper side, at its worst for C_- -> a, reads x S(-x) <= 10 log(1 + e^-x) with x = a^p: after division by u = e^-x it is
-    10 (1 + u) log(1 + u)/u - x >= 0. From x = 20 on it is below 11 - 20 < 0, as log(1 + u) <= u. The lower side, at its worst
-    for C_+ -> a, is x/(1 + u) - 0.1 log(1 + u)/u >= 0; from x = 1 on it is above 1/2 - 0.1 > 0. Put back, both are Lemma K.6.
+    x <= 10 (1 + u) log(1 + u)/u. The lower side, at its worst for C_+ -> a, is log(1 + u)/u <= 10 x/(1 + u). Both in y = 1/x
+    where x has no upper end. Put back, both are Lemma K.6.
     """
 
-    def upper(x: Any) -> Any:
+    def upper(x: Any) -> tuple[Any, Any]:
         u = (-x).exp()
-        return 10 * (1 + u) * _log_ratio(u) - x
+        return x, 10 * (1 + u) * _log_ratio(u)
 
-    def lower(x: Any) -> Any:
+    def upper_far(y: Any) -> tuple[Any, Any]:
+        u = _decay(y)
+        return 10 * y * (1 + u) * _log_ratio(u), 1
+
+    def lower_far(y: Any) -> tuple[Any, Any]:
+        u = _decay(y)
+        return y * _log_ratio(u), 10 / (1 + u)
+
+    def lower(x: Any) -> tuple[Any, Any]:
         u = (-x).exp()
-        return 10 * x / (1 + u) - _log_ratio(u)
+        return 10 * x / (1 + u), _log_ratio(u)
 
+    def sides(*values: float) -> tuple[list[dict[str, float]], list[torch.Tensor]]:
+        """Points x, and the three parts of the lemma at C = a, times a/u."""
+        a = _row(*values) ** (1 / 3)
+        return [{"x": x} for x in values], [part * a / torch.exp(-(a**3)) for part in lemma_k_5(a, a, a)]
+
+    near, (_, term, top) = sides(0.5, 3.0, 10.0)
+    far, (_, far_term, far_top) = sides(10.1, 15.0)
+    most, (most_low, most_term, _) = sides(0.14, 0.5, 12.0)
+    least, (least_low, least_term, _) = sides(0.01, 0.13)
+    u, v = (torch.exp(-_row(*(x["x"] for x in at))) for at in (near, far))
+    x, far_x = (_row(*(x["x"] for x in at)) for at in (most, far))
+    where = {"y": "1/x"}
     return {
-        "upper": positive("x S(-x) < 10 log(1 + e^-x)", upper, x=(0, UPPER[0]), shown=f"x in [0, {UPPER[0]}]"),
-        "upper-sharp": positive("x S(-x) > 10 log(1 + e^-x)", lambda x: -upper(x), x=(UPPER[1], 20), shown=f"x >= {UPPER[1]}"),
-        "lower": positive("x S(-x) > 0.1 log(1 + e^-x)", lower, x=(LOWER[1], 1), shown=f"x >= {LOWER[1]}"),
-        "lower-sharp": positive("x S(-x) < 0.1 log(1 + e^-x)", lambda x: -lower(x), x=(0, LOWER[0]), shown=f"x <= {LOWER[0]}"),
+        "upper": positive("x S(-x) < 10 log(1 + e^-x)", upper, x=(0, UPPER[0])).tied(near, term * (1 + u), top * (1 + u)),
+        "upper-sharp": positive("x S(-x) > 10 log(1 + e^-x)", upper_far, where=where, y=(0, 1 / Fraction(UPPER[1]))).tied(
+            far, far_top * (1 + v) / far_x, far_term * (1 + v) / far_x
+        ),
+        "lower": positive("x S(-x) > 0.1 log(1 + e^-x)", lower_far, where=where, y=(0, 1 / Fraction(LOWER[1]))).tied(
+            most, 10 * most_low / x, 10 * most_term / x
+        ),
+        "lower-sharp": positive("x S(-x) < 0.1 log(1 + e^-x)", lower, x=(0, LOWER[0])).tied(
+            least, 10 * least_term, 10 * least_low
+        ),
     }
 
 
-def logarithms() -> dict[str, Proof]:
+@functools.cache
+def logarithms(lemma_k_7: Callable) -> dict[str, Proof]:
     """log(1 + x y) <= (1 + y) log(1 + x) for all x, y >= 0 (Lemma K.7, which asks for y <= x).
 
     At x = 0 both sides are 0; the difference has the derivative (1 + y)/(1 + x) - y/(1 + x y) >= 0 in x.
     """
+    at = [{"x": x, "y": y} for x in (0.0, 0.5, 7.0) for y in (0.0, 0.3, 20.0)]
+    x, y = (_row(*(point[name] for point in at)) for name in "xy")
+    x.requires_grad_()
+    slopes = [torch.autograd.grad(side.sum(), x)[0] for side in lemma_k_7(x, y)]
     return {
         "derivative": nonnegative(
-            "d/dx of the difference >= 0", lambda x, y: (1 + y) / (1 + x) - y / (1 + x * y), x=(0, None), y=(0, None)
-        )
+            "d/dx of both sides", lambda x, y: (y / (1 + x * y), (1 + y) / (1 + x)), x=(0, None), y=(0, None)
+        ).tied(at, *slopes)
     }
 
 
-def tensor_power() -> dict[str, Proof]:
+@functools.cache
+def tensor_power(lemma_k_1: Callable) -> dict[str, Proof]:
     """Lemmas K.1 and K.2: z grows by between m z^k and M z^k a step.
 
     K.1: let T_n be the first step with z >= 2^n z_0. Between T_n and T_(n+1) z gains at least m (2^n z_0)^k a step, and at most
     2^n z_0 + 2^k M (2^n z_0)^k in all, so that T_(n+1) - T_n <= 1/(m (2^n z_0)^(k-1)) + 2^k M/m. The first parts add up to
-    1/(1 - 2^(1-k)) <= 2 (``geometric``, k >= 2) times 1/(m z_0^(k-1)): even 2 in place of the printed 3. At k = 1 each is 1/m.
+    1/(1 - 2^(1-k)) <= 2 times 1/(m z_0^(k-1)), below the printed 3 (``geometric``, k >= 2). At k = 1 each is 1/m.
 
     K.2 corrected, product <= exp(A z_T^kappa/(m kappa)): log(1 + A z^(k-1+kappa)) <= A z^(k-1+kappa) <= (A/m) z^(kappa-1)
     (z' - z), and z^(kappa-1)(z' - z) <= (z'^kappa - z^kappa)/kappa, which telescopes (``telescope``, kappa = 2; equal at 1).
     """
+    powers = [{"k": k} for k in (2, 3, 6)]
+    sums = [sum(2.0 ** (n * (1 - x["k"])) for n in range(64)) for x in powers]
+    path = power_sequence(0.1, 2, 1.0, 2.0, 0.3)
+    steps = [{"z": float(z), "next": float(after)} for z, after in itertools.pairwise(path)]
     return {
         "geometric": nonnegative(
-            "1 + s + s^2 + ... = 1/(1 - s) <= 2", lambda s: 2 - 1 / (1 - s), s=(0, 0.5), shown="k >= 2, s = 2^(1 - k)"
-        ),
+            "1 + s + s^2 + ... = 1/(1 - s) <= 3", lambda s: (1 / (1 - s), 3), where={"s": "2**(1 - k)"}, s=(0, 0.5)
+        ).tied(powers, sums, [lemma_k_1(0.1, x["k"], 0.5, 1.0, 0.1) * 0.5 * 0.1 ** (x["k"] - 1) for x in powers]),
         "telescope": nonnegative(
             "z (z' - z) <= (z'^2 - z^2)/2",
-            lambda z, e: (2 * z * e + e * e) / 2 - z * e,
+            lambda z, e: (z * e, (2 * z * e + e * e) / 2),
+            where={"e": "next - z"},
             z=(0, None),
             e=(0, None),
-            shown="z' >= z >= 0",
-        ),
+        ).tied(steps, path[:-1] * (path[1:] - path[:-1]), (path[1:] ** 2 - path[:-1] ** 2) / 2),
     }
 
 
+@functools.cache
 def activation() -> dict[str, Proof]:
     """sigma'(z) = p z^(p-1) + nu is Theta(z^(p-1)) where |z|^(p-1) >= nu, and Theta(nu) where it is not (D.7, E.8 corrected).
 
     For all odd p and nu > 0, with w = z^(p-1): between p w and (p + 1) w, and between nu and (p + 1) nu.
     """
-    p, rest = {"p": (1, None)}, {"e": (0, None)}
-    large: dict[str, Any] = {"nu": (0, None)} | rest | p
-    small: dict[str, Any] = {"w": (0, None)} | rest | p
+    cases = [(p, nu, z) for p in (3, 5) for nu in (0.001, 0.2) for z in (0.01, 0.5, 1.7)]
+    slopes = [
+        float(PositionalViT(torch.zeros(2, 2).double(), _row(0.0), p, nu).activation_slope(_row(z))) for p, nu, z in cases
+    ]
+    known = [({"p": p, "nu": nu, "z": z}, slope) for (p, nu, z), slope in zip(cases, slopes)]
+    on = {
+        kind: list(zip(*[(x, slope) for x, slope in known if (x["z"] ** (x["p"] - 1) >= x["nu"]) == (kind == "large")]))
+        for kind in ("large", "small")
+    }
+
+    def both(kind: str, unit: Callable, low: Callable, high: Callable, where: dict[str, str], **ranges: Any) -> Proof:
+        at, found = on[kind]
+        units = [unit(x) for x in at]
+        lower = [x["p"] * size for x, size in zip(at, units)] if kind == "large" else units
+        upper = [(x["p"] + 1) * size for x, size in zip(at, units)]
+        rest: dict[str, Any] = {"p": (1, None), "e": (0, None)} | ranges
+        return joined(
+            "p w <= sigma' <= (p + 1) w" if kind == "large" else "nu <= sigma' <= (p + 1) nu",
+            nonnegative("below", low, where=where, **rest).tied(at, lower, found),
+            nonnegative("above", high, where=where, **rest).tied(at, found, upper),
+        )
+
     return {
-        "large": joined(
-            "p w <= sigma' <= (p + 1) w",
-            "w = z^(p-1) >= nu >= 0, p >= 1",
-            nonnegative("", lambda p, nu, e: p * (nu + e) + nu - p * (nu + e), **large),
-            nonnegative("", lambda p, nu, e: (p + 1) * (nu + e) - p * (nu + e) - nu, **large),
+        "large": both(
+            "large",
+            lambda x: x["z"] ** (x["p"] - 1),
+            lambda p, nu, e: (p * (nu + e), p * (nu + e) + nu),
+            lambda p, nu, e: (p * (nu + e) + nu, (p + 1) * (nu + e)),
+            {"e": "z**(p - 1) - nu"},
+            nu=(0, None),
         ),
-        "small": joined(
-            "nu <= sigma' <= (p + 1) nu",
-            "nu >= w = z^(p-1) >= 0, p >= 1",
-            nonnegative("", lambda p, w, e: p * w + (w + e) - (w + e), **small),
-            nonnegative("", lambda p, w, e: (p + 1) * (w + e) - p * w - (w + e), **small),
+        "small": both(
+            "small",
+            lambda x: x["nu"],
+            lambda p, w, e: (w + e, p * w + w + e),
+            lambda p, w, e: (p * w + w + e, (p + 1) * (w + e)),
+            {"w": "z**(p - 1)", "e": "nu - z**(p - 1)"},
+            w=(0, None),
         ),
     }
 
 
-def softmax() -> dict[str, Proof]:
+@functools.cache
+def softmax(lemma_e_16: Callable, lemma_e_16_bound: Callable, lemma_e_17: Callable) -> dict[str, Proof]:
     """Softmax under a move of its scores by at most M: Lemmas E.16 (corrected) and E.17, for any number of entries.
 
     The entry i is multiplied by rho_i = e^(b_i - a_i)/sum_k softmax(a)_k e^(b_k - a_k), which lies in [1/E, E], E = e^(2M). So
@@ -132,36 +229,61 @@ def softmax() -> dict[str, Proof]:
     import sympy
 
     E = sympy.symbols("E", positive=True)
-    powers = range(1, 9)
+    powers, moves = range(1, 9), [0.1, 0.5, 1.0]
+    where, at = {"E": "exp(2*M)"}, [{"M": M} for M in moves]
+    # an entry of weight e^-40 loses M and the other gains it: the largest fall; the bound of any entry is the largest rise
+    pairs = [(_row(-40.0, 0.0), _row(-40.0 - M, M)) for M in moves]
+    falls = [(a[0] / e for a in [lemma_e_17(before, after)] for e in [torch.softmax(before, 0)]) for before, after in pairs]
+    x, u = _row(0.3, -1.0, 0.2), _row(0.5, 0.1, 0.4)
+    bounds = [[float(lemma_e_16_bound(x, x + M, u, q + 1) / lemma_e_16(x, u, q + 1)) for q in powers] for M in moves]
     return {
-        "ratio": nonnegative(
-            "1 - 1/E <= E - 1", lambda E: E - 1 - (1 - 1 / E), E=(1, None), shown="E = e^(2M) >= 1, any number of entries"
+        "ratio": nonnegative("1 - 1/E <= E - 1", lambda E: (1 - 1 / E, E - 1), where=where, E=(1, None)).tied(
+            at,
+            [float(next(fall)[0]) for fall in falls],
+            [float(lemma_e_17(x, x + M * _row(1.0, 0.0, -1.0))[1][0] / torch.softmax(x, 0)[0]) for M in moves],
         ),
         "power": same(
             "(E - 1)(1 + E + ... + E^(q-1)) = E^q - 1",
             sympy.Matrix([(E - 1) * sum(E**j for j in range(q)) for q in powers]),
             sympy.Matrix([E**q - 1 for q in powers]),
-            "q = p - 1 <= 8 (and every q: the sum telescopes)",
-        ),
+            where=where,
+            sizes="q = p - 1 <= 8; for every q the sum telescopes",
+        ).tied(at, right=bounds),
     }
 
 
-def lipschitz() -> Proof:
+@functools.cache
+def lipschitz(lemma_e_12: Callable) -> Proof:
     """psi(x) = S(-sum x_m^p) is p-Lipschitz where every x_m^p >= -1/D (Lemma E.12), for every odd p >= 3 and D.
 
     |grad psi| = p S'(z) |(x_m^(p-1))|_2 with z = sum x_m^p. Let t be the sum over the positive x_m: the negative ones add at
     least -1 to z and have sum |x_m|^p <= 1, so |.|_2^2 <= t^(2 - 2/p) + 1 <= max(1, t^2) + 1 (p-norms fall with p). For t <=
     1 S' <= 1/4 and p sqrt(2)/4 < p; for t >= 1 S'(z) <= S'(t - 1) = 1/(4 cosh((t - 1)/2)^2), and (t^2 + 1)/16 stays below
-    cosh^4, in ball arithmetic up to t = 20 and because cosh(x)^4 >= e^(4x)/16 beyond.
+    cosh^4, that is (t^2 + 1) v^4 < (1 + v^2)^4 in v = e^((1 - t)/2), t = 1 - 2 log v.
     """
-    return positive(
-        "|grad psi|/p < 1",
-        lambda t: ((t - 1) / 2).cosh() ** 4 - (t**2 + 1) / 16,
-        t=(1, 20),
-        shown="x_m^p >= -1/D, all D, odd p >= 3",
+
+    def near(v: Any) -> tuple[Any, Any]:
+        return ((1 - 2 * v.log()) ** 2 + 1) * v**4, (1 + v**2) ** 4
+
+    def far(v: Any) -> tuple[Any, Any]:
+        return (v**2 + 2 * v * entropy(v)) ** 2 + v**4, (1 + v**2) ** 4
+
+    def tied(proof: Proof, *sums: float) -> Proof:
+        """One positive entry with x^p = t, and a negative one that takes off all of 1: z = t - 1."""
+        v = [math.exp((1 - t) / 2) for t in sums]
+        psi = [float(lemma_e_12(_row(t ** (1 / 3), -1.0), 3)) for t in sums]
+        squares = [v**4 * (max(1, t**2) + 1) for v, t in zip(v, sums)]
+        return proof.tied([{"t": t} for t in sums], squares, [v**4 / (s * (1 - s)) ** 2 for v, s in zip(v, psi)])
+
+    what, where = "(|grad psi|/p)^2 < 1", {"v": "exp((1 - t)/2)"}
+    return joined(
+        "|grad psi|/p < 1, t = the sum of the positive x_m^p",
+        tied(positive(what, near, where=where, v=("0.3", 1)), 1.0, 1.5, 3.0),
+        tied(positive(what, far, where=where, v=(0, "0.3")), 4.0, 9.0),
     )
 
 
+@functools.cache
 def symmetry() -> dict[str, Proof]:
     """F = sum_i sigma(z_i) under permutations, with symbols: own-row-exchange (``rows``), Lemmas I.1 and 4.1 (the others).
 
@@ -171,8 +293,6 @@ def symmetry() -> dict[str, Proof]:
     They keep the law of the images (the signal group is uniform, all other patches are alike), hence the risk and, where A has
     three values, its gradient, which is then equal on each kind of pairs: descent keeps the three values (Lemma 4.1).
     """
-    import itertools
-
     import sympy
 
     D, C = 4, 2
@@ -192,55 +312,100 @@ def symmetry() -> dict[str, Proof]:
     pairs = [
         pair for pair in itertools.permutations(itertools.permutations(range(D), 2), 2) if three[pair[0]] == three[pair[1]]
     ]
+    # the same sums, of the transformer at weights S = softmax(A)
+    scores, inputs = torch.sin(torch.arange(16, dtype=torch.float64)).reshape(D, D), _row(0.4, -1.0, 2.0, 0.3)
+    values = dict(zip(X, inputs.tolist()))
+
+    def beside(proof: Proof, S: Any, A: torch.Tensor, free: dict[Any, float]) -> Proof:
+        vit = PositionalViT(A, _row(1.0))
+        ours = sorted(float(z.subs(values | free)) for z in rows(S, X))
+        return proof.beside("z", [ours], [sorted((vit.preactivations(inputs[None, :, None])[0] / D).tolist())])
+
+    weights = PositionalViT(scores, _row(1.0)).weights.flatten().tolist()
+    of_three = PositionalViT(three_values(D, C, 1.0, 0.5, -0.3), _row(1.0)).weights
+    levels = {beta: float(of_three[0, 0]), gamma: float(of_three[0, 1]), rho: float(of_three[0, 2])}
+    kinds = [int(x) for x in three.subs({beta: 3, gamma: 2, rho: 1})]
+    rows_proof = every(
+        "the z_i of permuted rows are the z_i permuted",
+        lambda *order: rows(sympy.Matrix([free.row(i) for i in order]), X) == rows(free, X),
+        orders,
+        name="order",
+        argued=f"every D and C, from D = {D}, C = {C}",
+    )
+    groups_proof = every(
+        "the z_i of permuted patches are the z_i permuted",
+        lambda *order: rows(three, [X[i] for i in order]) == rows(three, X),
+        keeping,
+        name="order",
+        argued=f"every D and C, from D = {D}, C = {C}: only same patch, same group, other group enters",
+    )
     return {
-        "rows": every(
-            "the z_i of permuted rows are the z_i permuted",
-            lambda *order: rows(sympy.Matrix([free.row(i) for i in order]), X) == rows(free, X),
-            orders,
-            "all D, A, X",
-        ),
-        "groups": every(
-            "the z_i of permuted patches are the z_i permuted",
-            lambda *order: rows(three, [X[i] for i in order]) == rows(three, X),
-            keeping,
-            "all D, C, beta, gamma, rho, X",
-        ),
+        "rows": beside(rows_proof, free, scores, dict(zip(free, weights))),
+        "groups": beside(groups_proof, three, three_values(D, C, 1.0, 0.5, -0.3), levels),
         "orbits": every(
             "pairs of one kind are carried to each other",
             lambda one, other: any(tuple(order[i] for i in one) == other for order in keeping),
             pairs,
-            "all D, C",
-        ),
+            name="pairs",
+            argued=f"every D and C, from D = {D}, C = {C}",
+        ).beside("kinds of pairs", [kinds], [three_values(D, C, 3.0, 2.0, 1.0)]),
     }
 
 
+@functools.cache
 def strays() -> dict[str, Proof]:
     """Lemmas K.3 and K.4: N strays with m = q(D - C) >= 1 on average, and those in one group of C.
 
     K.3: Chernoff's bound P[N >= a] <= exp(-a log(a/m) + a - m) at a = c m L, L = log d, c L >= 1, is at most 1/d for all m >= 1
-    where cL (log(cL) - 1) + 1 - L >= 0: for c = 3 and d >= 3 (``three``; from L = e^2/3 on it is above 3L + 1 - L), and for c =
-    1 and d >= 548 (``one``; from L = e^2 on it is above L + 1 - L).
+    where cL (log(cL) - 1) + 1 >= L: for c = 3 and d >= 3 (``three``), and for c = 1 and d >= 548 (``one``); from L = 100 on
+    divided by L, in g = log(L/100).
 
     K.4: P[at least k] <= binom(C, k) q^k, the union over the sets of k patches; binom(C, k) is below 2^C and C^k. ``group``
     divides by q^k and shows it exactly for C <= 8.
     """
     from math import comb
 
-    def left(C: int, k: int, q: Any) -> Any:
-        return comb(C, k) - sum(comb(C, j) * q ** (j - k) * (1 - q) ** (C - j) for j in range(k, C + 1))
+    from scipy.stats import binom
 
-    def chernoff(c: int) -> Any:
-        return lambda L: c * L * ((c * L).log() - 1) + 1 - L
+    def group(C: int, k: int, q: Any) -> tuple[Any, Any]:
+        return sum(comb(C, j) * q ** (j - k) * (1 - q) ** (C - j) for j in range(k, C + 1)), comb(C, k)
 
-    sizes = [(C, k) for C in range(1, 9) for k in range(1, C + 1)]
-    tails = [nonnegative(f"C = {C}, k = {k}", lambda q, C=C, k=k: left(C, k, q), q=(0, 1)) for C, k in sizes]
+    def chernoff(c: int, start: str, hundred: tuple[float, str]) -> Proof:
+        def exponent(L: float) -> float:
+            """From the mean of e^(sN) for mean 1, at s = log(cL)."""
+            s = math.log(c * L)
+            return s * c * L - (math.exp(s) - 1)
+
+        what, where = f"L <= {c} L (log({c} L) - 1) + 1, L = log d", {"L": "log(d)"}
+        ends, far = [float(start) + 0.01, 10.0, 100.0], [100.0, 600.0]
+        return joined(
+            f"P[N >= {c} m log d] <= 1/d for m >= 1".replace("1 m", "m"),
+            positive(what, lambda L: (L, c * L * ((c * L).log() - 1) + 1), where=where, L=(start, 100)).tied(
+                [{"d": math.exp(L)} for L in ends], ends, [exponent(L) for L in ends]
+            ),
+            nonnegative(
+                what + ", divided by L",
+                lambda g, h, w: (1, c * (h + g - 1) + w),
+                where={"g": "log(log(d)/100)", "h": f"log(100*{c})", "w": "1/log(d)"},
+                g=(0, None),
+                h=hundred,
+                w=(0, 0.01),
+            ).tied([{"d": math.exp(L)} for L in far], [1.0] * 2, [exponent(L) / L for L in far]),
+        )
+
+    tails = []
+    for C, k in [pair for pair in itertools.product(range(1, 9), repeat=2) if pair[1] <= pair[0]]:
+        proof = nonnegative(f"C = {C}, k = {k}", lambda q, C=C, k=k: group(C, k, q), q=(0, 1))
+        at, subsets = [0.1, 0.7], len(list(itertools.combinations(range(C), k)))
+        tails.append(proof.tied([{"q": q} for q in at], [binom.sf(k - 1, C, q) / q**k for q in at], [subsets] * 2))
     return {
-        "three": positive("P[N >= 3 m log d] <= 1/d", chernoff(3), L=("1.098", "2.47"), shown="m >= 1, d >= 3"),
-        "one": positive("P[N >= m log d] <= 1/d", chernoff(1), L=("6.306", "7.39"), shown="m >= 1, d >= 548"),
-        "group": joined("P[at least k] <= binom(C, k) q^k", "k <= C <= 8, q in [0, 1] (and every C: union bound)", *tails),
+        "three": chernoff(3, "1.098", (5.703, "5.704")),
+        "one": chernoff(1, "6.306", (4.605, "4.606")),
+        "group": joined("P[at least k of C] <= binom(C, k) q^k, k <= C <= 8 (every C: union bound)", *tails),
     }
 
 
+@functools.cache
 def row_sums() -> dict[str, Proof]:
     """Lambda + (C - 1) Gamma + (D - C) Xi = 1 (equation-lambda corrected), hence Lemma G.4 with bound 1, always.
 
@@ -251,25 +416,30 @@ def row_sums() -> dict[str, Proof]:
 
     x, y, z, C, D = sympy.symbols("x y z C D", positive=True)  # e^beta, e^gamma, e^rho
     total = x + (C - 1) * y + (D - C) * z
+    cases = [(6, 2, 1.0, 0.5, -0.3), (12, 4, 0.2, 2.0, 0.1), (3, 3, 0.0, 0.7, 0.0)]
+    at = [{"D": D, "C": C, "x": math.exp(b), "y": math.exp(g), "z": math.exp(r), "s": 0.4 * (D - C)} for D, C, b, g, r in cases]
+    rows = [PositionalViT(three_values(*case), _row(1.0)).weights[0] for case in cases]
+    part = [float(row[:C].sum() + (0.4 * row[C:]).sum()) for row, (_, C, *_) in zip(rows, cases)]
     return {
         "sum": same(
-            "Lambda + (C - 1) Gamma + (D - C) Xi = 1", (x + (C - 1) * y + (D - C) * z) / total, 1, "all beta, gamma, rho, C, D"
-        ),
+            "Lambda + (C - 1) Gamma + (D - C) Xi = 1", (x + (C - 1) * y + (D - C) * z) / total, 1, nonzero=[total]
+        ).tied(at, [row.sum() for row in rows]),
         "g.4": nonnegative(
-            "Lambda + (C - 1) Gamma + Xi s <= 1",
-            lambda x, y, z, C, s, e: 1 - (x + (C - 1) * y + s * z) / (x + (C - 1) * y + (s + e) * z),
+            "Lambda + (C - 1) Gamma + Xi s <= 1, s = the sum of |delta|",
+            lambda x, y, z, C, s, e: ((x + (C - 1) * y + s * z) / (x + (C - 1) * y + (s + e) * z), 1),
+            where={"e": "D - C - s"},
             x=(1, None),
             y=(0, None),
             z=(0, None),
             C=(1, None),
             s=(0, None),
             e=(0, None),
-            shown="all C, D, scores; s = sum of |delta| <= D - C",
-        ),
+        ).tied(at, part, [1.0] * 3),
     }
 
 
-def gradients() -> dict[str, Proof]:
+@functools.cache
+def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
     """Lemmas H.1 and H.2, corrected: the gradients of log(1 + e^(-yF)) with respect to v and A.
 
     F = sum_i sigma(z_i), z_i = D sum_r S_ir <v, X_r>, S = softmax(A/sqrt(d)). By the chain rule each is the slope of the loss
@@ -287,30 +457,64 @@ def gradients() -> dict[str, Proof]:
     z: Any = D * sum(S[r] * u[r] for r in range(D))
     seen = z.subs(dict(zip(u, X * sympy.Matrix(v))))
     root = sympy.sqrt(d)
+    tokens, scores = torch.sin(torch.arange(6.0).double()).reshape(D, d), torch.cos(torch.arange(9.0).double()).reshape(D, D)
+    value, label = _row(0.5, -0.2).requires_grad_(), 1.0
+    scores.requires_grad_()
+    vit = PositionalViT(scores, value, nu=0.0)
+    at = [
+        {f"e{r + 1}": math.exp(float(scores.detach()[i, r]) / math.sqrt(d)) for r in range(D)}
+        | {f"x{k + 1}": float(t) for k, t in enumerate(tokens.flatten())}
+        | {f"u{r + 1}": float(t) for r, t in enumerate(tokens @ value.detach())}
+        for i in range(D)
+    ]
+    seen_by = vit.preactivations(tokens[None])[0]
+    of_v = [torch.autograd.grad(z, value, retain_graph=True)[0] for z in seen_by]
+    of_A = [torch.autograd.grad(z, scores, retain_graph=True)[0][i] for i, z in enumerate(seen_by)]
+    outer = (label * torch.sigmoid(-label * vit(tokens[None])) * vit.activation_slope(seen_by)).tolist()
+    margins = [{"y": label, "F": F} for label in (-1.0, 1.0) for F in (-2.0, 0.3)]
+    F_at = [torch.tensor(x["F"], dtype=torch.float64, requires_grad=True) for x in margins]
+    slopes = [torch.autograd.grad(torch.log1p(torch.exp(-x["y"] * F)), F)[0] for x, F in zip(margins, F_at)]
+    fixed = scores.detach(), value.detach()
+
+    def in_all(proof: Proof, printed: Any) -> Proof:
+        """The printed gradient is made of these rows."""
+        rows = [[w * float(x) for x in proof.sides(point)[1].flat] for w, point in zip(outer, at)]
+        return proof.beside("printed gradient", [rows if printed.ndim > 1 else [sum(c) for c in zip(*rows)]], [printed])
+
+    h_1 = same(
+        "dz_i/dv = D sum_r S_ir X_r",
+        sympy.Matrix([sympy.diff(seen, x) for x in v]),
+        sympy.Matrix([D * sum(S[r] * X[r, c] for r in range(D)) for c in range(d)]),
+        sizes=f"D = {D}, d = {d}; all entries alike",
+    ).tied(at, of_v, of_v)
+    h_2 = same(
+        "dz_i/dA_ij = D/sqrt(d) S_ij sum_r S_ir <v, X_j - X_r>",
+        sympy.Matrix([e[j] / root * sympy.diff(z, e[j]) for j in range(D)]),
+        sympy.Matrix([D / root * S[j] * sum(S[r] * (u[j] - u[r]) for r in range(D) if r != j) for j in range(D)]),
+        sizes=f"D = {D}, d = {d}; all entries alike",
+    ).tied(at, of_A, of_A)
     return {
         "loss": same(
-            "d/dF log(1 + e^(-yF)) = -y S(-yF)",
-            sympy.diff(sympy.log(1 + sympy.exp(-y * F)), F),
-            -y / (1 + sympy.exp(y * F)),
-            "all y, F",
-        ),
-        "h.1": same(
-            "dz_i/dv = D sum_r S_ir X_r",
-            sympy.Matrix([sympy.diff(seen, x) for x in v]),
-            sympy.Matrix([D * sum(S[r] * X[r, c] for r in range(D)) for c in range(d)]),
-            "all D, d, p",
-        ),
-        "h.2": same(
-            "dz_i/dA_ij = D/sqrt(d) S_ij sum_r S_ir <v, X_j - X_r>",
-            sympy.Matrix([e[j] / root * sympy.diff(z, e[j]) for j in range(D)]),
-            sympy.Matrix([D / root * S[j] * sum(S[r] * (u[j] - u[r]) for r in range(D) if r != j) for j in range(D)]),
-            "all D, d, p",
-        ),
+            "d/dF log(1 + e^(-yF)) = -y S(-yF)", sympy.diff(sympy.log(1 + sympy.exp(-y * F)), F), -y / (1 + sympy.exp(y * F))
+        ).tied(margins, slopes),
+        "h.1": in_all(h_1, lemma_h_1(tokens, label, *fixed, nu=0.0)),
+        "h.2": in_all(h_2, lemma_h_2(tokens, label, *fixed, nu=0.0) / math.sqrt(d)),
     }
 
 
-def everything() -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``."""
-    families = (sigmoid, thresholds, logarithms, tensor_power, activation, softmax, symmetry, strays, row_sums, gradients)
-    found = {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}
-    return found | {"lipschitz": lipschitz()}
+def everything(paper: Any) -> dict[str, Proof]:
+    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
+    families = {
+        "sigmoid": sigmoid(paper.lemma_k_6),
+        "thresholds": thresholds(paper.lemma_k_5),
+        "logarithms": logarithms(paper.lemma_k_7),
+        "tensor_power": tensor_power(paper.lemma_k_1),
+        "activation": activation(),
+        "softmax": softmax(paper.lemma_e_16, paper.lemma_e_16_bound, paper.lemma_e_17),
+        "symmetry": symmetry(),
+        "strays": strays(),
+        "row_sums": row_sums(),
+        "gradients": gradients(paper.lemma_h_1, paper.lemma_h_2),
+    }
+    found = {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
+    return found | {"lipschitz": lipschitz(paper.lemma_e_12)}

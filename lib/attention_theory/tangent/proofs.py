@@ -419,15 +419,13 @@ def network(equation_2: Any) -> dict[str, Proof]:
     3.6), and m f H f = |Delta W|^2 for the gradient Delta W = J^T f, so that a step of descent changes |f|^2 by -2 eta |Delta
     W|^2 = -2 m eta f H f to first order in eta: all of C_0 + C_1 (own-cancellation). ``zero``: F = 0 at paired weights
     (Definition 3.7). ``even``: along a direction with g_2r = -g_(2r-1) the kernel is even (own-zero-derivative), at two pairs
-    and two inputs. ``limit``: exp(w x - sigma^2 |x|^2/2) at two inputs has mean exp(sigma^2 x_i x_j), as w (x_i + x_j) is
-    Gaussian (own-limit). ``exp-kernel``: without the denominators the mean is exp(sigma^2 |x_i + x_j|^2/2), e^(sigma^2) times
-    as much for |x_i| = |x_j| = 1 (own-exp-kernel).
+    and two inputs.
     """
     import sympy
 
     m = 3
     a, b, s = (sympy.symbols(f"{name}1:{m + 1}", real=True) for name in "abs")
-    c, x, y, k, M, sigma = sympy.symbols("c x y k m sigma", positive=True)
+    c, x, y, M = sympy.symbols("c x y m", positive=True)
 
     def weights(scores: Any) -> list[Any]:
         e = [sympy.exp(value) for value in scores]
@@ -452,7 +450,6 @@ def network(equation_2: Any) -> dict[str, Proof]:
     F = sum(z * w for z, w in zip(a, weights(s)))
     J = [M * z * x for z in slope(a, S)], [M * z * y for z in slope(b, T)]
     H = x * y / M * sum(p * M * q * M for p, q in zip(slope(a, S), slope(b, T)))
-    mean = sigma**2 * (x**2 + 2 * k + y**2) / 2  # of w (x_i + x_j), with k = x_i . x_j
     three = "m = 3; all neurons alike"
     # on the line, with inputs x and y: two outputs with values a and b
     first, second = [1.0, -1.0, 0.5], [-0.3, 1.0, 1.0]
@@ -478,10 +475,6 @@ def network(equation_2: Any) -> dict[str, Proof]:
     paired = SoftmaxNetwork(keys[:, [0, 0, 1, 1]], couple.a)
     equal = torch.exp(plane @ paired.W)
     pair = [_letters(a=[1.0, 0.5, 0.0], u=row[[0, 2]]) for row in equal]
-    close = torch.tensor([[0.6, 0.8], [0.5, 0.0]], dtype=torch.float64)
-    limits = [{"x": 1.0, "y": length, "k": 0.6 * length, "sigma": sigma} for length in (0.5, 1.0) for sigma in (0.7, 1.2)]
-    closed = [torch.log(limit_kernel(p, sigma=s)[0, 1] / (p[0] @ p[1])) for p in (close, plane) for s in (0.7, 1.2)]
-    sphere = [torch.log(limit_kernel(plane, sigma=s, kind="exp")[0, 1] / 0.6) for s in (0.7, 1.2)]
     return {
         "equation-2": same(
             "dF/ds_r = m S_r (a_r - <a, S>)",
@@ -510,8 +503,28 @@ def network(equation_2: Any) -> dict[str, Proof]:
         "even": same("H(W + t G) = H(W - t G)", entry(forth, Forth, pairs), entry(back, Back, pairs), sizes="m = 4").tied(
             even, *kernels
         ),
-        "limit": same("mean of the exponents", mean - sigma**2 * (x**2 + y**2) / 2, sigma**2 * k).tied(limits, closed, closed),
-        "exp-kernel": same("on the sphere", mean.subs({x: 1, y: 1}), sigma**2 + sigma**2 * k).tied(limits[2:], sphere, sphere),
+    }
+
+
+@functools.cache
+def limits() -> dict[str, Proof]:
+    """Means over w, Gaussian, as w (x_i + x_j) is, of variance sigma^2 |x_i + x_j|^2.
+
+    ``limit``: exp(w x - sigma^2 |x|^2/2) at two inputs has mean exp(sigma^2 x_i x_j) (own-limit). ``exp-kernel``: without the
+    denominators the mean is e^(sigma^2) times as much for |x_i| = |x_j| = 1 (own-exp-kernel).
+    """
+    import sympy
+
+    x, y, k, sigma = sympy.symbols("x y k sigma", positive=True)
+    mean = sigma**2 * (x**2 + 2 * k + y**2) / 2  # the exponent, with k = x_i . x_j
+    plane = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
+    close = torch.tensor([[0.6, 0.8], [0.5, 0.0]], dtype=torch.float64)
+    points = [{"x": 1.0, "y": length, "k": 0.6 * length, "sigma": sigma} for length in (0.5, 1.0) for sigma in (0.7, 1.2)]
+    closed = [torch.log(limit_kernel(p, sigma=s)[0, 1] / (p[0] @ p[1])) for p in (close, plane) for s in (0.7, 1.2)]
+    sphere = [torch.log(limit_kernel(plane, sigma=s, kind="exp")[0, 1] / 0.6) for s in (0.7, 1.2)]
+    return {
+        "limit": same("mean of the exponents", mean - sigma**2 * (x**2 + y**2) / 2, sigma**2 * k).tied(points, closed, closed),
+        "exp-kernel": same("on the sphere", mean.subs({x: 1, y: 1}), sigma**2 + sigma**2 * k).tied(points[2:], sphere, sphere),
     }
 
 
@@ -525,5 +538,6 @@ def everything(paper: Any) -> dict[str, Proof]:
         "descent": descent(paper),
         "coupling": coupling(),
         "network": network(paper.equation_2),
+        "limits": limits(),
     }
     return {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
