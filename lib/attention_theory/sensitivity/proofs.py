@@ -1,13 +1,22 @@
 """Claims of bombari2024 for all sizes, by :mod:`..evidence.prove`: Gaussian tails, identities of updates and of re-training.
 
-A function gives one :class:`Proof` for each part.
+A function gives one :class:`Proof` for each part, tied to weights, features and solutions of the library, and to the printed
+formulas, which come as arguments.
 """
 
+import functools
+import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import torch
+
+from attention_theory.attention import attention_weights
 from attention_theory.evidence.prove import Proof, nonnegative, positive, same
+from attention_theory.sensitivity.infinite_width import arc_cosine
+from attention_theory.sensitivity.new_label import feature_alignment
 
 
 def _constant(text: str) -> Any:
@@ -27,6 +36,7 @@ def _tail(x: Any) -> Any:
     return at(x.lower()).union(at(x.upper()))
 
 
+@functools.cache
 def maximum(c: str = "0.397") -> dict[str, Proof]:
     """Appendix A, corrected: the maximum of n >= 2 standard Gaussians exceeds log n with probability at most exp(-c log^2 n).
 
@@ -34,19 +44,33 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
     P(g > x) < exp(-x^2/2)/(x sqrt(2 pi)) leaves (1/2 - c) x^2 - x + log(x sqrt(2 pi)) > 0. c = .397 is sharp to three digits:
     at n = 40 the union bound has the constant .39702, the probability itself .39719 (least .39717, at n = 42).
     """
+    from scipy.stats import norm
 
-    def near(x: Any) -> Any:
-        # exp(-c x^2) - n P(g > x), over exp(x - x^2/2), with n = e^x
-        return ((_constant("0.5") - _constant(c)) * x * x - x).exp() - _tail(x)
+    def near(x: Any) -> tuple[Any, Any]:
+        # both sides over exp(x - x^2/2), with n = e^x
+        return _tail(x), ((_constant("0.5") - _constant(c)) * x * x - x).exp()
 
+    sizes, large = [2, 40, 10**5], [10**6, 10**12]
+    unit = [math.exp(math.log(n) - math.log(n) ** 2 / 2) for n in sizes]
+    logs = [math.log(n) for n in large]
     return {
-        "near": positive(f"n P(g > log n) < exp(-{c} log^2 n)", near, x=(0.69, 12), shown="n in [2, e^12]"),
+        "near": positive(f"n P(g > log n) < exp(-{c} log^2 n)", near, where={"x": "log(n)"}, x=(0.69, 12)).tied(
+            [{"n": n} for n in sizes],
+            [n * norm.sf(math.log(n)) / u for n, u in zip(sizes, unit)],
+            [math.exp(-float(c) * math.log(n) ** 2) / u for n, u in zip(sizes, unit)],
+        ),
         "far": nonnegative(
-            "(1/2 - c) x^2 >= x", lambda x: (Fraction(1, 2) - Fraction(c)) * x**2 - x, x=(12, None), shown="x = log n >= 12"
+            "log n <= (1/2 - c) log^2 n, by Mills' bound",
+            lambda x: (x, (Fraction(1, 2) - Fraction(c)) * x**2),
+            where={"x": "log(n)"},
+            x=(12, None),
+        ).tied(
+            [{"n": n} for n in large], logs, [-math.log(norm.pdf(x) * math.sqrt(2 * math.pi)) - float(c) * x**2 for x in logs]
         ),
     }
 
 
+@functools.cache
 def small_balls() -> dict[str, Proof]:
     """P(rho_r^2 <= 3) >= .75 for every r (D.15), P(g^2 <= .03) < .14, Var(rho_r^2) = 2/r, in the proof of Lemma D.1.
 
@@ -61,23 +85,29 @@ def small_balls() -> dict[str, Proof]:
 
     s = sympy.symbols("s")
     moments: Any = [sympy.diff(sympy.exp(s**2 / 2), s, k).subs(s, 0) for k in (2, 4)]
+    from scipy.stats import chi2
+
+    ranks = [{"r": r} for r in (2, 3, 10)]
+    below = lambda t: (t / 2).sqrt().erf()  # P(g^2 <= t)
     return {
-        "variance": same(
-            "E g^4 - (E g^2)^2 = 2",
-            moments[1] - moments[0] ** 2,
-            sympy.Integer(2),
-            "a standard Gaussian; 2/r for the mean of r",
+        "variance": same("E g^4 - (E g^2)^2 = 2", moments[1] - moments[0] ** 2, sympy.Integer(2)).tied([{}], [chi2(1).var()]),
+        "chebyshev": nonnegative("(2/r)/2^2 <= 1 - 0.75", lambda r: (2 / r / 4, Fraction(1, 4)), r=(2, None)).tied(
+            ranks, [chi2(x["r"], scale=1 / x["r"]).var() / (3 - 1) ** 2 for x in ranks], [1 - 0.75] * 3
         ),
-        "chebyshev": nonnegative("(2/r)/2^2 <= 1/4", lambda r: Fraction(1, 4) - 2 / r / 4, r=(2, None)),
-        "one": positive("erf(sqrt(3/2)) > 0.75", lambda t: (t / 2).sqrt().erf() - _constant("0.75"), t=(3, 3), shown="r = 1"),
-        "density": positive(
-            "erf(sqrt(0.015)) < 0.14", lambda t: _constant("0.14") - (t / 2).sqrt().erf(), t=(0.03, 0.03), shown="g^2 <= 0.03"
+        "one": positive("0.75 < erf(sqrt(3/2)), r = 1", lambda t: (_constant("0.75"), below(t)), t=(3, 3)).tied(
+            [{"t": 3}], [0.75], [chi2(1).cdf(3)]
+        ),
+        "density": positive("erf(sqrt(0.015)) < 0.14", lambda t: (below(t), _constant("0.14")), t=(0.03, 0.03)).tied(
+            [{"t": 0.03}], [chi2(1).cdf(0.03)], [0.14]
         ),
     }
 
 
-def one_token() -> dict[str, Proof]:
+@functools.cache
+def one_token(printed: Callable, after: Callable) -> dict[str, Proof]:
     """own-one-token-update, with symbols: moving token i changes phi_j to (1 - p_j) M_j + p_j x', for j != i.
+
+    ``printed`` is (D.42), ``after`` the moved context of the paper.
 
     The scores of row j stay but for the one on token i, and so do all values but x_i. With e_k the exponentials of the scores
     that stay (two of them stand for n - 1: they enter through Z = sum e_k and Z M = sum e_k x_k only) and e' the moved one, the
@@ -96,19 +126,39 @@ def one_token() -> dict[str, Proof]:
     X, W = sympy.Matrix(n, d, sympy.symbols("a1:5")), sympy.Matrix(d, d, sympy.symbols("w1:5"))
     delta, unit = sympy.Matrix(sympy.symbols("t1:3")), sympy.Matrix([1, 0])
     moved = X + unit * delta.T
+    scores, values = (
+        torch.tensor([[0.3, -1.0, 0.8], [2.0, 0.1, -0.5]], dtype=torch.float64),
+        torch.tensor([1.0, -2.0, 0.4], dtype=torch.float64),
+    )
+    rows = attention_weights(scores, "softmax")
+    at = [_letters(e=row.exp(), x=values) for row in scores]
+    tokens, weights = (
+        torch.tensor([[0.5, -1.0], [2.0, 0.3]], dtype=torch.float64),
+        torch.tensor([[0.2, 1.0], [-0.7, 0.4]], dtype=torch.float64),
+    )
+    move = torch.tensor([0.6, -0.1], dtype=torch.float64)
+    new = after(tokens, 0, move)
+    # (D.42) has W X where W X^T is meant
+    mended = printed(tokens, weights, 0, move) + torch.outer(torch.eye(2).double()[0], move @ weights @ (tokens.T - tokens))
+    token = [_letters(a=tokens.flatten(), w=weights.flatten(), t=move)]
     return {
-        "row": same("softmax row = (1 - p) M + p x'", row, (1 - p) * M + p * x[2], "all n, d, tokens, moves"),
-        "sigmoid": same("p = 1/(1 + Z/e')", p, 1 / (1 + Z / e[2]), "all n, scores"),
+        "row": same("softmax row = (1 - p) M + p x'", row, (1 - p) * M + p * x[2], sizes="two tokens that stay").tied(
+            at, list(rows @ values)
+        ),
+        "sigmoid": same("p = 1/(1 + Z/e')", p, 1 / (1 + Z / e[2]), sizes="two tokens that stay").tied(
+            at, list(rows[:, 2]), list(torch.sigmoid(scores[:, 2] - scores[:, :2].logsumexp(1)))
+        ),
         "scores": same(
             "moved scores",
             moved * W * moved.T,
             X * W * X.T + X * W * delta * unit.T + unit * delta.T * W * X.T + unit * delta.T * W * delta * unit.T,
-            "all n, d, X, W, Delta",
-        ),
+            sizes="n = d = 2; entry by entry",
+        ).tied(token, [new @ weights @ new.T], [mended]),
     }
 
 
-def retraining() -> dict[str, Proof]:
+@functools.cache
+def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proof]:
     """(B.22) and its identity, (6.13) (Lemma 4.1 of [12]), (6.5), (6.9), (6.10), with symbols.
 
     ``schur``: |P_perp phi|^2 = phi.phi - k^T K^-1 k is 1/[K_r^-1]_last, K_r = [[K, k], [k^T, phi.phi]], at N = 2 with
@@ -126,55 +176,86 @@ def retraining() -> dict[str, Proof]:
     k, s = sympy.Matrix(sympy.symbols("k1:3")), sympy.symbols("s")
     whole = sympy.Matrix(sympy.BlockMatrix([[K, k], [k.T, sympy.Matrix([[s]])]]))
     # inner products: of the old sample o, of phi = f and of the moved phi' = g, among themselves and with theta*
-    oo, of, og, ff, fg, to, tf, tg, y = sympy.symbols("oo of og ff fg to tf tg y", real=True)
+    of, og, fg, to, tf, tg, y = sympy.symbols("of og fg to tf tg y", real=True)
+    oo, ff = sympy.symbols("oo ff", positive=True)
     rest_o, rest_f, rest_g = of - of, ff - of**2 / oo, fg - of * og / oo  # of P_perp phi = phi - (of/oo) o
     r = (y - tf) / rest_f
     x: Any = sympy.Matrix(sympy.symbols("x1:4", real=True))
     z: Any = sympy.Matrix(sympy.symbols("z1:4", real=True))
     cross = sum((x[i] * z[j] - x[j] * z[i]) ** 2 for i in range(3) for j in range(i))
-    every = "all features, theta*, y"
+    # features: an old sample, the new one, the moved one; a second old one for the Schur complement
+    old, new, shifted, other = torch.sin(torch.arange(16.0).double() ** 2).reshape(4, 4)
+    start, label, known = torch.cos(torch.arange(4.0).double()), 1.5, torch.tensor([-0.4], dtype=torch.float64)
+    theta = start + old * (known - old @ start) / (old @ old)
+    fine, again = equation_6_5(theta, new, label), equation_6_6(old[None], known, new, label, start)
+    alone = feature_alignment(old[None, :][:0], new, shifted[None])[0]
+    aligned = feature_alignment(old[None], new, shifted[None])[0]
+    products = {"oo": old @ old, "of": old @ new, "og": old @ shifted, "ff": new @ new, "fg": new @ shifted}
+    products |= {"to": theta @ old, "tf": theta @ new, "tg": theta @ shifted}
+    at = [{name: float(x) for name, x in products.items()} | {"y": label}]
+    two = torch.stack([old, other])
+    rest = new - torch.linalg.pinv(two) @ (two @ new)
+    gram = torch.cat([two, new[None]]) @ torch.cat([two, new[None]]).T
+    blocks = {"p": gram[0, 0], "q": gram[0, 1], "r": gram[1, 1], "k1": gram[0, 2], "k2": gram[1, 2], "s": gram[2, 2]}
+    turn = torch.tensor([[0.8, 0.6], [-0.6, 0.8]], dtype=torch.float64)
+    matrix = turn.T @ torch.diag(torch.tensor([1.5, 4.0], dtype=torch.float64)) @ turn
+    pair = [_letters(x=old[:3], z=new[:3])]
+    squares = (old[:3] @ old[:3]) * (new[:3] @ new[:3]) - (old[:3] @ new[:3]) ** 2
+    one = "N = 1"
     return {
         "schur": same(
             "(phi.phi - k K^-1 k) [K_r^-1]_last = 1",
             (s - (k.T * K.inv() * k)[0]) * whole.inv()[2, 2],
             sympy.Integer(1),
-            "all N (N = 2 with symbols)",
-        ),
+            nonzero=[K.det(), whole.det(), K[0, 0]],
+            sizes="N = 2; for every N the last step of elimination",
+        ).tied([{name: float(x) for name, x in blocks.items()}], [rest @ rest * torch.linalg.inv(gram)[-1, -1]]),
         "rayleigh": nonnegative(
-            "w/x + (1 - w)/(x + e) <= 1/x",
-            lambda w, x, e: 1 / x - w / x - (1 - w) / (x + e),
+            "w/x + (1 - w)/(x + e) <= 1/x, in units of lambda_min",
+            lambda w, x, e: (w / x + (1 - w) / (x + e), 1 / x),
             w=(0, 1),
             x=(1, None),
             e=(0, None),
-            shown="weights w on eigenvalues x = lambda_min (as unit) and x + e",
-        ),
+        ).tied([{"w": 0.64, "x": 1.5, "e": 2.5}], [torch.linalg.inv(matrix)[0, 0]], [1 / torch.linalg.eigvalsh(matrix).min()]),
         "retrained": same(
             "theta_r fits old and new samples",
             sympy.Matrix([to + r * rest_o, tf + r * rest_f]),
             sympy.Matrix([to, y]),
-            every + " (N = 1 with symbols)",
-        ),
-        "alignment": same("change = alignment times residual", tg + r * rest_g - tg, rest_g / rest_f * (y - tf), every),
+            nonzero=[rest_f],
+            sizes=one,
+        ).tied(at, [torch.stack([again @ old, again @ new])]),
+        "alignment": same(
+            "change = alignment times residual", tg + r * rest_g - tg, rest_g / rest_f * (y - tf), nonzero=[rest_f], sizes=one
+        ).tied(at, [(again - theta) @ shifted], [aligned * (label - theta @ new)]),
         "fine-tuned": same(
             "(6.5) and (6.9)",
             sympy.Matrix([tf + (y - tf) / ff * ff, tg + (y - tf) / ff * fg - tg]),
             sympy.Matrix([y, fg / ff * (y - tf)]),
-            every,
-        ),
-        "fine-gap": same("alignment - 1 = (phi' - phi) phi/|phi|^2", fg / ff - 1, (fg - ff) / ff, every),
+        ).tied(at, [torch.stack([fine @ new, (fine - theta) @ shifted])]),
+        "fine-gap": same("alignment - 1 = (phi' - phi) phi/|phi|^2", fg / ff - 1, (fg - ff) / ff).tied(at, [alone - 1]),
         "again-gap": same(
-            "alignment - 1 = (phi' - phi) P_perp phi/|P_perp phi|^2", rest_g / rest_f - 1, (rest_g - rest_f) / rest_f, every
-        ),
+            "alignment - 1 = (phi' - phi) P_perp phi/|P_perp phi|^2",
+            rest_g / rest_f - 1,
+            (rest_g - rest_f) / rest_f,
+            nonzero=[rest_f],
+            sizes=one,
+        ).tied(at, [aligned - 1]),
         "cauchy": same(
             "|u|^2 |v|^2 - (u v)^2 = a sum of squares",
             x.dot(x) * z.dot(z) - x.dot(z) ** 2,
             cross,
-            "all u, v (a sum over pairs of entries)",
-        ),
+            sizes="three entries; a sum over pairs of entries",
+        ).tied(pair, [squares]),
     }
 
 
-def lengths() -> dict[str, Proof]:
+def _letters(**vectors: Any) -> dict[str, float]:
+    """``S=[.1, .9]`` as S1 and S2."""
+    return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
+
+
+@functools.cache
+def lengths(equation_4_3: Callable) -> dict[str, Proof]:
     """|phi_RAF(X)| <= sqrt(nd) ((D.60)) and the normalisation E ReLU(rho)^2 = 1 at beta = 2 ((4.3)).
 
     A row is a mean of tokens of length sqrt(d), and |w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2
@@ -184,17 +265,23 @@ def lengths() -> dict[str, Proof]:
 
     w, u, v, beta, t = sympy.symbols("w u v beta t", positive=True)
     half = sympy.integrate(t**2 * sympy.exp(-(t**2) / 2), (t, 0, sympy.oo)) / sympy.sqrt(2 * sympy.pi)
+    weights = attention_weights(torch.tensor([[0.7, -0.2]], dtype=torch.float64), "softmax")[0]
+    tokens = torch.tensor([1.3, 0.4], dtype=torch.float64)
+    at, betas = [{"w": float(weights[0]), "u": 1.3, "v": 0.4}], [0.5, 2.0]
     return {
         "mean": same(
-            "|w u + (1 - w) v|^2",
+            "|w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2",
             (w * u + (1 - w) * v) ** 2,
             w * u**2 + (1 - w) * v**2 - w * (1 - w) * (u - v) ** 2,
-            "0 <= w <= 1",
+            sizes="two tokens, entry by entry; then by induction",
+        ).tied(at, [(weights @ tokens) ** 2]),
+        "relu": same("E ReLU(rho)^2 = beta/2, rho ~ N(0, beta)", beta * half, beta / 2).tied(
+            [{"beta": b} for b in betas], [equation_4_3(lambda x: max(x, 0.0), b) for b in betas]
         ),
-        "relu": same("E ReLU(rho)^2 = beta/2", beta * half, beta / 2, "rho ~ N(0, beta)"),
     }
 
 
+@functools.cache
 def infinite_width() -> dict[str, Proof]:
     """Of all moves the one that doubles its token changes infinitely wide ReLU features most, at every depth.
 
@@ -214,22 +301,38 @@ def infinite_width() -> dict[str, Proof]:
     kappa = (sympy.sin(a) + (sympy.pi - a) * sympy.cos(a)) / sympy.pi
     slope = sympy.simplify(sympy.diff(kappa, a) / sympy.diff(sympy.cos(a), a))
     above = sympy.sin(a) - a * sympy.cos(a)
-    every = "all angles a"
+    angles = [0.2, 1.0, 1.5]
+    at, cosines = [{"a": x} for x in angles], [math.cos(x) for x in angles]
+    mapped = [float(arc_cosine(x)) for x in cosines]
+    slopes = [1 - x / math.pi for x in angles]
+    ray = [m - x * slope for m, x, slope in zip(mapped, cosines, slopes)]
+    bent = [{"c": x, "kappa": m, "slack": 1 - m - slope * (1 - x)} for m, x, slope in zip(mapped, cosines, slopes)]
     return {
-        "slope": same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, every),
-        "above": same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), above / sympy.pi, every),
-        "rising": same("its derivative is a sin(a)/pi", sympy.diff(above, a), a * sympy.sin(a), every),
-        "ray": same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi, every),
+        "slope": same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, nonzero=[sympy.sin(a)]).tied(at, slopes),
+        "above": same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), above / sympy.pi).tied(
+            at, [m - x for m, x in zip(mapped, cosines)]
+        ),
+        "rising": same("its derivative is a sin(a)/pi", sympy.diff(above, a) / sympy.pi, a * sympy.sin(a) / sympy.pi).tied(
+            at, right=[x * r for x, r in zip(angles, ray)]
+        ),
+        "ray": same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi).tied(at, ray),
         "chord": same(
-            "1 - c kappa - kappa' (1 - c^2) = (kappa - c) + slack (1 + c)",
+            "1 - c kappa - kappa' (1 - c^2) = (kappa - c) + slack (1 + c), kappa' (1 - c) = 1 - kappa - slack",
             1 - c * k - (1 - k - slack) / (1 - c) * (1 - c**2),
             (k - c) + slack * (1 + c),
-            "kappa' (1 - c) = 1 - kappa - slack",
-        ),
+            nonzero=[1 - c],
+        ).tied(bent, [1 - x * m - slope * (1 - x**2) for m, x, slope in zip(mapped, cosines, slopes)]),
     }
 
 
-def everything() -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``."""
-    families = (maximum, small_balls, one_token, retraining, lengths, infinite_width)
-    return {f"{family.__name__}/{part}": proof for family in families for part, proof in family().items()}
+def everything(paper: Any) -> dict[str, Proof]:
+    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
+    families = {
+        "maximum": maximum(),
+        "small_balls": small_balls(),
+        "one_token": one_token(paper.equation_d_42, paper.moved),
+        "retraining": retraining(paper.equation_6_5, paper.equation_6_6),
+        "lengths": lengths(paper.equation_4_3),
+        "infinite_width": infinite_width(),
+    }
+    return {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
