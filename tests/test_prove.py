@@ -197,9 +197,13 @@ def test_logarithms_and_powers_enclose_at_zero():
 
 
 def test_a_check_wants_a_proof():
-    proof = Proof("f > 0", "x in [0, 1]", 1)
+    loose = Proof("f > 0", "x in [0, 1]", 1)
+    proof = loose.beside("f", [1.0], [1.0])
     check = proved("positive", proof)
-    assert check.method == "proof" and check.holds and check.text == "positive: f > 0 on x in [0, 1]: 1 box"
+    assert check.method == "proof" and check.holds
+    assert check.text == "positive: f > 0 on x in [0, 1]: 1 box, tied at 1 point"
+    with pytest.raises(ValueError, match=r"nothing ties \['f > 0'\]"):
+        proved("positive", proof, loose)
     assert proved("two", proof, proof).text.count(";") == 1
     assert joined("both", proof, proof).boxes == 2
     for wrong, message in (

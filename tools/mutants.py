@@ -8,6 +8,8 @@ take more than a minute with the right library are left out. Which tests reach w
 ``_build/mutants``, and again when library or tests have changed. With ``--verdicts`` the verdicts of the ledger rows whose
 ``code`` is the changed function run too; one speaks of a change if its checks compare other numbers with it, or fail.
 ``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
+
+``--proofs`` changes the proofs by computation instead, and asks the verdicts that state them, and no unit test.
 """
 
 import argparse
@@ -33,7 +35,7 @@ from joblib import Parallel, delayed
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "lib" / "attention_theory"
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
-#: Not mathematics: pictures, pages, printed formulas (right or wrong), and what has tests of another kind.
+#: Not mathematics: pictures, pages, printed formulas (right or wrong), and what is asked elsewhere (proofs: ``--proofs``).
 LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__init__", "domain", "sweep")
 #: Seconds of tests that are tried, as the right library takes them; a changed one that takes ten times as long hangs.
 BUDGET, SECONDS = 60.0, 600
@@ -271,13 +273,76 @@ def verdict_on(claim: str, folder: str) -> str:
 def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> tuple[str, dict[str, str]]:
     """``killed``, ``survived`` or ``not reached`` by the unit tests, and what becomes of each claim's verdict."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(PACKAGE, Path(folder, "attention_theory"), ignore=shutil.ignore_patterns("__pycache__"))
-        path = Path(*mutant.module.split(".")).with_suffix(".py")
-        Path(folder, "attention_theory", path).write_text(mutated(PACKAGE / path, mutant.site), encoding="utf-8")
+        _copy_with(mutant, folder)
         fate = "not reached"
         if tests:
             fate = "survived" if _in_process(_failing, folder, tests) == 0 else "killed"
         return fate, {claim: verdict_on(claim, folder) for claim in claims}
+
+
+def proof_modules() -> list[Path]:
+    """The modules of proofs by computation."""
+    return [PACKAGE / part / "proofs.py" for part in PARTS]
+
+
+def _used_by(path: Path) -> dict[str, set[str]]:
+    """Function of a module -> those of its functions that it comes to, itself among them."""
+    top = ast.parse(path.read_text(encoding="utf-8")).body
+    functions = {node.name: node for node in top if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    uses = {
+        name: {name} | {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in functions}
+        for name, node in functions.items()
+    }
+    while True:
+        wider = {name: found.union(*(uses[other] for other in found)) for name, found in uses.items()}
+        if wider == uses:
+            return uses
+        uses = wider
+
+
+def claims_by_proof() -> dict[str, list[str]]:
+    """``module.function`` of a proof -> claims whose verdicts come to it, one for each run of statements."""
+    from attention_theory.evidence import COMPUTED, load_ledger
+    from mutation import chapter_of, statements_behind
+
+    used = {part: _used_by(PACKAGE / part / "proofs.py") for part in PARTS}
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for path in sorted((ROOT / "book" / "ledger").glob("*.yml")):
+        for row in load_ledger(path).values():
+            part = (row.chapter or "").split("/")[0]
+            if row.outcome not in COMPUTED or part not in PARTS:
+                continue
+            text = ast.unparse(ast.Module(statements_behind(chapter_of(row.id), row.id), []))
+            called = {name for name in used[part] if f"proofs.{name}" in text}
+            for function in set().union(*(used[part][name] for name in called)):
+                found[f"{part}.proofs.{function}"].setdefault(text, row.id)
+    return {function: list(claims.values()) for function, claims in found.items()}
+
+
+def noticed_by(mutant: Mutant, claims: list[str]) -> str | None:
+    """The first of the claims whose verdict fails with the mutant."""
+    with tempfile.TemporaryDirectory() as folder:
+        _copy_with(mutant, folder)
+        return next((claim for claim in claims if _in_process(_write_verdict, folder, claim, os.devnull) != 0), None)
+
+
+def _copy_with(mutant: Mutant, folder: str) -> None:
+    shutil.copytree(PACKAGE, Path(folder, "attention_theory"), ignore=shutil.ignore_patterns("__pycache__"))
+    path = Path(*mutant.module.split(".")).with_suffix(".py")
+    Path(folder, "attention_theory", path).write_text(mutated(PACKAGE / path, mutant.site), encoding="utf-8")
+
+
+def ask_verdicts(chosen: list[Mutant], jobs: int) -> int:
+    """Print which verdict notices each mutant of a proof; how many none does."""
+    claims = claims_by_proof()
+    tasks = [delayed(noticed_by)(m, claims.get(f"{m.module}.{m.function.split('.')[0]}", [])) for m in chosen]
+    silent = 0
+    for mutant, claim in zip(chosen, Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)):
+        silent += claim is None
+        place = f"{mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}"
+        print(f"{claim or 'NOTICED BY NOTHING'}: {place}", flush=True)
+    print(f"{len(chosen) - silent} of {len(chosen)} noticed by a verdict")
+    return silent
 
 
 def claims_by_code() -> dict[str, list[str]]:
@@ -298,14 +363,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="modules whose name begins so")
     parser.add_argument("--verdicts", action="store_true", help="run the verdicts of the changed function too")
+    parser.add_argument("--proofs", action="store_true", help="change proofs, and ask the verdicts that state them")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", help="folder for mutants.json, the record")
     given = parser.parse_args()
-    sources = [path for path in modules() if ".".join(path.relative_to(PACKAGE).parts).startswith(given.only)]
+    sources = [
+        path
+        for path in (proof_modules() if given.proofs else modules())
+        if ".".join(path.relative_to(PACKAGE).parts).startswith(given.only)
+    ]
     every = [mutant for path in sources for mutant in mutants(path)]
     if given.sample < 0 or given.jobs < 1 or not every:
         parser.error("--sample is at least 0, --jobs at least 1, and --only must name a module")
     chosen = random.Random(given.seed).sample(every, min(given.sample or len(every), len(every)))
+    if given.proofs:
+        print(f"{len(every)} possible changes, {len(chosen)} drawn", flush=True)
+        return int(ask_verdicts(chosen, given.jobs) > len(chosen) // 15)
     claims = claims_by_code() if given.verdicts else {}
     reached = reached_by(given.jobs)
     print(f"{len(every)} possible changes, {len(chosen)} drawn", flush=True)

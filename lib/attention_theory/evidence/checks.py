@@ -247,8 +247,11 @@ def proved(what: str, *proofs: Proof) -> Check:
         proofs: its proof, or one for each of its parts, tied (:meth:`~attention_theory.evidence.prove.Proof.tied`).
 
     Raises:
-        ValueError: nothing, or something that is not a :class:`~attention_theory.evidence.prove.Proof`.
+        ValueError: nothing, a proof that is tied to nothing, or something that is no
+            :class:`~attention_theory.evidence.prove.Proof`.
     """
     if not proofs or not all(isinstance(proof, Proof) for proof in proofs):
         raise ValueError(f"{what}: needs proofs of evidence.prove, got {proofs!r}")
+    if loose := [proof.what for proof in proofs if not proof.ties]:
+        raise ValueError(f"{what}: nothing ties {loose} to the layer or the printed formula; use Proof.tied or Proof.beside")
     return Check("proof", not any(proof.untied for proof in proofs), f"{what}: {'; '.join(map(str, proofs))}")

@@ -204,7 +204,6 @@ def positive(
     f: Callable[..., Any],
     *,
     most: Size = 20_000,
-    shown: str | None = None,
     precision: Size = 53,
     where: Mapping[str, str] | None = None,
     argued: str = "",
@@ -261,7 +260,7 @@ def positive(
                 raise NotProved(what, found, violated=False, why=f"after {tried} boxes")
             low, high = box[widest]
             todo += [box | {widest: (middle[widest], high)}, box | {widest: (low, middle[widest])}]
-    covered = shown or _range(whole, where) + (argued and f", beyond by argument: {argued}")
+    covered = _range(whole, where) + (argued and f", beyond by argument: {argued}")
     return Proof(what, covered, boxes, sides=_sides(what, f, whole, where, flint.arb))
 
 
@@ -322,7 +321,6 @@ def nonnegative(
     *,
     strict: bool = False,
     depth: Size = 12,
-    shown: str | None = None,
     where: Mapping[str, str] | None = None,
     argued: str = "",
     opened: tuple[str, ...] = (),
@@ -390,7 +388,7 @@ def nonnegative(
         low, high = box[name]
         middle = 2 * abs(low) + 1 if high is None else (low + high) / 2
         todo += [(box | {name: (middle, high)}, halvings + 1), (box | {name: (low, middle)}, halvings + 1)]
-    covered = shown or _range(whole, where, opened) + (argued and f", beyond by argument: {argued}")
+    covered = _range(whole, where, opened) + (argued and f", beyond by argument: {argued}")
     return Proof(what, covered, pieces, "coefficients", _sides(what, f, whole, where, float))
 
 
@@ -427,7 +425,6 @@ def same(
     what: str,
     left: Term,
     right: Term,
-    shown: str | None = None,
     *,
     nonzero: Iterable[Any] = (),
     sizes: str = "",
@@ -461,7 +458,7 @@ def same(
             raise NotProved(what, {"left - right": str(entry)[:80]}, violated=True)
     left_out = [sympy.sympify(x) for x in nonzero]
     known = {factor for x in left_out for factor in _factors(x)}
-    for power in (left.atoms(sympy.Pow) | right.atoms(sympy.Pow)) if not shown else ():
+    for power in left.atoms(sympy.Pow) | right.atoms(sympy.Pow):
         if power.exp.is_nonnegative or power.base.is_zero is False:
             continue
         for factor in _factors(power.base):
@@ -472,11 +469,11 @@ def same(
     covered = f"all {', '.join(letters.values())}" if symbols else "numbers"
     if signed := [letters[str(symbol)] for symbol in symbols if symbol.is_positive]:
         covered += " > 0" if len(signed) == len(symbols) else f", {', '.join(signed)} > 0"
-    covered += "".join(f", {x} != 0" for x in left_out) + (sizes and f" ({sizes})")
+    covered += "".join(f", {str(x).replace('**', '^').replace('*', ' ')} != 0" for x in left_out) + (sizes and f" ({sizes})")
     box = {str(symbol): (Fraction(0) if symbol.is_nonnegative else -math.inf, None) for symbol in symbols}
     both = sympy.lambdify(symbols, (left, right), "numpy")
     sides = _sides(what, lambda **x: both(*x.values()), box, where, float)
-    return Proof(what, shown or covered, len(rest), "identities", sides)
+    return Proof(what, covered, len(rest), "identities", sides)
 
 
 def _factors(x: Any) -> list[Any]:
@@ -489,7 +486,6 @@ def every(
     what: str,
     holds: Callable[..., bool | np.bool_],
     cases: Iterable[Any],
-    shown: str | None = None,
     *,
     name: str = "case",
     argued: str = "",
@@ -516,17 +512,15 @@ def every(
             raise NotProved(what, {"case": case}, violated=True)
     first, last = (", ".join(map(str, case)) for case in (cases[0], cases[-1]))
     covered = f"{name} = {first}" + f", ..., {last}" * (len(cases) > 1) + (argued and f", beyond by argument: {argued}")
-    return Proof(what, shown or covered, len(cases), "cases")
+    return Proof(what, covered, len(cases), "cases")
 
 
-def joined(what: str, *proofs: Proof | str, shown: str | None = None) -> Proof:
+def joined(what: str, *proofs: Proof) -> Proof:
     """One statement by several steps or on several pieces; it is tied if all of them are."""
-    if proofs and isinstance(proofs[0], str):
-        shown, proofs = proofs[0], proofs[1:]
     if not proofs:
         raise ValueError(f"{what}: no proof was given")
     by = {proof.by for proof in proofs}
-    ranges = shown or " and ".join(dict.fromkeys(proof.range for proof in proofs))
+    ranges = " and ".join(dict.fromkeys(proof.range for proof in proofs))
     ties = tuple(tie for proof in proofs for tie in proof.ties) if all(proof.ties for proof in proofs) else ()
     return Proof(what, ranges, sum(proof.boxes for proof in proofs), by.pop() if len(by) == 1 else "pieces", ties=ties)
 
