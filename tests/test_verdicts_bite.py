@@ -140,6 +140,13 @@ MUTANTS = [
         "return _upper(signs)[plus] / 2**signs",
         "return _upper(signs)[max(0, plus - 1)] / 2**signs",
     ),
+    # proofs: a model that is not the layer's, a bound that is not the printed one (from a review)
+    ("deng2023/lemma-d.3-2a", "separation.proofs", "return t * ordinary(r, k * t)", "return (t - 1) * ordinary(r, k * t)"),
+    ("deng2023/lemma-e.1-3a", "separation.proofs", "(t - 1) * B + (k - 1) * t", "(t - 1) + (k - 1) * t"),
+    ("deng2023/lemma-d.6-3a", "separation.proofs", "wide.bound(k, t, r * x)", "9 * wide.bound(k, t, r * x)"),
+    ("deng2023/lemma-d.8-1", "separation.proofs", "200 * (_tenths(1) - e) ** 2", "800 * (_tenths(1) - e) ** 2"),
+    ("deng2023/own-threshold-range", "separation.proofs", "two + z).log() + entropy(z))", "two + z).log())"),
+    ("deng2023/lemma-f.8-1", "separation.proofs", "- 2 * p) ** 2 / 2", "- p) ** 2 / 2"),
     # Part III
     # from the review
     ("cao2024/own-kernel-bound", "tangent.bounds", "growth = math.expm1(4 * R)", "growth = math.expm1(2 * R)"),

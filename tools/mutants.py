@@ -303,6 +303,8 @@ def _used_by(path: Path) -> dict[str, set[str]]:
 def claims_by_proof() -> dict[str, list[str]]:
     """``module.function`` of a proof -> claims whose verdicts come to it, one for each run of statements."""
     from attention_theory.evidence import COMPUTED, load_ledger
+
+    sys.path.insert(0, str(ROOT / "tests"))
     from mutation import chapter_of, statements_behind
 
     used = {part: _used_by(PACKAGE / part / "proofs.py") for part in PARTS}
@@ -323,7 +325,16 @@ def noticed_by(mutant: Mutant, claims: list[str]) -> str | None:
     """The first of the claims whose verdict fails with the mutant."""
     with tempfile.TemporaryDirectory() as folder:
         _copy_with(mutant, folder)
-        return next((claim for claim in claims if _in_process(_write_verdict, folder, claim, os.devnull) != 0), None)
+        fails = lambda claim: _in_process(_write_verdict, folder, claim, os.devnull) != 0 and _holds(claim)
+        return next(filter(fails, claims), None)
+
+
+@functools.cache
+def _holds(claim: str) -> bool:
+    """Whether the claim's verdict holds with the right library; raises if not."""
+    if _in_process(_write_verdict, str(PACKAGE.parent), claim, os.devnull) != 0:
+        raise RuntimeError(f"{claim}: its verdict does not hold with the right library")
+    return True
 
 
 def _copy_with(mutant: Mutant, folder: str) -> None:
