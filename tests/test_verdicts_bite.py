@@ -56,8 +56,8 @@ MUTANTS = [
     ("bombari2024/own-raf-small-norm", "sensitivity.attention_features", "rows = self.M +", "rows = 1.1 * self.M +"),
     ("bombari2024/own-crowd", "sensitivity.upper_bound", "math.sqrt(d) * moved.K.norm(dim=1)", "moved.K.norm(dim=1)"),
     ("bombari2024/own-crowd", "sensitivity.upper_bound", "return 3 * math.sqrt(d * (1", "return 2 * math.sqrt(d * (1"),
-    ("bombari2024/own-head", "sensitivity.attention_features", "+ 2 * p * rise * along", "+ p * rise * along"),
-    ("bombari2024/figure-3-right", "sensitivity.attention_features", "+ 2 * p * rise * along", "+ p * rise * along"),
+    ("bombari2024/own-head", "sensitivity.attention_features", "+ 2 * (p * rise * along)", "+ (p * rise * along)"),
+    ("bombari2024/figure-3-right", "sensitivity.attention_features", "+ 2 * (p * rise * along)", "+ (p * rise * along)"),
     ("bombari2024/remark-5.1-2", "sensitivity.paper", "- phi(X)).norm() / phi(X).norm())", "- phi(X)).norm())"),
     # printed exponents
     ("bombari2024/lemma-c.1", "sensitivity.paper", "(M * C_1 + 1) ** l *", "(M * C_1 + 1) ** (l + 1) *"),

@@ -6,10 +6,11 @@ import pytest
 import torch
 from attention_theory import exponential, tokens
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import kernels, power, relu_power, sharp, truncated, windows, words
+from attention_theory.exponential import power, relu_power, sharp, truncated, windows, words
+from attention_theory.tangent import unit_points
 
 X = tokens.contexts("iid", 1, 6, 8, seed=0)[0]
-POINTS = kernels.unit_points(4, 3, seed=0)
+POINTS = unit_points(4, 3, seed=0)
 POINT = dict(d=20, m=4, a0=0.1, a1=1.2)
 
 
