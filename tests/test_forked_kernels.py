@@ -83,8 +83,9 @@ def test_the_end_of_a_kernel_is_told_as_ever(end, tmp_path, request):
 def test_a_kernel_obeys_signals_and_its_exit_code_is_known(forked):
     manager, client = start_new_kernel()
     assert isinstance(manager.provisioner.process, forked_kernels.Kernel)
-    client.execute("import time; time.sleep(600)")
-    assert client.get_iopub_msg(timeout=60)
+    client.execute("import time; print('asleep', flush=True); time.sleep(600)")
+    while client.get_iopub_msg(timeout=60)["msg_type"] != "stream":  # an interrupt before the cell runs interrupts nothing
+        pass
     manager.interrupt_kernel()
     assert client.get_shell_msg(timeout=60)["content"]["ename"] == "KeyboardInterrupt"
     process = manager.provisioner.process

@@ -83,7 +83,7 @@ def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, 
     ring = flint.fmpz_mpoly_ctx.get(("z",), "lex")
     counts = ring.from_dict({(value - least,): int(chance * scale) for value, chance in step.items()}) ** times
     total = scale**times
-    return {start + times * least + k: Fraction(int(count), total) for (k,), count in counts.to_dict().items()}
+    return {start + times * least + int(k): Fraction(int(count), total) for (k,), count in counts.to_dict().items()}
 
 
 def _wrong_sign(law: dict[int, Fraction]) -> Fraction:

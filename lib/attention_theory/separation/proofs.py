@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attention_theory.domain import Arithmetic
+from attention_theory.domain import Arithmetic, Positive
 from attention_theory.evidence.prove import Proof, entropy, every, joined, nonnegative, positive, power, same
 from attention_theory.separation import regression as model
 from attention_theory.separation.parts import Layer, Part, layer, layers
@@ -755,7 +755,7 @@ def _enough_signs(k: int) -> int:
 
 
 @functools.cache
-def share_cross(tau: float, hoeffding: Hoeffding) -> dict[str, Proof]:
+def share_cross(tau: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
     """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign vectors, at all n and d.
 
     ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above -.2 k - .9, as r = n^a1 >=
