@@ -59,7 +59,7 @@ class Limits:
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, numbers.Real):
             return True  # the limits are those of numbers; what else it may be says the type
-        above = value > self.low if self.open in ("low", "both") else value >= self.low
+        above = value > self.low if self.open in ("low", "both") else value >= self.low  # type: ignore[operator]
         return bool(above and (value < self.high if self.open in ("high", "both") else value <= self.high))
 
     def __str__(self) -> str:
@@ -112,7 +112,8 @@ Count = Annotated[int, Limits(1)]
 Bit = Annotated[int, Limits(0, 1)]
 Seed = Annotated[int, Limits(0, 2**63 - 1)]
 #: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
-Size, Steps = Annotated[int, Limits(1, 2**31)], Annotated[int, Limits(0, 2**31)]
+Size = Annotated[int, Limits(1, 2**31)]
+Steps = Annotated[int, Limits(0, 2**31)]
 Signed = Annotated[float, Limits()]
 NonNegative = Annotated[float, Limits(0)]
 Positive = Annotated[float, Limits(0, open="low")]

@@ -459,9 +459,9 @@ def same(
     left_out = [sympy.sympify(x) for x in nonzero]
     known = {factor for x in left_out for factor in _factors(x)}
     for power in left.atoms(sympy.Pow) | right.atoms(sympy.Pow):
-        if power.exp.is_nonnegative or power.base.is_zero is False:
+        if power.exp.is_nonnegative or power.base.is_zero is False:  # type: ignore[union-attr]
             continue
-        for factor in _factors(power.base):
+        for factor in _factors(power.base):  # type: ignore[union-attr]
             if factor.is_zero is not False and factor not in known and -factor not in known:
                 raise NotProved(what, {"divisor": str(factor)[:80]}, violated=False, why="may be 0")
     where = where or {}

@@ -312,7 +312,7 @@ def start_network(weights: Weights, d: Count, m: Count, seed: Seed, sigma: Posit
     Raises:
         ValueError: an odd m.
     """
-    return replace(WeightedNetwork.paired(d, m, seed, sigma, outputs=1), family=weights)
+    return replace(WeightedNetwork.paired(d, m, seed, sigma, outputs=1), family=weights)  # type: ignore[return-value]
 
 
 def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:

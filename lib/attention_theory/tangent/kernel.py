@@ -95,7 +95,7 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, 
     weights = [_weights(W, side, blocks) for side in sides]
     means = [a.new_zeros(outputs, len(side), 1) for side in sides]
     if not centred:
-        means = [sum(a[:, block] @ S(block).T for block in blocks)[..., None] for S in weights]
+        means = [sum(a[:, block] @ S(block).T for block in blocks)[..., None] for S in weights]  # type: ignore[index]
 
     out = torch.zeros(outputs * n, outputs * n2, dtype=W.dtype, device=W.device)
     strips = [slice(top, min(top + height, outputs * n)) for top in range(0, outputs * n, height)]
