@@ -209,8 +209,6 @@ def interval(what: str, estimate: Interval, relation: str, predicted: Signed, di
 
 
 def _interval(method: str, what: str, estimate: Interval, relation: str, predicted: float, digits: int) -> Check:
-    if not isinstance(estimate, Interval):
-        raise ValueError(f"{what}: {estimate!r} does not say its confidence; make an evidence.Interval of it")
     low, high = estimate
     if any(value != value for value in (low, high, predicted)):
         raise ValueError(f"{what}: not a number among the values")

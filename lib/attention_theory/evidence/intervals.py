@@ -18,7 +18,8 @@ class Interval(tuple):
 
     def __new__(cls, low: float, high: float, confidence: float = CONFIDENCE) -> "Interval":
         """Raise ValueError for a confidence outside (0, 1), or ends in the wrong order."""
-        _check_confidence(confidence)
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence = {confidence} is not allowed: it lies strictly between 0 and 1")
         if low > high:
             raise ValueError(f"the interval [{low}, {high}] is not possible")
         interval = super().__new__(cls, (float(low), float(high)))
@@ -43,14 +44,7 @@ def _sample(values: Any, least: int) -> np.ndarray:
     flat = np.asarray(array, dtype=float).ravel()
     if flat.size < least:
         raise ValueError(f"needs at least {least} points, got {flat.size}")
-    if not np.isfinite(flat).all():
-        raise ValueError("not a finite number among the values")
     return flat
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence = {confidence} is not allowed: it lies strictly between 0 and 1")
 
 
 def rate_interval(successes: Natural, trials: Size, confidence: OpenChance = CONFIDENCE) -> Interval:
@@ -59,7 +53,6 @@ def rate_interval(successes: Natural, trials: Size, confidence: OpenChance = CON
     Raises:
         ValueError: numbers of successes and trials that are not possible, or a confidence outside (0, 1).
     """
-    _check_confidence(confidence)
     # stats.binomtest would compute a p-value first, hundreds of times slower than the interval
     successes, failures = int(successes), int(trials) - int(successes)
     if min(successes, failures) < 0 or successes + failures == 0:
@@ -76,7 +69,6 @@ def mean_interval(samples: Numbers, confidence: OpenChance = CONFIDENCE, seed: S
     Raises:
         ValueError: fewer than two samples, one that is not finite, or a confidence outside (0, 1).
     """
-    _check_confidence(confidence)
     values = _sample(samples, 2)
     if (values == values[0]).all():
         return Interval(float(values[0]), float(values[0]), confidence)
@@ -92,7 +84,6 @@ def power_law(x: Numbers, y: Numbers, confidence: OpenChance = CONFIDENCE) -> tu
     Raises:
         ValueError: fewer than three points, values that are not positive and finite, or a confidence outside (0, 1).
     """
-    _check_confidence(confidence)
     xs, ys = (_sample(values, 3) for values in (x, y))
     if xs.size != ys.size:
         raise ValueError(f"a power law is fitted to pairs, got {xs.size} and {ys.size} numbers")

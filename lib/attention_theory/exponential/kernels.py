@@ -104,8 +104,6 @@ def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: NonNegative =
     Raises:
         ValueError: odd powers, infinite sharpness, a sigma that is not positive, inputs that are not finite or not of length 1.
     """
-    if x.ndim != 2 or not bool(x.isfinite().all()):
-        raise ValueError(f"x must be a finite (n, d) matrix, got shape {tuple(x.shape)}")
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma = {sigma} is not allowed: it must be positive and finite")
     gram = x @ x.T

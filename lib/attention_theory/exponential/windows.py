@@ -51,7 +51,6 @@ class DataSet:
 
     def __post_init__(self):
         data.check_model(self.model)
-        data.check_parameters(a=self.a)
         data.check_scales(self.model, self.b, self.c)
         if not 0 < self.log_n < math.inf:
             raise ValueError(f"log_n = {self.log_n} is not allowed: n must be finite and > 1")

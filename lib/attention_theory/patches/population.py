@@ -251,20 +251,11 @@ def population_descent(
         kind: of (D, C, q), how the population is seen: by softmax, or by other weights.
 
     Raises:
-        ValueError: C does not divide D, q outside [0, 1], p even or below 3, nu < 0, temperature <= 0, numbers that are
-            not finite.
+        ValueError: C does not divide D, or p is even or below 3.
     """
     if p < 3 or p % 2 == 0:
         raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
-    if steps < 0:
-        raise ValueError(f"steps = {steps}; choose a number >= 0")
-    if not (nu >= 0 and temperature > 0):
-        raise ValueError(f"nu = {nu}, temperature = {temperature}; choose nu >= 0 and a temperature > 0")
     alpha = nu ** (1 / (p - 1)) if alpha is None else alpha
-    numbers = dict(nu=nu, rate_v=rate_v, rate_A=rate_A, beta=beta, alpha=alpha, temperature=temperature, start=start)
-    for name, value in numbers.items():
-        if not math.isfinite(value):
-            raise ValueError(f"{name} = {value} is not finite")
     population = kind(D, C, q)
     gamma = rho = float(start)
     rows = []
@@ -278,10 +269,8 @@ def population_descent(
 
 
 def check_population(D: Count, C: Count, q: Chance) -> None:
-    """Raise ValueError where C does not divide D or q is no probability."""
+    """Raise ValueError where C does not divide D."""
     if C < 1 or D < 1 or D % C:
         raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
     if D > 100_000:
         raise ValueError(f"D = {D} patches; the exact sums are for at most 100 000")
-    if not 0 <= q <= 1:
-        raise ValueError(f"q = {q} is no probability; choose 0 <= q <= 1")

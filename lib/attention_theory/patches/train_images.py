@@ -61,8 +61,6 @@ class Recipe:
     def __post_init__(self):
         if self.augment not in ("none", "crop", "auto"):
             raise ValueError(f"augment {self.augment!r} is unknown; choose none, crop (and flip) or auto (AutoAugment)")
-        if min(self.epochs, self.batch, self.layers) < 1 or not self.warmup >= 0:
-            raise ValueError("epochs, batch and layers must be at least 1, warmup at least 0")
         if not 0 < self.rate_min <= self.rate < math.inf:
             raise ValueError(f"rates {self.rate_min} and {self.rate}: choose 0 < rate_min <= rate")
 

@@ -100,8 +100,6 @@ def train_vit(
     Raises:
         ValueError: negative or non-finite rates, no steps, or what the distribution and the model refuse.
     """
-    if not (0 <= rate_A < float("inf") and 0 <= rate_v < float("inf")):
-        raise ValueError(f"rate_A = {rate_A} and rate_v = {rate_v}; learning rates are finite and not negative")
     if steps < 1 or every < 1 or tests < 1:
         raise ValueError(f"steps = {steps}, every = {every}, tests = {tests}; each must be at least 1")
     D, d = distribution.D, distribution.d

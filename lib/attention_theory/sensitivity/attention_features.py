@@ -40,8 +40,6 @@ class RandomAttentionFeatures:
         Raises:
             ValueError: d < 1, or unknown weights.
         """
-        if d < 1:
-            raise ValueError(f"the token dimension d must be at least 1, got {d}")
         if not isinstance(weights, Weights) and weights not in WEIGHTS:
             raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)

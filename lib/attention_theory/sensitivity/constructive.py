@@ -85,8 +85,6 @@ def least_dimension(n: AtLeastOne) -> int:
     Raises:
         ValueError: n is not positive and finite.
     """
-    if not 0 < n < math.inf:
-        raise ValueError(f"a number of tokens is positive and finite, got {n}")
     low, high = 54, 110  # d / log(d)^4 grows from e^4 = 54.6 on
     while high / math.log(high) ** 4 < n:
         high *= 2

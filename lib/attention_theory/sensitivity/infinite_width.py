@@ -41,8 +41,6 @@ def infinite_width_change(
     Raises:
         ValueError: a value outside its range.
     """
-    if not n > 0 or depth < 1:
-        raise ValueError(f"a context has n > 0 tokens and a map at least 1 layer, got n = {n} and depth = {depth}")
     if not (np.all(np.abs(cosine) <= 1) and np.all((np.asarray(length) >= 0) & (np.asarray(length) <= 1))):
         raise ValueError("the cosine lies in [-1, 1] and the length, in units of sqrt(d), in [0, 1]")
     q = np.sqrt(np.maximum(1 + (np.square(length) + 2 * length * cosine) / n, 0.0))
@@ -64,6 +62,4 @@ def infinite_width_sensitivity(n: AtLeastOne, depth: Size = 1) -> float:
     Raises:
         ValueError: n or depth below 1.
     """
-    if n < 1 or depth < 1:
-        raise ValueError(f"a context has at least 1 token and a map at least 1 layer, got n = {n} and depth = {depth}")
     return float(infinite_width_change(n, 1.0, depth=depth))

@@ -44,7 +44,6 @@ def trained(
 
     bombari2024, (6.3).
     """
-    _check(Phi, labels)
     _check_independent(Phi)
     theta_0 = torch.zeros_like(Phi[0]) if theta_0 is None else theta_0
     return theta_0 + least_squares(Phi, labels - Phi @ theta_0)
@@ -77,7 +76,6 @@ def feature_alignment(
 
     bombari2024, (6.14).
     """
-    _check(Phi, None, phi, moved)
     _check_independent(Phi)
     rest = phi
     for _ in range(2 * bool(len(Phi))):  # the second time removes what rounding left in the span
@@ -85,19 +83,6 @@ def feature_alignment(
     if not float(rest.norm()) > torch.finfo(phi.dtype).eps ** 0.6 * float(phi.norm()):
         raise ValueError("the features of X lie in the span of the training features, where the alignment is 0/0")
     return moved @ rest / rest.square().sum()
-
-
-def _check(Phi, labels=None, phi=None, moved=None, label=None) -> None:
-    sizes = {"labels": (labels, Phi.shape[:1]), "phi": (phi, Phi.shape[1:]), "moved": (moved, Phi.shape[1:])}
-    for name, (value, expected) in sizes.items():
-        if value is not None and value.shape[-1:] != expected:
-            raise ValueError(f"{name} has {value.shape[-1]} columns and Phi {tuple(Phi.shape)} asks for {expected[0]}")
-    for name, value in {"Phi": Phi, "labels": labels, "phi": phi, "moved": moved}.items():
-        # the norm needs no second array of their size; it is finite for all entries whose squares are
-        if value is not None and not bool(torch.isfinite(torch.linalg.vector_norm(value))):
-            raise ValueError(f"{name} has entries that are not finite")
-    if label is not None and label not in (-1, 1):
-        raise ValueError(f"the label of X must be -1 or 1, so that -label is the other one, got {label}")
 
 
 def _check_independent(Phi: Tensor) -> None:
@@ -178,7 +163,8 @@ def solutions(
             1e10, in single precision 8e3 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
             use :func:`trained` and :func:`feature_alignment`.
     """
-    _check(Phi, labels, phi, None, label)
+    if label not in (-1, 1):
+        raise ValueError(f"the label of X must be -1 or 1, so that -label is the other one, got {label}")
     if gram is None:
         joint = torch.cat([Phi, phi[None]])
         gram = joint @ joint.T

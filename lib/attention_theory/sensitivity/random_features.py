@@ -35,12 +35,6 @@ def activation_named(name: str) -> Callable[[Tensor], Tensor]:
     return ACTIVATIONS[name]
 
 
-def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size}")
-
-
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:
     """phi(X) = activation(V flat X), V with independent entries N(0, 1/(nd)).
@@ -66,7 +60,6 @@ class RandomFeatures:
         Raises:
             ValueError: a size below 1, or an unknown activation.
         """
-        _check_sizes(n=n, d=d, k=k)
         activation_named(activation)
         return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
@@ -195,7 +188,6 @@ def one_token_in_law(
         ValueError: k < 1, unknown activation, tokens off the sphere or not finite, no such token.
     """
     N, n, d = contexts.shape
-    _check_sizes(k=k)
     activation_named(activation)
     for X in contexts:
         check_context(X)
@@ -255,7 +247,6 @@ class DeepRandomFeatures:
         Raises:
             ValueError: a size below 1, or an activation without beta.
         """
-        _check_sizes(n=n, d=d, k=k, depth=depth)
         beta, draw = he_variance(activation), weights_generator(seed)
         widths = [n * d] + [k] * (depth - 1)
         return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
@@ -338,7 +329,6 @@ def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, dep
     Raises:
         ValueError: a size below 1, tokens off the sphere or not finite, no such token.
     """
-    _check_sizes(k=k, depth=depth)
     beta = he_variance("relu")
     shallow = one_token_in_law(X[None], token, k, seed)[0]
     first = OneTokenFeatures(math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu")

@@ -66,8 +66,6 @@ def climb(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0)
 
     Args and Raises: as in :func:`word_sensitivity`.
     """
-    if starts < 1 or steps < 0:
-        raise ValueError(f"an ascent needs at least 1 start and 0 steps, got {starts} and {steps}")
     check_norm(moved.norm)
     d = len(moved.x)
     radius = math.sqrt(d)

@@ -35,7 +35,7 @@ def check_columns(model: str, d: Count) -> int:
     """
     check_model(model)
     taken = 1 if model == "cross" else 2
-    if d % 1 != 0 or d <= taken:
+    if d <= taken:
         raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {taken + 1}, for one block column")
     return int(d) - taken
 
@@ -47,7 +47,7 @@ def check_sizes(model: str, n: Count, d: Count) -> int:
         ValueError: unknown model, no room for a block column, n < 2 (then ln n = 0), or n not divisible.
     """
     columns = check_columns(model, d)
-    if n % 1 != 0 or n < 2:
+    if n < 2:
         raise ValueError(f"n = {n} is not allowed: the data need an integer n >= 2, since every entry scales with ln n")
     if n % columns:
         taken = int(d) - columns
@@ -57,20 +57,14 @@ def check_sizes(model: str, n: Count, d: Count) -> int:
     return int(n) // columns
 
 
-def check_parameters(**parameters: NonNegative | None) -> None:
-    """Raise ValueError unless every given number is finite and not negative."""
-    for name, value in parameters.items():
-        if value is None or not math.isfinite(value) or value < 0:
-            raise ValueError(f"{name} = {value} is not allowed: it must be a finite number >= 0")
-
-
 def check_scales(model: str, b: NonNegative | None, c: NonNegative | None) -> None:
     """Raise ValueError unless b and c fit the model: both given and not both zero for self-attention, none for cross."""
     if model == "cross":
         if b is not None or c is not None:
             raise ValueError(f"b = {b}, c = {c} are not allowed: the cross-attention data have no such parameters")
         return
-    check_parameters(b=b, c=c)
+    if b is None or c is None:
+        raise ValueError(f"b = {b}, c = {c} are not allowed: the self-attention data need both")
     if b == 0 and c == 0:
         raise ValueError("b = c = 0 is not allowed: linear attention would divide by row sums that are 0")
 
@@ -97,7 +91,6 @@ def self_attention_data(
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
     """
     t = check_sizes("self-ones", n, d)
-    check_parameters(a=a)
     check_scales("self-ones", b, c)
     _check_index("special", special, n)
     A = torch.zeros(n, d, dtype=torch.float64, device=device)
@@ -124,7 +117,6 @@ def cross_attention_data(
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
     """
     t = check_sizes("cross", n, d)
-    check_parameters(a=a)
     _check_index("query", query, n)
     _check_index("key", key, n)
     A1 = torch.ones(n, d, dtype=torch.float64, device=device)

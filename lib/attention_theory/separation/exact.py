@@ -25,7 +25,7 @@ from scipy import special
 from attention_theory.attention import Weights, as_weights
 from attention_theory.domain import Count, NonNegative, Positive
 from attention_theory.separation import data
-from attention_theory.separation.network import NETWORKS, SuccessCounts, check_counts
+from attention_theory.separation.network import NETWORKS, SuccessCounts
 
 #: Binomial tails with at most this many signs are summed in integers.
 INTEGER_SIGNS = 2000
@@ -249,7 +249,6 @@ def success_counts(
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
     """
     data.check_sizes(model, n, d)
-    data.check_parameters(a0=a0, a1=a1)
     data.check_scales(model, b, c)
     signs, patterns, margin = _patterns(model, int(d), _event(a0, a1), b, c, int(n), None)
     upper = _upper(signs)
@@ -291,9 +290,7 @@ def _only_first(signs: int, patterns: list[list[int]], m: int) -> float:
 def _check_probability(model, d, m, a0, a1, b, c, n, log_n) -> int | None:
     """Raise ValueError unless sizes and parameters are allowed; n as an integer, or None where log_n is given."""
     columns = data.check_columns(model, d)
-    data.check_parameters(a0=a0, a1=a1)
     data.check_scales(model, b, c)
-    check_counts(m=m)
     if (n is None) == (log_n is None):
         raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
     if n is not None:

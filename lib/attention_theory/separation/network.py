@@ -64,10 +64,6 @@ def attention_features(
         ValueError: unknown weights, shapes that do not fit, or a row of linear scores that sums to 0.
     """
     _check_weights(weights)
-    d = A1.shape[-1]
-    if X.shape != (d, d) or A2.shape[-1] != d or A3.shape[0] != A2.shape[0]:
-        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (A1, A2, A3, X))
-        raise ValueError(f"shapes {shapes} do not fit: A1 (n, d), A2 (k, d), A3 (k, d), X (d, d)")
     return attend(A1 @ X, A2, A3, weights)
 
 
@@ -98,12 +94,6 @@ def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed
     Raises:
         ValueError: shapes that do not fit, m < 1, or a threshold that is not finite.
     """
-    if y.ndim != 2 or y.shape[0] != features.shape[-1] or y.shape[1] < 1:
-        raise ValueError(
-            f"y of shape {tuple(y.shape)} is not allowed: features have d = {features.shape[-1]}, so y is (d, m), m >= 1"
-        )
-    if not math.isfinite(tau):
-        raise ValueError(f"tau = {tau} is not allowed: it must be a finite number")
     return torch.relu(torch.relu(features @ y - tau).sum()).item()
 
 
@@ -120,20 +110,12 @@ def _four(
     repeat: bool = True,
 ):
     """Features of the four networks in the order of NETWORKS, and tau; n rows each, or one for each of the distinct queries."""
-    data.check_parameters(a0=a0, a1=a1)
     sizes = {1: data.inputs(model, n, d, a1, b, c, device), 0: data.inputs(model, n, d, a0, b, c, device)}
     features = []
     for weights, which in NETWORKS:
         A1, A2, X = sizes[which]
         features.append(attention_features(A1 if repeat else _distinct(A1), A2, A2, X, weights))
     return features, data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c), level)
-
-
-def check_counts(**counts: Count) -> None:
-    """Raise ValueError unless every number is an integer >= 1."""
-    for name, value in counts.items():
-        if value % 1 != 0 or value < 1:
-            raise ValueError(f"{name} = {value} is not allowed: it must be an integer >= 1")
 
 
 def _distinct(rows: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
@@ -183,7 +165,6 @@ def success_rate(
     Raises:
         ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or trials < 1.
     """
-    check_counts(m=m, trials=trials)
     features, tau = _four(model, n, d, a0, a1, b, c, device, repeat=False)  # equal queries have equal features
     gen = generator(seed)
     chunk = max(1, BATCH // (m * max(d, *(len(rows) for rows in features))))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator, normal
-from attention_theory.domain import Bit, Count, Natural, OpenChance, Positive, Seed, Signed
+from attention_theory.domain import Bit, Count, Natural, NonNegative, OpenChance, Positive, Seed
 
 #: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.
 LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
@@ -25,14 +25,11 @@ ROUNDING = 1e-12
 NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
 
 
-def _check(n: int, high: int, **positive: float) -> None:
-    if n != int(n) or n < 2:
+def _check(n: int, high: int) -> None:
+    if n < 2:
         raise ValueError(f"n = {n} is not allowed: scores scale with log n, so n must be an integer >= 2")
-    if high != int(high) or not 0 <= high < n:
+    if high >= n:
         raise ValueError(f"high = {high} is not allowed: one entry is special, so 0 to n - 1 = {n - 1} entries can be high")
-    for name, value in positive.items():
-        if not math.isfinite(value) or value <= 0:
-            raise ValueError(f"{name} = {value} is not allowed: it must be a finite number > 0")
 
 
 def regression_scores(n: Count, dataset: Bit, high: Natural = 0) -> Float[Tensor, " n"]:
@@ -47,8 +44,6 @@ def regression_scores(n: Count, dataset: Bit, high: Natural = 0) -> Float[Tensor
         ValueError: ``dataset`` is not 0 or 1, or n or ``high`` is out of range.
     """
     _check(n, high)
-    if dataset not in (0, 1):
-        raise ValueError(f"dataset = {dataset!r} is not allowed: choose 0 (D0) or 1 (D1)")
     scores = torch.full((n,), LOW, dtype=torch.float64)
     scores[n - high :] = HIGH
     if dataset == 1:
@@ -118,7 +113,7 @@ def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: in
     return np.floor(((tau - sums) / low + others) / 2 + 1e-9)
 
 
-def alarm_probability(n: Count, dataset: Bit, weights: str, tau: Signed, high: Natural = 0) -> float:
+def alarm_probability(n: Count, dataset: Bit, weights: str, tau: NonNegative, high: Natural = 0) -> float:
     """Pr[<f, sigma> > tau] for one random sign vector, exactly (binomial sums).
 
     Args:
@@ -137,7 +132,7 @@ def _alarm(n: int, dataset: int, weights: str, high: int) -> Callable[[float], f
     return lambda tau: float(share @ stats.binom.sf(_plus_signs(levels, tau, n, high), n - 1 - high, 0.5).mean(axis=0))
 
 
-def regression_success(n: Count, m: Count, tau: Signed, high: Natural = 0, shared_signs: bool = True) -> float:
+def regression_success(n: Count, m: Count, tau: Positive, high: Natural = 0, shared_signs: bool = True) -> float:
     """P[E_success] with m sign vectors, exactly (deng2023, section 7.1).
 
     With signs shared by the four networks: P[no false alarm]^m - P[no false alarm and F_exp(D1) quiet]^m per sign vector.
@@ -148,7 +143,7 @@ def regression_success(n: Count, m: Count, tau: Signed, high: Natural = 0, share
         tau: threshold, > 0.
         shared_signs: whether the four networks read out with the same signs.
     """
-    _check(n, high, m=m, tau=tau)
+    _check(n, high)
     if not shared_signs:
         quiet = [(1 - alarm_probability(n, dataset, weights, tau, high)) ** m for weights, dataset in NETWORKS]
         return (1 - quiet[0]) * math.prod(quiet[1:])
@@ -166,7 +161,7 @@ def regression_success(n: Count, m: Count, tau: Signed, high: Natural = 0, share
 
 def quiet_edge(n: Count, m: Count, risk: OpenChance, dataset: Bit, weights: str, high: Natural = 0) -> float:
     """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 2e-9 (ties), for these data."""
-    _check(n, high, m=m, risk=risk)
+    _check(n, high)
     fires = _alarm(n, dataset, weights, high)
     inside, outside = 1.0, 0.0  # <f, sigma> never exceeds 1
     while inside - outside > 1e-12:
@@ -181,7 +176,7 @@ def detection_edge(n: Count, m: Count, risk: OpenChance, high: Natural = 0) -> f
 
     Below :func:`sure_margin` a miss has probability 2^-m; beyond it still <= ``risk`` if 2^-m leaves room.
     """
-    _check(n, high, m=m, risk=risk)
+    _check(n, high)
     fires = _alarm(n, 1, "softmax", high)
     inside, outside, allowed = 0.0, 1.0, risk * (1 + 1e-12)  # 2^-m may be the risk itself
     while outside - inside > 1e-12:
@@ -205,7 +200,7 @@ def certified_edge(n: Count, m: Count, risk: OpenChance) -> float:
 
     Hoeffding's one-sided bound m exp(-tau^2 / 2|f|^2) at :func:`largest_norm`.
     """
-    _check(n, 0, m=m, risk=risk)
+    _check(n, 0)
     return largest_norm(n) * math.sqrt(2 * math.log(m / risk))
 
 
@@ -219,7 +214,7 @@ def group_sums(signs: Float[Tensor, "*trials n"], high: Natural = 0) -> Float[Te
     return torch.stack([group.sum(-1) for group in groups], dim=-1)
 
 
-def regression_successes(sums: Float[Tensor, "trials m 3"], n: Count, tau: Signed, high: Natural = 0) -> list[int]:
+def regression_successes(sums: Float[Tensor, "trials m 3"], n: Count, tau: Positive, high: Natural = 0) -> list[int]:
     """How often E_success happens when only the first 1, ..., m sign vectors of each trial are used.
 
     Args:
@@ -227,7 +222,7 @@ def regression_successes(sums: Float[Tensor, "trials m 3"], n: Count, tau: Signe
         n, high: the data, as in :func:`regression_scores`.
         tau: threshold, > 0.
     """
-    _check(n, high, tau=tau)
+    _check(n, high)
     levels = torch.tensor([_levels(n, k, weights, high) for weights, k in NETWORKS], dtype=torch.float64).to(sums)
     # a value this close to tau equals it and does not fire, as in the exact probability
     fired: Bool[Tensor, "trials m 4"] = (sums @ levels.T > tau + ROUNDING).cumsum(dim=1) > 0

@@ -65,8 +65,6 @@ class GaussianMixture:
 
     def _components(self, t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """For every x and component: log weight + log density at time t; alpha; and C_k^{-1} (x - alpha mu_k)."""
-        if x.ndim != 2 or x.shape[1] != self.means.shape[1]:
-            raise ValueError(f"x must be (n, {self.means.shape[1]}), one point per row, got {tuple(x.shape)}")
         alpha, h = _clock(t, x)
         d = x.shape[1]
         eye = torch.eye(d, dtype=x.dtype, device=x.device)

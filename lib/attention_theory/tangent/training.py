@@ -66,8 +66,6 @@ def _check_steps(steps: int, at: Iterable[int] | None, rate: float) -> list[int]
     if not 0 < rate < float("inf"):
         raise ValueError(f"the rate must be positive and finite, got {rate}")
     chosen = {0, steps} if at is None else set(at)
-    if any(step != int(step) for step in {steps, *chosen}):
-        raise ValueError(f"steps are integers, got {steps} and {sorted(chosen)[:5]}")
     if not chosen or min(chosen) < 0 or max(chosen) > steps:
         raise ValueError(f"steps to record must lie between 0 and steps = {steps}, got {sorted(chosen)[:5]}")
     return sorted(map(int, chosen))
