@@ -20,7 +20,9 @@ class Entry:
         id: ``<citation>/<kind>-<number>[-<part>]``, or ``<citation>/own-<name>`` for a statement of the book's own.
         printed: its name in the paper; ``ours`` for own statements.
         kind: theorem, lemma, definition, equation, figure, ...
-        statement: what it says, in our words, with every hypothesis; a figure: which printed settings, which features.
+        statement: what it claims, in our words, with every hypothesis that does not stand in ``hypotheses``; a figure: which
+            printed settings, which features. TeX stands between dollars.
+        hypotheses, constants: what it supposes, and the numbers in the claim, where they are told apart.
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, where its verdict stands.
         label: its statement box, figure or table on that page.
@@ -41,6 +43,8 @@ class Entry:
     note: str
     label: str | None = None
     code: str | None = None
+    hypotheses: str = ""
+    constants: str = ""
 
 
 def load_ledger(path: str | Path) -> dict[str, Entry]:
