@@ -1,0 +1,98 @@
+"""What readers quote: a number in a sentence stands in an output of its page, or of a page that the sentence links to."""
+
+import functools
+import html
+import re
+
+import nbformat
+import pytest
+from conftest import BOOK
+from test_notebooks import NOT_YET_TOLD
+
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
+TOLD = [f"{p.parent.name}/{p.stem}" for part in PARTS for p in sorted((BOOK / part).glob("*.md"))]
+TOLD = ["intro", "found", "start", *(name for name in TOLD if name not in NOT_YET_TOLD)]
+#: Digits with TeX's or English thousands, a fraction, an exponent; or a power of ten.
+NUMBER = re.compile(
+    r"(?<![\w.])(?:10\^\{?(?P<power>-?\d+)\}?"
+    r"|(?P<digits>\d+(?:(?:\{,\}|,)\d{3})*(?:\.\d+)?|\.\d+)(?:e(?P<e>[+-]?\d+))?)"
+)
+#: Names that hold digits: roles, addresses, code, numbered statements.
+NAMES = re.compile(
+    r"\{[\w:]+\}`[^`]*`|\]\([^)]*\)|`[^`]*`|^:[\w-]+:.*$"
+    r"|\b(?:Theorem|Lemma|Proposition|Definition|Corollary|Table|Figure|Section|Remark|Equation|Claim|Part|Appendix)s?"
+    r" [A-Z\d][\w.]*(?:(?:,| to| and|-) [A-Z\d][\w.]*)*",
+    flags=re.M,
+)
+
+
+def numbers(text):
+    """(value, decimals) of every number, without its sign."""
+    for found in NUMBER.finditer(text):
+        if found["power"]:
+            yield 10.0 ** int(found["power"]), 0
+        else:
+            digits = re.sub(r"\{,\}|,", "", found["digits"])
+            yield float(digits + (f"e{found['e']}" if found["e"] else "")), len(digits.partition(".")[2])
+
+
+@functools.cache
+def cells(page):
+    notebook = BOOK / f"{page}.ipynb"
+    return [c for c in nbformat.read(notebook, as_version=4).cells if c.cell_type == "code"] if notebook.is_file() else []
+
+
+@functools.cache
+def printed(page):
+    """All numbers in what the cells of a page print and draw."""
+    outputs = [output for cell in cells(page) for output in cell.outputs]
+    texts = [str(output.get("text", "")) for output in outputs]
+    texts += [str(data) for output in outputs for kind, data in output.get("data", {}).items() if "image" not in kind]
+    return {found for text in texts for found in numbers(html.unescape(re.sub(r"<(?!script)[^>]+>", " ", text)))}
+
+
+@functools.cache
+def set_by_hand(page):
+    """The numbers in the code of a page: its settings."""
+    return {value for cell in cells(page) for value, _ in numbers(cell.source)}
+
+
+def stands(value, decimals, page):
+    """As it is, or with more decimals that round to it."""
+    return any(other == value or (more > decimals and round(other, decimals) == value) for other, more in printed(page))
+
+
+@functools.cache
+def page_of():
+    """Label -> page."""
+    return {
+        label: path.relative_to(BOOK).with_suffix("").as_posix()
+        for path in BOOK.rglob("*.md")
+        for labels in re.findall(r":label: (\S+)|^\(([\w-]+)\)=", path.read_text(encoding="utf-8"), flags=re.M)
+        for label in labels
+        if label
+    }
+
+
+def paragraphs(name):
+    """(text, pages that it leads to), without code."""
+    path = BOOK / f"{name}.md"
+    text = re.sub(r"\A---.*?^---$|^```\{code-cell\}.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for block in re.split(r"\n\s*\n|\n(?=\d+\. |```|\|)", text):
+        links = re.findall(r"\{prf:ref\}`(?:[^`<]*<)?([\w-]+)>?`|\]\(([^)#]+)\)|```\{finding\} (\S+)", block)
+        pages = [page_of().get(label) or (page or finding).removesuffix(".ipynb") for label, page, finding in links]
+        own = (path.parent / page for page in pages)
+        near = [p.resolve().relative_to(BOOK).as_posix() for p in own if BOOK in p.resolve().parents]
+        yield re.sub(r"^\d+\. |^```\{finding\}.*$", "", block, flags=re.M), [name, *pages, *near]
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_every_number_in_a_sentence_was_computed(name):
+    """Of two digits or more; what the page's own code sets may be named, too."""
+    lost = []
+    for words, pages in paragraphs(name):
+        for value, decimals in numbers(NAMES.sub(" ", words)):
+            digits = f"{value:g}".replace(".", "").lstrip("0")
+            if len(digits) > 1 and value not in set_by_hand(name) and not any(stands(value, decimals, p) for p in pages):
+                lost.append(f"{value:g} in {' '.join(words.split())[:100]!r}")
+    assert not lost, f"in no output of {name} or of a page that the sentence links to:\n" + "\n".join(lost)
