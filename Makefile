@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment
+.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
 
 book: $(READY)
 	$(BIN)/python tools/execute.py --jobs $(JOBS)
@@ -76,6 +76,10 @@ fuzz: examples
 
 devices: examples
 	DEVICES=all $(PYTEST) tests/devices
+
+# what a box says goes into the row of the ledger that it belongs to
+statements: $(READY)
+	$(BIN)/python tools/statements.py
 
 chapter: $(READY)
 	$(BIN)/python tools/new_chapter.py "$(NAME)"

@@ -51,6 +51,23 @@ def ledger_greek():
     return GREEK
 
 
+def test_a_statement_in_paragraphs_is_shown_in_lines(monkeypatch):
+    told = dict(hypotheses="any $n$", constants="$c$ < 1", scope="exact", statement="it is $$x^2 > 0$$")
+    entry = Entry("deng2023/own-x", "ours", "lemma", depends=[], chapter=None, method="exact", outcome="false", note="", **told)
+    monkeypatch.setattr(ledger, "entries", lambda: {entry.id: entry})
+    lines = re.findall(
+        r'<span class="said tm"><small>(\w+)</small> (.*?)</span>(?=<span class="said|</summary>)', ledger.row(entry, link)
+    )
+    assert [name for name, _ in lines] == ["Hypotheses", "Claim", "Constants", "Scope"]
+    assert lines[1][1] == r'it is <span class="math notranslate nohighlight display">\[x^2 &gt; 0\]</span>'
+    assert re.findall(r"<dt>(\w+)</dt>", ledger.erratum(entry, link)) == ["Hypotheses", "Claim", "Constants", "Scope"]
+    assert 'class="said tm"><small>Scope</small> exact' in ledger._own(entry, link)
+    assert ledger._clip("words " * 15 + "and $a formula that is long$") == "words " * 15 + "and …"
+
+    other = Entry("deng2023/own-y", "ours", "lemma", "it is so", [], None, "exact", "holds", "")
+    assert 'class="said' not in ledger.row(other, link) and "<small></small>" not in ledger.row(other, link)
+
+
 @pytest.mark.parametrize("paper", list(ledger.ledgers()))
 def test_every_statement_is_a_row_with_its_anchor(paper):
     page = ledger.paper_rows(paper, link)

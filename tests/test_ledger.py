@@ -4,6 +4,8 @@ import re
 from graphlib import TopologicalSorter
 
 import pytest
+import statements
+import yaml
 from attention_theory.evidence import COMPUTED, load_ledger, stored_verdicts
 from bookpages import ledger
 
@@ -83,9 +85,39 @@ def test_an_own_statement_without_a_proof_is_open(entries):
     for entry in entries.values():
         if entry.printed == "ours":
             assert (entry.kind in ("conjecture", "observation")) == (entry.outcome == "open"), entry.id
-            assert (entry.outcome == "open") or not re.search(r"(no|No) proof[).]", entry.statement), entry.id
+            assert (entry.outcome == "open") or not re.search(r"(no|No) proof[).]", entry.statement + entry.scope), entry.id
         else:
             assert entry.outcome != "open", entry.id
+
+
+def test_rows_say_what_their_boxes_say():
+    differ = [id for rows in statements.differing().values() for id in rows]
+    assert not differ, f"other words than in their boxes: {', '.join(differ)}; run make statements"
+
+
+def test_a_box_becomes_the_words_of_its_row():
+    box = """({cite}`deng2023`, Lemma 1.)
+
+*Hypotheses.* As in the [text](page.md#x), with *any* $*x*$, {cite}`deng2023`
+or {prf:ref}`these <thm-x>`.
+
+*Claim.* It's so:
+
+$$x = 1$$ (eq-x)
+
+- for `all`.
+"""
+    found = statements.said(box)
+    assert found == {
+        "hypotheses": "As in the text, with any $*x*$, deng2023 or these.",
+        "statement": "It's so: $$x = 1$$ • for all.",
+        "constants": "",
+        "scope": "",
+    }
+    row = '- id: a/b\n  kind: lemma\n  statement: >-\n    old: "x",\n\n    more\n  constants: old\n  depends: []\n'
+    new = yaml.safe_load(statements.written(row, found))[0]
+    assert list(new) == ["id", "kind", "hypotheses", "statement", "depends"]
+    assert new["statement"] == found["statement"] and new["hypotheses"] == found["hypotheses"]
 
 
 def test_whose_proof_names_hoeffding_depends_on_his_lemma(entries, book):

@@ -68,6 +68,8 @@ def printed(page: Page, address: str, anchors: set[str]) -> PdfReader:
     """One page as a PDF of its own."""
     page.goto(address, wait_until="load")
     page.evaluate("window.MathJax?.startup?.promise")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # formulas that are set when they come into view
+    page.wait_for_function("!document.querySelector('.unset')")
     page.evaluate(LINKS, sorted(anchors))
     page.wait_for_function("[...document.images].every(image => image.complete)")
     headings = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(heading => heading.innerText)")

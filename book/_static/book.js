@@ -50,15 +50,33 @@
   };
 
   // MathJax in an element that came later; pages without formulas load it only then
-  const typeset = async (element) => {
-    if (!element.querySelector(".math")) return;
+  let setting = Promise.resolve(); // one after the other, as MathJax wants it
+  const typeset = (...elements) => (setting = setting.then(() => formulas(elements.filter((element) => element.querySelector(".math")))));
+  const formulas = async (elements) => {
+    if (!elements.length) return;
     if (!window.MathJax?.startup?.promise) {
       const parts = ["core", "input/tex", "output/chtml", "a11y/assistive-mml"];
       window.MathJax = { loader: { load: parts }, ...window.MathJax, startup: { typeset: false } };
       await load("mathjax/startup.js");
     }
     await MathJax.startup.promise;
-    await MathJax.typesetPromise([element]);
+    await MathJax.typesetPromise(elements);
+  };
+
+  // The words of rows: a page of them has thousands of formulas, so each row's are set when it comes near; until then they keep
+  // their room (book.css)
+  const rows = () => {
+    if (document.querySelector("script[src*='mathjax/']")) return;
+    const set = (some) => {
+      some.forEach((row) => near.unobserve(row));
+      return typeset(...some).catch(() => {}).then(() => some.forEach((row) => row.classList.remove("unset")));
+    };
+    const near = new IntersectionObserver((seen) => set(seen.filter((one) => one.isIntersecting).map((one) => one.target)), { rootMargin: "900px" });
+    for (const row of all(":is(.ledger-row, .own, .erratum):has(.math)")) {
+      row.classList.add("unset");
+      near.observe(row);
+    }
+    addEventListener("beforeprint", () => set(all(".unset")));
   };
 
   // Folds -------------------------------------------------------------------------------------------------------------
@@ -334,6 +352,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     filter();
+    rows();
     all(".graph").forEach(graph);
     previews();
     enlarge();

@@ -1,6 +1,7 @@
 """Read and Verify, cards, citations, and what a reader finds about a statement, as the reader does it."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from browsing import BUILT, LOOKS, PAGES, PHONE, WIDE, axe
@@ -103,6 +104,34 @@ def test_a_wrong_print_leads_to_its_erratum(visit):
     page.locator("#jelassi2022-theorem-3-1").get_by_role("link", name="erratum").click()
     page.wait_for_url("**/errata.html#erratum-jelassi2022-theorem-3-1")
     assert page.locator("#erratum-jelassi2022-theorem-3-1 dl").is_visible()
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_a_statement_reads_in_lines_wherever_it_stands(visit, look):
+    place = "book/ledger/{}.html#{}bombari2024-own-crowd"
+    for page, lines in [
+        (visit(place.format("ledger", ""), look), "#bombari2024-own-crowd .said"),
+        (visit(place.format("own", "own-"), look), "#own-bombari2024-own-crowd .said"),
+    ]:
+        page.locator(lines).first.locator("mjx-container").first.wait_for()
+        shown = page.locator(lines)
+        assert [line.split()[0] for line in shown.all_inner_texts()] == ["Hypotheses", "Claim", "Scope"]
+        boxes = [line.bounding_box() for line in shown.all()]
+        assert all(a["y"] + a["height"] <= b["y"] + 1 for a, b in pairwise(boxes))
+        assert page.locator(f"{lines} mjx-container").count() > 10 and not page.locator("mjx-merror").count()
+        assert not any("$" in line or "\\" in line for line in shown.all_inner_texts())
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_link_to_a_row_and_a_search_show_its_lines(visit):
+    page = visit("book/sensitivity/attention-is-sensitive.html#verdict-bombari2024-own-crowd")
+    page.locator("#verdict-bombari2024-own-crowd .about a", has_text="ledger").hover()
+    page.locator("#preview .said mjx-container").first.wait_for()
+    assert [line.split()[0] for line in page.locator("#preview .said").all_inner_texts()] == ["Hypotheses", "Claim", "Scope"]
+    page = visit("search.html?q=bombari2024/own-crowd")
+    words = page.locator("#found > li").first.locator("p")
+    words.wait_for()
+    assert words.inner_text().startswith("Hypotheses: Softmax or ReLU weights (any u ≥ 0 that never falls);")
 
 
 def test_bibtex_and_address_are_copied(visit):

@@ -337,13 +337,15 @@ def with_room(text: str) -> str:
         return f'<span class="math notranslate nohighlight" style="--w:{em(html.unescape(found[1])):.1f}em">{found[1]}</span>'
 
     def display(found: re.Match) -> str:
-        tall = bool(re.search(r"\\d?frac|\\sum|\\prod|\\Big", found[2]))
-        height = 4.2 + 1.2 * found[2].count(r"\\") + 1.5 * tall
-        return f'<div class="math notranslate nohighlight"{found[1]} style="--h:{height:.1f}em">{found[2]}</div>'
+        tag, more, tex = found.groups()
+        tall = bool(re.search(r"\\d?frac|\\sum|\\prod|\\Big", tex))
+        height = 4.2 + 1.2 * tex.count(r"\\") + 1.5 * tall
+        return f'<{tag} class="math notranslate nohighlight{more} style="--h:{height:.1f}em">{tex}</{tag}>'
 
     text = re.sub(r'<span class="math notranslate nohighlight">([^<]*)</span>', inline, text)
     return re.sub(
-        r'<div class="math notranslate nohighlight"((?: id="[^"]*")?)>((?:<span class="eqno">.*?</span>)?[^<]*)</div>',
+        r'<(div|span) class="math notranslate nohighlight((?: display)?"(?: id="[^"]*")?)>'
+        r'((?:<span class="eqno">.*?</span>)?[^<]*)</\1>',
         display,
         text,
     )

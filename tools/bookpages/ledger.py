@@ -152,11 +152,23 @@ def _places(entry: Entry, link: Link, erratum: bool = True) -> str:
     return " · ".join(places)
 
 
+def said(entry: Entry) -> str:
+    """What a statement says: in one line, or each paragraph of its box in a line that begins with its name."""
+    if not entry.hypotheses:
+        return f'<span class="tm">{typeset(entry.statement)}</span>'
+    lines = (f"<small>{name}</small> {typeset(text)}" for name, text in entry.paragraphs)
+    return "".join(f'<span class="said tm">{line}</span>' for line in lines)
+
+
+def _box(entry: Entry) -> str:
+    """Where the box of a statement goes, if its words are not said already."""
+    place = html.escape(f"book/{entry.chapter}#{entry.label}")
+    return f'<div class="ledger-box" data-box="{place}"></div>' if entry.label and not entry.hypotheses else ""
+
+
 def row(entry: Entry, link: Link) -> str:
     """One statement: a fold with its name, outcome and words; inside, its box, evidence, neighbours and address."""
-    inside = []
-    if entry.label:
-        inside.append(f'<div class="ledger-box" data-box="book/{html.escape(f"{entry.chapter}#{entry.label}")}"></div>')
+    inside = [_box(entry)]
     if entry.note:
         inside.append(f'<p class="ledger-note tm">{typeset(entry.note)}</p>')
     if places := _places(entry, link):
@@ -172,7 +184,7 @@ def row(entry: Entry, link: Link) -> str:
         f'<details class="ledger-row" id="{row_anchor(entry.id)}" data-paper="{entry.id.split("/")[0]}" '
         f'data-outcome="{entry.outcome}" data-method="{entry.method or "none"}" data-kind="{html.escape(entry.kind)}" '
         f'data-own="{int(entry.printed == "ours")}"><summary><strong>{html.escape(short(entry))}</strong> '
-        f'{badge(entry.outcome)} <small>{entry.method or ""}</small> <span class="tm">{typeset(entry.statement)}</span>'
+        f"{badge(entry.outcome)} <small>{entry.method or ''}</small> {said(entry)}"
         f'</summary><div class="ledger-more">{"".join(inside)}</div></details>'
     )
 
@@ -344,7 +356,7 @@ def erratum(entry: Entry, link: Link) -> str:
     """One wrong print: what is printed, the counterexample, what holds instead, who uses it."""
     verdict = stored(entry)
     checks = verdict.get("checks", [])
-    parts = [("Statement", f'<span class="tm">{typeset(entry.statement)}</span>')]
+    parts = [(name or "Statement", f'<span class="tm">{typeset(text)}</span>') for name, text in entry.paragraphs]
     fails = [check["text"] for check in checks if not check["holds"]]
     holds = [check["text"] for check in checks if check["holds"]]
     if fails:
@@ -368,7 +380,9 @@ def erratum(entry: Entry, link: Link) -> str:
 
 
 def _clip(text: str, most: int = 110) -> str:
-    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
+    """The first words of a text; a formula stays whole."""
+    ends = [found.end() for found in re.finditer(r"(?:\$+[^$]*\$+|[^\s$])+\s*", text)]
+    return text if len(text) <= most else text[: max(filter(most.__ge__, ends), default=ends[0])].rstrip() + " …"
 
 
 def errata(level: str, link: Link) -> str:
@@ -386,13 +400,11 @@ def own_results(paper: str, link: Link) -> str:
 
 
 def _own(entry: Entry, link: Link) -> str:
-    place = html.escape(f"book/{entry.chapter}#{entry.label}")
-    box = f'<div class="ledger-box" data-box="{place}" data-proof="1"></div>' if entry.label else ""
     note = f'<p class="ledger-note tm">{typeset(entry.note)}</p>' if entry.note else ""
     return (
         f'<details class="own" id="own-{row_anchor(entry.id)}"><summary><strong>{html.escape(short(entry)[5:])}</strong> '
-        f'{badge(entry.outcome)} <small>{entry.method or ""}</small> <span class="tm">{typeset(entry.statement)}</span>'
-        f"</summary>{box}{note}<p>{row_link(entry.id, link)} in the ledger · {_places(entry, link)}</p></details>"
+        f"{badge(entry.outcome)} <small>{entry.method or ''}</small> {said(entry)}"
+        f"</summary>{_box(entry)}{note}<p>{row_link(entry.id, link)} in the ledger · {_places(entry, link)}</p></details>"
     )
 
 

@@ -76,7 +76,8 @@ def _statements() -> Iterator[Document]:
         paper = entry.id.split("/")[0]
         name, address = ledger.short(entry), f"{ledger.PAGE}.html#{ledger.row_anchor(entry.id)}"
         names = [entry.id, name, f"{name} {paper}", entry.id.split("/")[1]]
-        yield "statement", f"{name} ({paper})", names, address, entry.outcome, plain(f"{entry.statement} {entry.note}")
+        lines = [f"{what}: {text}" if what else text for what, text in (*entry.paragraphs, ("", entry.note))]
+        yield "statement", f"{name} ({paper})", names, address, entry.outcome, plain("\n".join(filter(None, lines)))
 
 
 def _functions(app: Sphinx) -> Iterator[Document]:

@@ -58,16 +58,20 @@ _TOKENS = re.compile(
     r"|(?P<minus>(?<=[\s(\[])-(?=[\d\w(.])|(?<=[\w)\]|] )-(?= [\w(\[|])"
     r"|(?<=[\s(/^√][a-zA-Z])-(?=\d)|(?<=\d)-(?=[α-ωΑ-Ω]))"
 )
+TEX = re.compile(r"(\$\$[^$]+\$\$|\$[^$]+\$)")
 _RELATIONS = {"<=": "≤", ">=": "≥", "!=": "≠", "==": "=", "->": "→", "+-": "±"}
 
 
 def typeset(text: str) -> str:
     """HTML of a line of prose with mathematics in it: TeX between dollars as it is, the rest by its looks."""
-    pieces = re.split(r"\$([^$]+)\$", text)
-    return "".join(
-        f'<span class="math notranslate nohighlight">\\({html.escape(piece)}\\)</span>' if i % 2 else _guessed(piece)
-        for i, piece in enumerate(pieces)
-    )
+    return "".join(_formula(piece) if i % 2 else _guessed(piece) for i, piece in enumerate(TEX.split(text)))
+
+
+def _formula(tex: str) -> str:
+    """Between two dollars a formula in a line, between four one on a line of its own."""
+    if tex.startswith("$$"):
+        return f'<span class="math notranslate nohighlight display">\\[{html.escape(tex[2:-2])}\\]</span>'
+    return f'<span class="math notranslate nohighlight">\\({html.escape(tex[1:-1])}\\)</span>'
 
 
 def _guessed(text: str) -> str:

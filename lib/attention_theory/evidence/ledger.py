@@ -22,7 +22,8 @@ class Entry:
         kind: theorem, lemma, definition, equation, figure, ...
         statement: what it claims, in our words, with every hypothesis that does not stand in ``hypotheses``; a figure: which
             printed settings, which features. TeX stands between dollars.
-        hypotheses, constants: what it supposes, and the numbers in the claim, where they are told apart.
+        hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it reaches, where they are told
+            apart; from its box (``tools/statements.py``), if it has one of its own.
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, where its verdict stands.
         label: its statement box, figure or table on that page.
@@ -45,6 +46,14 @@ class Entry:
     code: str | None = None
     hypotheses: str = ""
     constants: str = ""
+    scope: str = ""
+
+    @property
+    def paragraphs(self) -> list[tuple[str, str]]:
+        """Its words for pages: what each paragraph is (nothing for a statement in one piece), and what it says."""
+        claim = "Claim" if self.hypotheses else ""
+        found = [("Hypotheses", self.hypotheses), (claim, self.statement), ("Constants", self.constants), ("Scope", self.scope)]
+        return [(name, text) for name, text in found if text]
 
 
 def load_ledger(path: str | Path) -> dict[str, Entry]:

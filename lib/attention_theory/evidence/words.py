@@ -43,7 +43,7 @@ def plain(text: str) -> str:
     >>> plain(r"the push on $a_{2r-1}$ is at most $\frac{\sqrt{d}}{2}$")
     'the push on a_(2r-1) is at most √(d)/2'
     """
-    return re.sub(r"\$([^$]+)\$", lambda found: _plain(found[1]), text)
+    return re.sub(r"(\$\$?)([^$]+)\1", lambda found: _plain(found[2]), text)
 
 
 def _plain(tex: str) -> str:
