@@ -229,7 +229,6 @@ NOT_YET_TOLD = {
     "patches/world-of-patches",
     "sensitivity/attention-proof",
     "sensitivity/depth",
-    "sensitivity/new-label",
     "sensitivity/paper-sizes",
     "sensitivity/random-features",
     "separation/cross-attention",

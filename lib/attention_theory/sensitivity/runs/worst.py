@@ -4,12 +4,14 @@ import math
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attention_theory import tokens
 from attention_theory.device import Device, generator, normal, signs
 from attention_theory.domain import AtLeastOne, Chance, Count, Positive, Seed
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
-from attention_theory.sensitivity.new_label import Solutions, best_moves, descend, solutions
+from attention_theory.sensitivity.new_label import OneToken, Solutions, best_moves, descend, solutions
 from attention_theory.sensitivity.random_features import OneTokenFeatures, one_token_in_law
 
 
@@ -31,20 +33,42 @@ class Worst:
     smallest: float  #: lambda_min(K_r) / k
 
 
-def random_features_problem(
-    kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu"
-) -> tuple[Solutions, OneTokenFeatures]:
-    """Both solutions on ReLU features (k = nd if not given), and the last context as a function of its first token."""
+def learned(
+    contexts: Float[Tensor, "N n d"], labels: Float[Tensor, "N"], map: str, seed: Seed, k: Count | None = None
+) -> tuple[Solutions, OneToken]:
+    """Both solutions of a model on random weights, and its feature map as a function of one token.
+
+    Args:
+        contexts: all but the last are the training samples, the last is X; its first token moves.
+        labels: theirs.
+        map: ``RF`` (ReLU features in law), ``RAF`` or ``ReLU-RAF``.
+        seed: of the weights.
+        k: number of random features, nd if not given.
+    """
+    if map == "RF":
+        ones = one_token_in_law(contexts, 0, k or contexts[0].numel(), seed=seed)
+        one: OneToken = ones[-1]
+        features = torch.relu(torch.stack([each.rest for each in ones]) + contexts[:, 0] @ ones[-1].block.T)
+    else:
+        raf = RandomAttentionFeatures.sample(contexts.shape[2], seed, "relu" if map == "ReLU-RAF" else "softmax").to(contexts)
+        one = raf.one_token(contexts[-1], 0)
+        features = torch.stack([raf(X).flatten() for X in contexts])
+    return solutions(features[:-1], labels[:-1], features[-1], float(labels[-1])), one
+
+
+def problem(
+    map: str, kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu"
+) -> tuple[Solutions, OneToken]:
+    """:func:`learned` on N + 1 contexts of this kind with fair signs as labels."""
     contexts = tokens.contexts(kind, N + 1, n, d, seed=trial).to(device)
     labels = signs(N + 1, generator=generator(10_000 + trial)).to(device)
-    ones = one_token_in_law(contexts, 0, k or n * d, seed=trial)
-    features = torch.relu(torch.stack([one.rest for one in ones]) + contexts[:, 0] @ ones[-1].block.T)
-    return solutions(features[:-1], labels[:-1], features[-1], float(labels[-1])), ones[-1]
+    return learned(contexts, labels, map, trial, k)
 
 
 def worst_moves(kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu") -> Worst:
     """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in one trial."""
-    model, one = random_features_problem(kind, n, d, N, trial, k, device)
+    model, one = problem("RF", kind, n, d, N, trial, k, device)
+    assert isinstance(one, OneTokenFeatures)
     goals = ("fine", "again", "shift", "shift_again")
     which = torch.arange(len(goals)).repeat_interleave(2)[None].to(one.x.device)
 
@@ -90,10 +114,7 @@ def turned(
     draw = generator(trial)
     contexts = tokens.on_sphere((1 - share) ** 0.5 * normal(N + 1, n, d, generator=draw) + share**0.5).to(device)
     labels = signs(N + 1, generator=draw).to(device)
-    raf = RandomAttentionFeatures.sample(d, seed=trial).to(device)
-    features = torch.stack([raf(X).flatten() for X in contexts])
-    model = solutions(features[:-1], labels[:-1], features[-1], float(labels[-1]))
-    one = raf.one_token(contexts[-1], 0)
+    model, one = learned(contexts, labels, "RAF", trial)
     found = model.measure(one, best_moves(model, one, [("target-fine", 1.0), ("target-again", 1.0)]))
     gamma = float(found["shift"].abs().max())
     return {"gamma": gamma, "fine": float(found["error-fine"][0]), "again": float(found["error-again"][1])}
