@@ -180,6 +180,16 @@ def test_code_of_checks_folds_where_it_is_long_or_tagged():
     assert finished(page) == page and page.count("<details") == page.count("</details>")
 
 
+def test_the_fold_after_an_exercise_is_named_for_what_it_is():
+    fold = "<summary>Show code cell content</summary><summary>Hide code cell content</summary>"
+    boxes = '<div class="exercise admonition">?</div>', '<div class="solution dropdown admonition">!</div>', "<h2>Next</h2>"
+    page = fold + "".join(box + fold for box in boxes)
+    named = re.findall("<summary>(.*?)</summary>", finished(page))
+    shown = ["Show code cell content", "Hide code cell content"]
+    assert named == [*shown, *2 * ["Solution"], *2 * ["Code of the solution"], *shown]
+    assert finished(finished(page)) == finished(page)
+
+
 def test_a_long_run_of_cards_folds_into_one_line():
     page = finished("<p>before</p>" + cell(6) + "<p>after</p>" + cell(2))
     assert page.count('<details class="verdicts"><summary>6 verdicts: 6 hold</summary>') == 1

@@ -245,14 +245,21 @@ NOT_YET_TOLD = {
     "tangent/score",
     "tangent/widths-and-steps",
 }
+#: Of these the ones whose exercises have solutions in words.
+SOLVED = {
+    *(f"exponential/{slug}" for slug in ("one-knob", "separation", "space", "together", "training", "words")),
+    *(f"patches/{slug}" for slug in ("gaussian-patches", "learning-from-samples", "lemmas-from-samples")),
+    *(f"patches/{slug}" for slug in ("lemmas-in-expectation", "real-images", "transfer")),
+    *(f"tangent/{slug}" for slug in ("score", "widths-and-steps")),
+}
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
 #: Of a visible cell with checks: lines and checks. Of a page: words of prose a visible line of code, pictures.
 LINES, BESIDE, WORDS, PICTURES = 12, 2, 10, 3
 
 
-def told(path):
+def told(path, but=frozenset()):
     name = path.relative_to(BOOK).with_suffix("").as_posix()
-    if name in NOT_YET_TOLD or "/" not in name or name.startswith("ledger/"):
+    if name in NOT_YET_TOLD - but or "/" not in name or name.startswith("ledger/"):
         pytest.skip("not a chapter in the new form")
     return path.with_suffix(".md").read_text(encoding="utf-8")
 
@@ -312,7 +319,7 @@ def test_it_has_an_example_and_a_record_before_its_exercises(path):
 
 
 def test_every_exercise_has_a_solution(path):
-    text = told(path)
+    text = told(path, but=SOLVED)
     exercises = re.findall(r"^:::+\{exercise\}[^\n]*\n:label: (\S+)", text, flags=re.M)
     for number, after in enumerate(re.split(r"^:::+\{exercise\}", text, flags=re.M)[1:]):
         assert re.search(r"^:::+\{(solution\}|dropdown\} Solution)", after, flags=re.M), f"{exercises[number]} has no Solution"

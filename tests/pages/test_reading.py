@@ -106,6 +106,26 @@ def test_a_wrong_print_leads_to_its_erratum(visit):
     assert page.locator("#erratum-jelassi2022-theorem-3-1 dl").is_visible()
 
 
+@pytest.mark.parametrize("name", [name for name in PAGES if 'class="exercise' in (BUILT / name).read_text(encoding="utf-8")])
+def test_every_exercise_opens_its_solution(look_at, name):
+    page = look_at(name)
+    assert page.locator("article .exercise").count()
+    for exercise in page.locator("article .exercise").all():
+        said = exercise.evaluate(
+            """box => {
+                const fold = "details, .solution.dropdown", titles = [];
+                let next = box;
+                while ((next = next.nextElementSibling) && !next.matches(".exercise, section")) {
+                    const found = next.matches(fold) ? next : next.querySelector(fold);
+                    if (found) titles.push(found.querySelector(".admonition-title, summary").innerText.trim());
+                }
+                return titles;
+            }"""
+        )
+        assert any(title.startswith("Solution") for title in said), (exercise.get_attribute("id"), said)
+        assert not any("code cell" in title for title in said)
+
+
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_a_statement_reads_in_lines_wherever_it_stands(visit, look):
     place = "book/ledger/{}.html#{}bombari2024-own-crowd"

@@ -82,7 +82,7 @@ def finished(text: str, name: str, folder: Path, version: str, address: str) -> 
     for old, new in ROLES.items():
         text = text.replace(old, new)
     text = RUN.sub(lambda run: fold_run(run.group(), root, version, address), text)
-    text = with_switch(fold_checks(text))
+    text = with_switch(fold_checks(name_solutions(text)))
     text = re.sub(
         r'<p class="cite-this">Cite as <code>([^<]+)</code></p>',
         lambda found: cite(html.unescape(found.group(1)), version, address),
@@ -199,6 +199,20 @@ def fold_checks(text: str) -> str:
         out += [text[last : found.start()], new]
         last = found.start() + len(cell)
     return "".join(out) + text[last:]
+
+
+def name_solutions(text: str) -> str:
+    """The folded cell after an exercise says that it is the solution, after a solution in words that it is its code."""
+    after = {"exercise": "Solution", "solution": "Code of the solution"}
+    name = ""
+
+    def told(found: re.Match) -> str:
+        nonlocal name
+        name = name if found["shown"] else after.get(found["kind"], "")
+        return name if found["shown"] and name else found.group()
+
+    marks = r'<div class="(?P<kind>exercise|solution) [^"]*"|<h[1-6][ >]|(?P<shown>(?:Show|Hide) code cell (?:content|source))'
+    return re.sub(marks, told, text)
 
 
 def with_switch(text: str) -> str:
