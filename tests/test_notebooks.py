@@ -235,7 +235,6 @@ NOT_YET_TOLD = {
     "separation/exact-probability",
     "separation/self-attention-identity",
     "separation/self-attention-ones",
-    "separation/threshold",
     "tangent/closed-form",
     "tangent/constants",
     "tangent/gradient-descent",

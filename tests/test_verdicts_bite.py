@@ -86,6 +86,7 @@ MUTANTS = [
     ),
     # the certified threshold without m, and the largest norm from one data set only
     ("deng2023/own-threshold-range", "separation.regression", "math.log(m / risk))", "math.log(1 / risk))"),
+    ("deng2023/lemma-5.4", "separation.regression", "math.sqrt(2 * math.log(m / risk))", "math.sqrt(math.log(m / risk))"),
     ("deng2023/own-norm-exponent", "separation.regression", "int(np.argmax(", "int(np.argmin("),
     # a tie, or one sign more, decides differently
     ("deng2023/definition-3.5", "separation.regression", "/ low + others) / 2 + 1e-9)", "/ low + others) / 2 - 1)"),

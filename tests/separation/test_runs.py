@@ -127,7 +127,8 @@ def test_false_alarms_at_four_kinds_of_thresholds(weights, k):
     certified, own = [], []
     for n in sizes:
         m = thresholds.readouts(n, delta)
-        edge = regression.certified_edge(n, m, delta / n)
+        norm = max(float(f_of(n, k, weights, high).norm()) for high in range(n))
+        edge = norm * math.sqrt(2 * math.log(m * n / delta))
         certified += [at(n, edge, high) for high in (0, regression.worst_high(n), n // 2, n - 1)]
         own.append(at(n, regression.quiet_edge(n, m, delta / n, k, weights) + 1e-8))
     assert found.certified == pytest.approx(certified, rel=1e-9, abs=1e-12)
@@ -141,6 +142,9 @@ def test_the_union_bound_takes_the_largest_norm(n, delta, tau):
     m = math.ceil(math.log2(n / delta))
     expected = m * math.exp(-(tau * tau) / 2 / norm**2) * n / delta
     assert thresholds.union_bound(n, tau, delta) == pytest.approx(expected, rel=1e-12)
+    own = max(float(f_of(n, 1, "linear", high).norm()) for high in range(n))
+    expected = m * math.exp(-(tau * tau) / 2 / own**2) * n / delta
+    assert thresholds.union_bound(n, tau, delta, [("linear", 1)]) == pytest.approx(expected, rel=1e-12)
 
 
 # Curves of the panels ------------------------------------------------------------------------------------------------

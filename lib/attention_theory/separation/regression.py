@@ -6,7 +6,8 @@ the worst ones (:func:`worst_high`), and their probabilities are sums of binomia
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator, normal
-from attention_theory.domain import Bit, Count, Natural, NonNegative, OpenChance, Positive, Seed
+from attention_theory.domain import FILLED, Bit, Count, Natural, NonNegative, OpenChance, Positive, Seed
 
 #: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.
 LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
@@ -23,6 +24,7 @@ LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
 ROUNDING = 1e-12
 #: The four networks of E_success, (weights, data set): the first must be positive, the others zero.
 NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
+Networks = Annotated[Sequence[tuple[str, int]], FILLED]
 
 
 def _check(n: int, high: int) -> None:
@@ -76,9 +78,9 @@ def worst_high(n: Count, dataset: Bit = 0, weights: str = "softmax") -> int:
     return int(np.argmax(squares / (high * top + (rest - high) * low + dataset * special) ** 2))
 
 
-def largest_norm(n: Count) -> float:
-    """The largest |f| among the three networks that must stay at 0, over all data of Definition 3.8."""
-    worst = (regression_weights(n, k, weights, worst_high(n, k, weights)) for weights, k in NETWORKS[1:])
+def largest_norm(n: Count, networks: Networks = NETWORKS[1:]) -> float:
+    """The largest |f| over all data of Definition 3.8, among ``networks``; by default those that must stay at 0."""
+    worst = (regression_weights(n, k, weights, worst_high(n, k, weights)) for weights, k in networks)
     return max(float(f.norm()) for f in worst)
 
 
@@ -195,13 +197,13 @@ def threshold_range(n: Count, m: Count, risk: OpenChance, high: Natural = 0) -> 
     return max(edges), detection_edge(n, m, risk, high)
 
 
-def certified_edge(n: Count, m: Count, risk: OpenChance) -> float:
-    """A threshold at which no data of Definition 3.8 raise a false alarm with probability above ``risk``.
+def certified_edge(n: Count, m: Count, risk: OpenChance, networks: Networks = NETWORKS[1:]) -> float:
+    """A threshold at which no data of Definition 3.8 make one of ``networks`` fire with probability above ``risk``.
 
     Hoeffding's one-sided bound m exp(-tau^2 / 2|f|^2) at :func:`largest_norm`.
     """
     _check(n, 0)
-    return largest_norm(n) * math.sqrt(2 * math.log(m / risk))
+    return largest_norm(n, networks) * math.sqrt(2 * math.log(m / risk))
 
 
 # Sampling ------------------------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ class Quiet(NamedTuple):
     Attributes:
         quarter: at 1/4 for n = 2.
         small: at 1/n, for each n.
-        certified: at :func:`regression.certified_edge`, for each n and four kinds of data.
+        certified: at the network's own :func:`regression.certified_edge`, for each n and four kinds of data.
         own: at the network's own :func:`regression.quiet_edge`.
     """
 
@@ -130,15 +130,20 @@ def quiet(weights: str, dataset: Bit, sizes: Sequence[int], delta: OpenChance) -
     certified, own = [], []
     for n in sizes:
         m, risk = readouts(n, delta), delta / n
-        edge = regression.certified_edge(n, m, risk)
+        edge = regression.certified_edge(n, m, risk, [(weights, dataset)])
         certified += [at(n, edge, high) for high in (0, regression.worst_high(n), n // 2, n - 1)]
         own.append(at(n, regression.quiet_edge(n, m, risk, dataset, weights)))
     return Quiet(at(2, 0.25), [at(n, 1 / n) for n in sizes], certified, own)
 
 
-def union_bound(n: Annotated[int, Limits(1, 10_000)], tau: Signed, delta: OpenChance) -> float:
+def union_bound(
+    n: Annotated[int, Limits(1, 10_000)],
+    tau: Signed,
+    delta: OpenChance,
+    networks: regression.Networks = regression.NETWORKS[1:],
+) -> float:
     """The union bound m exp(-tau^2 / 2|f|^2) n/delta with the largest |f| over all two-level data, tried one by one."""
-    data = itertools.product(regression.NETWORKS[1:], range(n))
+    data = itertools.product(networks, range(n))
     norm = max(float(regression.regression_weights(n, k, weights, high).norm()) for (weights, k), high in data)
     return readouts(n, delta) * math.exp(-(tau**2) / (2 * norm**2)) * n / delta
 
