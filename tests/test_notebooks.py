@@ -230,7 +230,6 @@ NOT_YET_TOLD = {
     "sensitivity/attention-proof",
     "sensitivity/depth",
     "sensitivity/paper-sizes",
-    "sensitivity/random-features",
     "separation/cross-attention",
     "separation/exact-probability",
     "separation/self-attention-identity",
