@@ -239,7 +239,6 @@ NOT_YET_TOLD = {
     "tangent/gradient-descent",
     "tangent/kernel-barely-moves",
     "tangent/kernel-regression",
-    "tangent/network-and-kernel",
     "tangent/score",
     "tangent/widths-and-steps",
 }

@@ -172,6 +172,12 @@ MUTANTS = [
     ("cao2024/equation-1", "tangent.network", "return self.m * (self.weights", "return (self.weights"),
     ("cao2024/own-jacobian", "tangent.kernel", "alpha=m)", "alpha=m / 2)"),
     ("cao2024/definition-3.7", "tangent.network", "(half.a, -half.a)", "(half.a, half.a)"),
+    (
+        "cao2024/definition-3.7",
+        "tangent.network",
+        "signs(outputs or d, m, generator=random)",
+        "signs(1, m, generator=random).repeat(outputs or d, 1)",
+    ),
     ("cao2024/lemma-a.9", "tangent.paper", "math.exp(-2 * t**2 / sum", "math.exp(-(t**2) / sum"),
     ("cao2024/own-limit", "tangent.kernel", "torch.exp(sigma**2 * gram)\n    squares", "torch.exp(sigma * gram)\n    squares"),
     ("cao2024/own-exp-kernel", "tangent.kernel", "+ 2 * gram))", "- 2 * gram))"),

@@ -463,6 +463,7 @@ def network(equation_2: Any) -> dict[str, Proof]:
     ntk = [tangent_kernel(net, inputs)[[0, 3]][:, [0, 3]] for net in nets]  # (output 1, x) and (output 2, y)
     residual = torch.tensor([0.3, -2.0], dtype=torch.float64)
     rows = [equation_2(net.W, net.a, inputs[0])[0, 0] / (3 * 0.9) for net in nets]
+    gradients = [[equation_2(net.W, net.a, inputs[k])[k] for k in range(2)] for net in nets]  # rows (1, x) and (2, y) of J
     moved = [SoftmaxNetwork(net.W + 1.7 / 0.9, net.a).weights(inputs)[0] for net in nets]
     # two pairs of neurons in the plane
     keys = torch.sin(torch.arange(8, dtype=torch.float64)).reshape(2, 4)
@@ -489,14 +490,18 @@ def network(equation_2: Any) -> dict[str, Proof]:
             at, moved, [net.weights(inputs)[0] for net in nets]
         ),
         "jacobian": same("(J J^T)_ij = m H_ij", sum(p * q for p, q in zip(*J)), M * H, sizes=three).tied(
-            at, right=[3 * K[0, 1] for K in ntk]
+            at, [(p * q).sum() for p, q in gradients], [3 * K[0, 1] for K in ntk]
         ),
         "psd": same(
             "m f H f = |J^T f|^2",
             sum(f[i] * f[j] * sum(p * q for p, q in zip(J[i], J[j])) for i in range(2) for j in range(2)),
             sum((f[0] * p + f[1] * q) ** 2 for p, q in zip(*J)),
             sizes=three,
-        ).tied(at, [3 * residual @ K @ residual for K in ntk]),
+        ).tied(
+            at,
+            [3 * residual @ K @ residual for K in ntk],
+            [(residual[0] * p + residual[1] * q).square().sum() for p, q in gradients],
+        ),
         "zero": same(
             "1 + F = 1", 1 + sum(z * e for z, e in zip(pairs, (u[0], u[0], u[1], u[1]))), sympy.Integer(1), sizes="m = 4"
         ).tied(pair, 1 + paired(plane)),
