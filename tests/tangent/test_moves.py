@@ -9,6 +9,8 @@ import torch
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, kernel_change_bound, paper, unit_points
 from attention_theory.tangent.runs import moves
+from scipy.integrate import quad
+from scipy.stats import norm
 
 
 def example(paired=False):
@@ -102,15 +104,20 @@ def test_doubling_compares_two_steps_along_the_gradient(paired):
     assert moves.doubling(net, x, y, 1e-4) == pytest.approx(2 if paired else 1, abs=0.01)  # an odd move and a general one
 
 
-def test_after_training_is_descent_from_the_start():
-    net, x, y = example()
-    W, H = net.W, kernel(net, x)
-    labels, rate = paper.equation_1(W, net.a, x) + y, 1 / (6 * float(torch.linalg.matrix_norm(H, 2)))
-    for _ in range(3):
-        W = W - rate * paper.claim_3_4(W, net.a, x, labels)
-    change = float((paper.definition_3_6(W, net.a, x) - H).norm() / H.norm())
-    distance = max(float((W - net.W)[:, r].norm()) for r in range(6))
-    assert moves.after_training(net, x, y, 3) == pytest.approx((change, distance), rel=1e-9)
+@pytest.mark.parametrize(("sigma", "R"), [(0.5, 0.01), (1.3, 0.4)])
+def test_sharpened_limit_is_that_of_the_means(sigma, R):
+    """E[e^(2s)] / E[e^s]^2 before and after s + R sign(s), by numerical integration."""
+    mean = lambda f: quad(lambda s: f(s) * norm.pdf(s, scale=sigma), 0, 20)[0] + quad(
+        lambda s: f(s) * norm.pdf(s, scale=sigma), -20, 0)[0]  # fmt: skip
+    at = lambda R: (
+        mean(lambda s: math.exp(2 * s + 2 * math.copysign(R, s))) / mean(lambda s: math.exp(s + math.copysign(R, s))) ** 2
+    )
+    assert math.exp(moves.sharpened_limit(sigma, R)) == pytest.approx((at(R) - at(0)) / R, rel=1e-6)
+
+
+def test_sharpened_limit_of_small_moves():
+    small = 4 * math.exp(0.25) * (norm.cdf(1) - norm.cdf(0.5))
+    assert math.exp(moves.sharpened_limit(0.5, 1e-7)) == pytest.approx(small, rel=1e-5)
 
 
 @pytest.mark.parametrize("R", [0.3, 1.2])

@@ -17,7 +17,7 @@ from attention_theory.tangent.bounds import change_factor, sharp_estimates
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.runs.coupling import coupling_bound
-from attention_theory.tangent.training import loss_terms
+from attention_theory.tangent.training import loss_terms, ntk_regression
 
 #: (B, R, m) of the basic estimates.
 DRAWN = [{"B": B, "R": R, "m": m} for B, R, m in ((1, 0.01, 2), (1.5, 0.004, 3), (4, 0.001, 5))]
@@ -339,7 +339,14 @@ def descent(paper: Any) -> dict[str, Proof]:
             "0.7 m eta lambda - 2 eta^2 m^2 n^2 d^2 e^(16B) = 0.5 m eta lambda",
             sympy.Rational(7, 10) * m * printed * lam - 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
             m * printed * lam / 2,
-        ).tied(sizes, right=[rate * x["lambda"] / 2 for rate, x in zip(rates, sizes)]),
+        ).tied(
+            sizes,
+            [
+                rate * (0.7 * x["lambda"] - 2 * rate * (x["n"] * x["d"]) ** 2 * math.exp(16 * x["B"]))
+                for rate, x in zip(rates, sizes)
+            ],
+            [rate * x["lambda"] / 2 for rate, x in zip(rates, sizes)],
+        ),
         "e.2-width": same(
             "D/R = 8 e^(-5B)/L^2",
             4 / (width * lam) * sympy.exp(3 * B) * n * d / (lam / (2 * n * d * sympy.exp(10 * B))),
@@ -374,7 +381,8 @@ def coupling() -> dict[str, Proof]:
     """The bound |Y| (eps_test + sqrt(k/lambda) eps_H)/(lambda - eps_H) of own-coupling: what its proof sums, and sharpness.
 
     ``steps``: with g = m eta H* in an eigenvector (0 <= g <= 1) and e <- (1 - g) e - c_s from e = 0, e + sum c_s = sum (1 -
-    (1 - g)^later) c_s, later the number of steps that follow: the weights lie in [0, 1]. Five steps stand for all.
+    (1 - g)^later) c_s, later the number of steps that follow: the weights lie in [0, 1], and each is what kernel regression has
+    learned of the label 1 after so many steps. Five steps stand for all.
     ``attained``: one point, H = lambda - eps_H and K = K* + eps_test from the first step on, K*^2 = k lambda; the sums of f and
     g over all steps are Y/(lambda - eps_H) and Y/lambda.
     """
@@ -385,12 +393,14 @@ def coupling() -> dict[str, Proof]:
     for step in c:
         e = (1 - g) * e - step
     weights = [1 - (1 - g) ** (len(c) - 1 - s) for s in range(len(c))]
-    steps, slow = [0.3, -1.0, 0.2, 0.7, 0.1], []
+    steps, slow, learned, one = [0.3, -1.0, 0.2, 0.7, 0.1], [], [], torch.ones(1, 1, dtype=torch.float64)
     for rate in (0.1, 0.9):
         error = 0.0
         for step in steps:
             error = (1 - rate) * error - step
         slow.append(error + sum(steps))
+        gammas = ntk_regression(one, one, len(steps) - 1, rate, 1, at=range(len(steps)))[1]
+        learned.append(sum(step * float(gamma.sum()) for step, gamma in zip(reversed(steps), gammas)))
     points = [(k, l, h, t) for k, l, h, t in ((2.0, 1.5, 0.5, 0.3), (0.5, 0.2, 0.1, 0.02))]
     bounds = [
         coupling_bound(1.0, l, torch.tensor(t, dtype=torch.float64), h, torch.tensor(k, dtype=torch.float64))
@@ -398,7 +408,7 @@ def coupling() -> dict[str, Proof]:
     ]
     return {
         "steps": same("e + sum c_s", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps").tied(
-            [_letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow
+            [_letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow, learned
         ),
         "attained": same(
             "(K* + eps_test)/(lambda - eps_H) - K*/lambda",

@@ -1,4 +1,4 @@
-"""How far the kernel moves when the neurons do: directions that should be bad, one step, and after training."""
+"""How far the kernel moves when the neurons do: directions that should be bad, one step, the limit of wide networks."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from typing import Annotated
 
 import torch
 from jaxtyping import Float, Float64
+from scipy.special import log_ndtr
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import Limits, NonNegative, Positive, Seed, Steps
+from attention_theory.domain import Limits, NonNegative, Positive, Seed
 from attention_theory.tangent.bounds import kernel_change_bound
 from attention_theory.tangent.kernel import exp_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
-from attention_theory.tangent.training import largest_rate, train
 
 DIRECTIONS = ("gradient", "random", "sharpen", "flatten", "along a")
 
@@ -105,15 +105,15 @@ def doubling(net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n
     return float(torch.log2(two / one))
 
 
-def after_training(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], steps: Steps = 150
-) -> tuple[float, float]:
-    """Relative change of the kernel and largest move of a neuron, by descent at 1 / (m lambda_max) on labels F(W(0), x) + y."""
-    if y.shape[1] != net.outputs:
-        raise ValueError(f"y has {y.shape[1]} outputs, the network {net.outputs}")
-    H = tangent_kernel(net, x)
-    run = train(net, x, net(x) + y, steps, largest_rate(H, net.m) / 2, at=[steps])
-    return run.kernel_change[-1] / float(H.norm()), run.movement[-1]
+def sharpened_limit(sigma: Positive, R: Positive) -> float:
+    """Log of the change of H_11 over R for wide networks, in the limit: each score s = <w, x_1>, |x_1| = 1, moves by R sign(s).
+
+    H_11 tends to E[e^(2s)] / E[e^s]^2 with s from N(0, sigma^2): e^(sigma^2) before, and after the move (1 - v)/(1 - u)^2 times
+    as much, u = (1 - e^(-2R)) Phi(-sigma), v = (1 - e^(-4R)) Phi(-2 sigma). Small R: 4 e^(sigma^2) (Phi(2 sigma) - Phi(sigma)).
+    """
+    log_u, log_v = (math.log(-math.expm1(-2 * k * R)) + float(log_ndtr(-k * sigma)) for k in (1, 2))
+    gain = math.log(2 - math.exp(log_u) - math.exp(log_v - log_u))  # of (1 - v) - (1 - u)^2, over u
+    return sigma**2 + log_u + gain - 2 * math.log1p(-math.exp(log_u)) - math.log(R)
 
 
 def worst_difference(R: NonNegative, m: Annotated[int, Limits(1, 10)]) -> float:
