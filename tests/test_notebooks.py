@@ -237,7 +237,6 @@ NOT_YET_TOLD = {
     "tangent/closed-form",
     "tangent/constants",
     "tangent/gradient-descent",
-    "tangent/kernel-barely-moves",
     "tangent/kernel-regression",
     "tangent/score",
     "tangent/widths-and-steps",

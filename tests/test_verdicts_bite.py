@@ -156,6 +156,10 @@ MUTANTS = [
     # Part III
     # from the review
     ("cao2024/own-kernel-bound", "tangent.bounds", "growth = math.expm1(4 * R)", "growth = math.expm1(2 * R)"),
+    ("cao2024/lemma-5.1-1", "tangent.bounds", "else 4 * growth", "else 8 * growth"),
+    ("cao2024/remark-5.2", "tangent.runs.moves", "math.expm1(-2 * k * R)", "math.expm1(-k * R)"),
+    ("cao2024/own-zero-derivative", "tangent.network", "(error @ self.a - (error", "(error @ self.a.abs() - (error"),
+    ("cao2024/own-shift", "tangent.kernel", "torch.exp(x @ net.W)", "torch.exp(x @ net.W.abs())"),
     ("cao2024/own-width", "tangent.bounds", " * math.sqrt(outputs) * longest", " * longest"),
     ("cao2024/own-width", "tangent.bounds", "_radius(net.outputs * float", "_radius(float"),
     ("cao2024/lemma-5.3-1", "tangent.training", "norm(dim=0).max()))", "norm(dim=0).mean()))"),
