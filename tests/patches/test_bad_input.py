@@ -3,7 +3,7 @@
 import pytest
 import torch
 from attention_theory import patches
-from attention_theory.patches import gaussian, similarity, train_images, transformer
+from attention_theory.patches import errors, gaussian, similarity, train_images, transformer
 from attention_theory.patches import images as pictures
 
 f64 = torch.float64
@@ -48,6 +48,7 @@ images = torch.zeros(2, 4, 3, dtype=f64)
         (lambda: patches.linear_error(10, 4, 0.5), "D = 10"),
         (lambda: patches.linear_error(8, 4, -0.1), "q = -0.1"),
         (lambda: patches.block_error(8, 4, 0.5, p=2), "p = 2"),
+        (lambda: errors.block_error_by_fourier(8, 4, 0.5, size=200), "choose at least 256"),
         (lambda: patches.label_noise_floor(8, 3, 0.5), "C = 3"),
         (lambda: patches.population_descent(8, 3, 0.5), "C = 3"),
         (lambda: patches.population_descent(8, 4, 2.0), "q = 2.0"),

@@ -59,6 +59,11 @@ def test_exact_errors_against_every_point(size):
         margin = y * (sums**p).sum(1)
         expected = float((chance * ((margin < 0).double() + 0.5 * (margin == 0))).sum())
         assert patches.block_error(D, C, q, p) == pytest.approx(expected, abs=1e-12)
+        assert errors.block_error_by_fourier(D, C, q, p) == pytest.approx(expected, abs=1e-12)
+        values, found = errors.block_score(D, C, q, p)
+        score = (y[:, None] * sums) ** p
+        wanted = [float(chance[score.sum(1) == value].sum()) for value in values]
+        assert found.tolist() == pytest.approx(wanted, abs=1e-13) and sum(wanted) == pytest.approx(1)
     _, index = X[..., 0].unique(dim=0, return_inverse=True)
     posterior = torch.zeros(int(index.max()) + 1, 2, dtype=torch.float64).index_put(
         (index, (y > 0).long()), chance, accumulate=True

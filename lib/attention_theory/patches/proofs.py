@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from attention_theory.evidence.prove import Proof, entropy, every, joined, nonnegative, positive, same
+from attention_theory.patches.errors import stray_law
 from attention_theory.patches.population import three_values
 from attention_theory.patches.runs.lemmas import power_sequence
 from attention_theory.patches.vit import PositionalViT
@@ -350,6 +351,31 @@ def symmetry() -> dict[str, Proof]:
             argued=f"every D and C, from D = {D}, C = {C}",
         ).beside("kinds of pairs", [kinds], [three_values(D, C, 3.0, 2.0, 1.0)]),
     }
+
+
+@functools.cache
+def crowd() -> Proof:
+    """P[|N| > C] >= 1/4 where s = q n >= 9 C^2, N the sum of n >= 1 strays: the inequality of Paley and Zygmund.
+
+    It says P[N^2 > C^2] >= (1 - C^2/E N^2)^2 (E N^2)^2/E N^4, with E N^2 = s and E N^4 = s + 3 s^2 (1 - 1/n). Divided by s^2, in
+    x = s/C^2 >= 9, e = 1/s <= 1/9 (as C >= 1) and m = 1/n, for all three.
+    """
+    cases = [(1, 9, 1.0), (1, 40, 0.5), (2, 60, 0.7), (4, 192, 0.9), (3, 1000, 0.25)]
+    at, right = [], []
+    for C, n, q in cases:
+        values, chance = stray_law(n, q)
+        second, fourth = (float(chance @ values.astype(float) ** k) for k in (2, 4))
+        at.append({"s": n * q, "C": C, "n": n})
+        right.append((second - C**2) ** 2 / fourth)
+    return nonnegative(
+        "1/4 <= (1 - C^2/s)^2 s^2/E N^4",
+        lambda x, e, m: (Fraction(1, 4), (1 - 1 / x) ** 2 / (3 * (1 - m) + e)),
+        where={"x": "s/C**2", "e": "1/s", "m": "1/n"},
+        x=(9, None),
+        e=(0, Fraction(1, 9)),
+        m=(0, 1),
+        opened=("e",),
+    ).tied(at, [0.25] * len(cases), right)
 
 
 @functools.cache
