@@ -226,7 +226,6 @@ NOT_YET_TOLD = {
     "patches/real-images",
     "patches/three-events",
     "patches/transfer",
-    "patches/world-of-patches",
     "sensitivity/attention-proof",
     "sensitivity/depth",
     "sensitivity/paper-sizes",

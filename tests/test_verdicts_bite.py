@@ -235,6 +235,8 @@ MUTANTS = [
         "np.pad(noise, (2 * C, 0)), np.pad(noise, (0, 2 * C))",
         "np.pad(noise, (C, 0)), np.pad(noise, (0, C))",
     ),
+    ("jelassi2022/own-vote", "patches.errors", "return C**p + scale *", "return scale *"),
+    ("jelassi2022/own-vote", "patches.proofs", "(second - C**2) ** 2 / fourth", "(second + C**2) ** 2 / fourth"),
     ("jelassi2022/theorem-3.2-1", "patches.errors", "lead = 1 + plus - minus", "lead = plus - minus"),
     ("jelassi2022/lemma-k.4", "patches.paper", "return 2**C * q**k", "return 2**C * q ** (k + 1)"),
     ("jelassi2022/theorem-5.2-tv", "patches.hidden", "- C * math.log(q / 2)), 0", "- C * math.log(q)), 0"),

@@ -357,7 +357,7 @@ def symmetry() -> dict[str, Proof]:
 def crowd() -> Proof:
     """P[|N| > C] >= 1/4 where s = q n >= 9 C^2, N the sum of n >= 1 strays: the inequality of Paley and Zygmund.
 
-    It says P[N^2 > C^2] >= (1 - C^2/E N^2)^2 (E N^2)^2/E N^4, with E N^2 = s and E N^4 = s + 3 s^2 (1 - 1/n). Divided by s^2, in
+    It says P[N^2 > C^2] >= (1 - C^2/E N^2)^2 (E N^2)^2/E N^4, with E N^2 = s and E N^4 = s + 3 s^2 (1 - 1/n). Over s^2, in
     x = s/C^2 >= 9, e = 1/s <= 1/9 (as C >= 1) and m = 1/n, for all three.
     """
     cases = [(1, 9, 1.0), (1, 40, 0.5), (2, 60, 0.7), (4, 192, 0.9), (3, 1000, 0.25)]
