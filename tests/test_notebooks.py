@@ -233,7 +233,6 @@ NOT_YET_TOLD = {
     "separation/exact-probability",
     "separation/self-attention-identity",
     "separation/self-attention-ones",
-    "tangent/closed-form",
     "tangent/constants",
     "tangent/gradient-descent",
     "tangent/kernel-regression",

@@ -185,6 +185,9 @@ MUTANTS = [
     ("cao2024/lemma-a.9", "tangent.paper", "math.exp(-2 * t**2 / sum", "math.exp(-(t**2) / sum"),
     ("cao2024/own-limit", "tangent.kernel", "torch.exp(sigma**2 * gram)\n    squares", "torch.exp(sigma * gram)\n    squares"),
     ("cao2024/own-exp-kernel", "tangent.kernel", "+ 2 * gram))", "- 2 * gram))"),
+    ("cao2024/own-rank", "tangent.kernel", "min(n, net.W.shape[0] * int(p))", "net.W.shape[0] * int(p)"),
+    ("cao2024/own-limit-definite", "tangent.runs.limit", "flint.fmpq(a * b) * flint", "flint.fmpq(a * b) + flint"),
+    ("cao2024/own-bias", "tangent.runs.limit", "eigvalsh(H)[0] / least", "eigvalsh(H)[1] / least"),
     ("cao2024/own-covariance", "tangent.runs.moves", "(s, u) for s in (-R / 2,", "(s, 2 * u) for s in (-R / 2,"),
     ("cao2024/lemma-e.1", "tangent.training", "v0 = -growth * after", "v0 = growth * after"),
     (
