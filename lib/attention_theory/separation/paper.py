@@ -130,6 +130,11 @@ def theorem_6_2(n: AtLeastOne, c: NonNegative) -> float:
     return (c + 0.1) * math.sqrt(math.log(n))
 
 
+def theorem_d_5(n: Count, delta: OpenChance) -> float:
+    """How likely F_exp(D1) = 0 may be: delta/poly(n), with poly(n) = n (deng2023, Theorem D.5; so D.9, D.13, D.17 and E.4)."""
+    return delta / n
+
+
 def lemma_d_2(s: Layer) -> dict[str, Part]:
     """Scores u_exp and weights f_exp on D1 (deng2023, Lemma D.2)."""
     return {

@@ -370,14 +370,15 @@ def no_such_data() -> Proof:
 def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     """F_exp(D1) > 0 with a share of the sign vectors, at every size; ``tau(n, c)`` is the threshold.
 
-    ``ones``, ``identity``: with y = +1 on the first, on j3's and on the last column row j3 exceeds c by at least 0.1 (in fact
-    by a/2), whatever the other signs: a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1; own-detection-eighth, -identity). That
-    takes n^(a1 (1 + a1)) >= n only; ``ones-others``: the other rows have n^a1 there, at least n for a1 >= 1 (Lemma D.4 Part 2
-    as printed is false at every size). ``m``: then (7/8)^m <= delta/n for m >= 7.5 log(n/delta) (Theorems D.5, E.4).
+    Strictly above it, as F > 0 needs. ``ones``, ``identity``: with y = +1 on the first, on j3's and on the last column row j3
+    exceeds c by more than 0.1 (in fact by a/2), whatever the other signs: a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1;
+    own-detection-eighth, -identity). That takes n^(a1 (1 + a1)) >= n only; ``ones-others``: the other rows have n^a1
+    there, at least n for a1 >= 1 (Lemma D.4 Part 2 as printed is false at every size). ``m``: then (7/8)^m <= delta/n for m >=
+    7.5 log(n/delta) (Theorems D.5, E.4).
 
     ``weight``: for a1 >= 1 that power is at least n^2, so the weight w of j3 is at least 4/5, equal at n = 2, a1 = 1.
-    ``quarter``: then y_1 = y_d = 1 is enough if b <= .7 (at b = .7, a1 = 1, n = 2, d = 3 it can be tau itself);
-    ``quarter-high``: y_1 = y_* = 1 is enough if b >= .5. ``quarter-below-low``, ``-high``: for .7 <= a1 < 1, b <= .33 + 1.2 (a1
+    ``quarter``: then y_1 = y_d = 1 is enough if b <= .65 (at b = .7, a1 = 1, n = 2, d = 3 the value can be tau itself);
+    ``quarter-high``: y_1 = y_* = 1 is enough if b >= .6. ``quarter-below-low``, ``-high``: for .7 <= a1 < 1, b <= .33 + 1.2 (a1
     - .7) or b >= .74 - .78 (a1 - .7) is enough; there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s = a1 (1 + a1).
     ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4 has b < .2).
     """
@@ -419,7 +420,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         return TENTH, a * identity_weights(k * t * x, B, k, t)[0] - b
 
     on, unit = _drawn("self-ones", "softmax", (1.0, 1.5)), _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True)
-    faint, high = _drawn("self-ones", "softmax", (0.619, 1.0)), _drawn("self-ones", "softmax", (1.0, 1.5), (0.5, 1.0))
+    faint, high = _drawn("self-ones", "softmax", (0.619, 1.0)), _drawn("self-ones", "softmax", (1.0, 1.5), (0.6, 1.0))
     below, above = (
         [
             L
@@ -428,18 +429,19 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         ]
         for b in (lambda a: 0.33 + 1.2 * (a - 0.7), lambda a: 0.74 - 0.78 * (a - 0.7))
     )
+    strictly = functools.partial(nonnegative, strict=True)
     eye, unit_ranges = SELF | {"x": "n**(a**2 - 1)", "B": "n**(b**2)"}, SIZES | {"a": (1, None), "B": (1, None)} | x
     near = dict(a=(0.7, 1), y=(0, 0.5))
-    row, star_row = "c(j3) y - c >= 0.1", "c(j3) y + c >= 2 c + 0.1, c = 1 - b"
+    row, star_row = "c(j3) y - c > 0.1", "c(j3) y + c > 2 c + 0.1, c = 1 - b"
     return {
         "ones": tied(
-            nonnegative(row, ones, where=SELF | {"x": "n**(a*(1 + a) - 1)"}, **SIZES, **x, **a_b), faint, 0, 1, 1, -1
+            strictly(row, ones, where=SELF | {"x": "n**(a*(1 + a) - 1)"}, **SIZES, **x, **a_b), faint, 0, 1, 1, -1
         ),
         "ones-others": tied(
-            nonnegative("c(j) y - c >= 0.1", ones, where=SELF | {"x": "n**(a - 1)"}, **SIZES, **x, **a_b), on, 1, 1, 1, -1
+            strictly("c(j) y - c > 0.1", ones, where=SELF | {"x": "n**(a - 1)"}, **SIZES, **x, **a_b), on, 1, 1, 1, -1
         ),
-        "identity": tied(nonnegative(row, identity, where=eye, b=(0, None), **unit_ranges), unit, 0, 1, 1, -1),
-        "quarter-identity": tied(nonnegative(row, identity_two, where=eye, b=(0, 0.4), **unit_ranges), unit, 0, 1, -1, -1),
+        "identity": tied(strictly(row, identity, where=eye, b=(0, None), **unit_ranges), unit, 0, 1, 1, -1),
+        "quarter-identity": tied(strictly(row, identity_two, where=eye, b=(0, 0.4), **unit_ranges), unit, 0, 1, -1, -1),
         "m": _enough("7.5", Fraction(7, 8)),
         "weight": nonnegative(
             "weight of j3 >= 4/5",
@@ -449,11 +451,11 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
             **x,
         ).tied(map(vars, on), right=[float(L.f[0, 0]) for L in on]),
         "quarter": tied(
-            nonnegative(row, first_and_last, where=square, n=(2, None), a=(1, None), b=(0, 0.7), **x),
+            strictly(row, first_and_last, where=square, n=(2, None), a=(1, None), b=(0, 0.65), **x),
             on, 0, 1, -1, -1,
         ),
         "quarter-high": tied(
-            nonnegative(star_row, first_and_star, where=square, a=(1, None), b=(0.5, 1), **SIZES, **x),
+            strictly(star_row, first_and_star, where=square, a=(1, None), b=(0.6, 1), **SIZES, **x),
             high, 0, 1, 1, -1, last=-1,
         ),
         "quarter-below-low": tied(
