@@ -232,7 +232,6 @@ NOT_YET_TOLD = {
     "separation/cross-attention",
     "separation/exact-probability",
     "separation/self-attention-identity",
-    "separation/self-attention-ones",
     "tangent/constants",
     "tangent/gradient-descent",
     "tangent/kernel-regression",
