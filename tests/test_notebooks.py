@@ -216,7 +216,6 @@ NOT_YET_TOLD = {
     "exponential/separation",
     "exponential/space",
     "exponential/together",
-    "exponential/training",
     "exponential/words",
     "patches/gaussian-patches",
     "patches/learning-from-samples",

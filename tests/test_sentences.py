@@ -2,6 +2,7 @@
 
 import functools
 import html
+import math
 import re
 
 import nbformat
@@ -12,10 +13,10 @@ from test_notebooks import NOT_YET_TOLD
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
 TOLD = [f"{p.parent.name}/{p.stem}" for part in PARTS for p in sorted((BOOK / part).glob("*.md"))]
 TOLD = ["intro", "found", "start", *(name for name in TOLD if name not in NOT_YET_TOLD)]
-#: Digits with TeX's or English thousands, a fraction, an exponent; or a power of ten.
+#: Digits with TeX's or English thousands and a fraction; an exponent, or times a power of ten; or a power of ten alone.
 NUMBER = re.compile(
-    r"(?<![\w.])(?:10\^\{?(?P<power>-?\d+)\}?"
-    r"|(?P<digits>\d+(?:(?:\{,\}|,)\d{3})*(?:\.\d+)?|\.\d+)(?:e(?P<e>[+-]?\d+))?)"
+    r"(?<![\w.])(?:10\^\{?(?P<alone>-?\d+)\}?|(?P<digits>\d+(?:(?:\{,\}|,)\d{3})*(?:\.\d+)?|\.\d+)"
+    r"(?:e(?P<e>[+-]?\d+)|\s*(?:\\cdot|\\times|[·×])\s*10\^\{?(?P<power>-?\d+)\}?)?)"
 )
 #: Names that hold digits: roles, addresses, code, numbered statements.
 NAMES = re.compile(
@@ -27,13 +28,11 @@ NAMES = re.compile(
 
 
 def numbers(text):
-    """(value, decimals) of every number, without its sign."""
+    """(value, places after the point that are given) of every number, without its sign."""
     for found in NUMBER.finditer(text):
-        if found["power"]:
-            yield 10.0 ** int(found["power"]), 0
-        else:
-            digits = re.sub(r"\{,\}|,", "", found["digits"])
-            yield float(digits + (f"e{found['e']}" if found["e"] else "")), len(digits.partition(".")[2])
+        digits = re.sub(r"\{,\}|,", "", found["digits"] or "1")
+        power = int(found["alone"] or found["e"] or found["power"] or 0)
+        yield float(f"{digits}e{power}"), len(digits.partition(".")[2]) - power
 
 
 @functools.cache
@@ -57,9 +56,9 @@ def set_by_hand(page):
     return {value for cell in cells(page) for value, _ in numbers(cell.source)}
 
 
-def stands(value, decimals, page):
-    """As it is, or with more decimals that round to it."""
-    return any(other == value or (more > decimals and round(other, decimals) == value) for other, more in printed(page))
+def stands(value, places, page):
+    """As it is, or with more places that round to it."""
+    return any(other == value or (more > places and math.isclose(round(other, places), value)) for other, more in printed(page))
 
 
 @functools.cache
@@ -91,8 +90,8 @@ def test_every_number_in_a_sentence_was_computed(name):
     """Of two digits or more; what the page's own code sets may be named, too."""
     lost = []
     for words, pages in paragraphs(name):
-        for value, decimals in numbers(NAMES.sub(" ", words)):
+        for value, places in numbers(NAMES.sub(" ", words)):
             digits = f"{value:g}".replace(".", "").lstrip("0")
-            if len(digits) > 1 and value not in set_by_hand(name) and not any(stands(value, decimals, p) for p in pages):
+            if len(digits) > 1 and value not in set_by_hand(name) and not any(stands(value, places, p) for p in pages):
                 lost.append(f"{value:g} in {' '.join(words.split())[:100]!r}")
     assert not lost, f"in no output of {name} or of a page that the sentence links to:\n" + "\n".join(lost)

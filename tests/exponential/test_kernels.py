@@ -10,6 +10,7 @@ import torch
 from attention_theory import tangent
 from attention_theory.device import generator
 from attention_theory.exponential import kernels, power, relu_power, sharp, truncated
+from attention_theory.exponential.runs.circle import alternating, circle, steps_to_fit
 
 POLYNOMIALS = [truncated(2), truncated(4), truncated(6), power(2), power(4), power(6)]
 
@@ -182,17 +183,47 @@ def test_smallest_is_the_least_eigenvalue_or_nothing():
         assert found == pytest.approx(least) if told else math.isnan(found)
 
 
-@pytest.mark.parametrize("degree", [2, 4, 10])
-def test_truncation_error_sums_the_differences_of_coefficients(degree):
-    slope, u = derivative(coefficients(truncated(degree))), coefficients(truncated(degree))
-    mean = product_mean(u, [Fraction(1)], Fraction(1), Fraction(0))
-    # E[g^i He_k(g)] = k! C(i, k) E g^(i-k)
-    alphas = [
-        math.factorial(k) * sum(math.comb(i, k) * c * moment(i - k) for i, c in enumerate(slope)) ** 2 for k in range(degree)
-    ]
-    limit = [Fraction(1, math.factorial(k)) for k in range(60)]
-    expected = sum(abs(a - b / mean**2) for a, b in zip(limit, alphas + 60 * [0]))
-    assert kernels.truncation_error(degree) == pytest.approx(float(expected), rel=1e-13)
+@pytest.mark.parametrize("u", [sharp(0.8), truncated(4), power(2)], ids=str)
+def test_kernel_of_a_smooth_u_by_its_series(u):
+    x = tangent.unit_points(5, 3, seed=1)
+    torch.testing.assert_close(kernels.smooth_limit_kernel(lambda z: 3 * u(z), x), kernels.limit_kernel(u, x))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize(
+    "u, even, odd", [(truncated(4), 4, 3), (power(2), 2, 0), (relu_power(2), 2, math.inf), (relu_power(1), math.inf, 1)]
+)
+def test_rank_at_opposite_pairs(u, even, odd, d):
+    for pairs in (2, 5, 12 if d == 3 else 6):
+        half = tangent.unit_points(pairs, d, seed=pairs)
+        values = torch.linalg.eigvalsh(kernels.limit_kernel(u, torch.cat([half, -half])))
+        assert int((values > 1e-10 * values[-1]).sum()) == kernels.pair_rank(even, odd, pairs, d)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 8])
+@pytest.mark.parametrize("sharpness", [0.5, 1.0, 3.0])
+def test_eigenvalues_on_the_circle(n, sharpness):
+    x = circle(n)
+    found = kernels.circle_eigenvalues(n, sharpness)
+    twice = torch.cat([found, found[1 : (n + 1) // 2]])  # a wave and its mirror image
+    expected = torch.linalg.eigvalsh(kernels.limit_kernel(sharp(sharpness), x))
+    torch.testing.assert_close(twice.sort().values, expected, rtol=1e-9, atol=1e-9 * float(expected[-1]))
+    if n % 2 == 0:
+        y = alternating(n)
+        torch.testing.assert_close(kernels.limit_kernel(sharp(sharpness), x) @ y, found[-1] * y, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("b", [0.3, 1.0, 9.0])
+@pytest.mark.parametrize("degree", [0, 1, 2, 7])
+def test_weight_of_what_a_polynomial_does_not_see(b, degree):
+    expected = math.fsum(b**k / math.factorial(k - 1) for k in range(degree + 1, 120))
+    assert kernels.unseen_weight(degree, math.sqrt(b)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_steps_to_fit_alternating_labels():
+    assert steps_to_fit(sharp(1), 6, 400, 1) == steps_to_fit(sharp(1), 6, 400, 1, most=20) <= 20
+    with pytest.raises(ValueError, match=r"truncated\(2\) does not fit 6 alternating labels within 50 steps"):
+        steps_to_fit(truncated(2), 6, 400, 1, most=50)
 
 
 def test_rational_points_are_images_of_a_whole_grid():

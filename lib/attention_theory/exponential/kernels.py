@@ -4,9 +4,10 @@ The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(
 """
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, islice, product
 from typing import Annotated, Any
 
 import numpy as np
@@ -76,14 +77,21 @@ def _even_moment(power: int, variance):
 
 
 def hermite_coefficients(
-    weights: Weights, count: Annotated[int, Limits(1, 1000)], sigma: NonNegative = 1.0, slope: bool = True
+    u: Weights | Callable[[Tensor], Tensor],
+    count: Annotated[int, Limits(1, 1000)],
+    sigma: NonNegative = 1.0,
+    slope: bool = True,
 ) -> Float[Tensor, "count"]:
     """c_0, ..., c_(count-1) of u'(sigma g) (or of u) in orthonormal Hermite polynomials, by Gauss-Hermite quadrature.
 
-    The independent computation beside :func:`kernel_coefficients`; for smooth u.
+    The independent computation beside :func:`kernel_coefficients`; for smooth u, any function of torch.
     """
     nodes, masses = (torch.from_numpy(part) for part in special.roots_hermitenorm(max(80, 2 * count)))
-    function = weights.slope(sigma * nodes) if slope else weights(sigma * nodes)
+    nodes.requires_grad_(slope)
+    function = u(sigma * nodes)
+    if slope:
+        function = torch.autograd.grad(function.sum(), nodes)[0] / sigma
+        nodes = nodes.detach()
     before, now = torch.zeros_like(nodes), (masses / math.sqrt(2 * math.pi)).sqrt()
     other = function * now
     found = []
@@ -120,6 +128,53 @@ def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: NonNegative =
     for coefficient in reversed(kernel_coefficients(weights, Fraction(sigma) ** 2)):
         total = gram * (float(coefficient) + total)
     return total
+
+
+def smooth_limit_kernel(
+    u: Weights | Callable[[Tensor], Tensor], x: Float[Tensor, "n d"], terms: Annotated[int, Limits(1, 1000)] = 60
+) -> Float[Tensor, "n n"]:
+    """The limit kernel of any smooth u at points of the unit sphere, sigma = 1, from this many Hermite coefficients."""
+    gram, total = (x @ x.T).clamp(-1, 1), x.new_zeros(len(x), len(x))
+    for c in reversed((hermite_coefficients(u, terms) / hermite_coefficients(u, 1, slope=False)).square().tolist()):
+        total = gram * (c + total)
+    return total
+
+
+def pair_rank(even: Extended, odd: Extended, pairs: Count, d: Count) -> int:
+    """Rank of the limit kernel at pairs of opposite points in general position on S^(d-1), from the degrees of u's parts.
+
+    min(k, h(even)) + min(k, h(odd)), where h(p) = C(p + d - 1, d - 1) counts the monomials of degree p, and h(0) = 0.
+
+    Args:
+        even, odd: degree of the even and of the odd part of u; 0 for a constant, infinite if the part is no polynomial.
+        pairs: k; 2 k points.
+    """
+
+    def seen(degree: float) -> float:
+        return degree if degree in (0, math.inf) else math.comb(int(degree) + d - 1, d - 1)
+
+    return int(min(pairs, seen(even)) + min(pairs, seen(odd)))
+
+
+def circle_eigenvalues(n: Count, sharpness: Positive) -> Float[Tensor, "half"]:
+    """Eigenvalues of softmax's limit kernel at n equally spaced points of the circle, wave number 0, ..., n // 2 (sigma = 1).
+
+    n b (I'_j(b) + sum_i I'_(in-j)(b) + I'_(in+j)(b)), b = sharpness^2, with the modified Bessel functions: the kernel is
+    b cos t exp(b cos t) at angle t, and e^(b cos t) = sum_j I_j(b) e^(ijt). At even n the last one belongs to labels that
+    alternate.
+    """
+    b, turns = sharpness**2, range(1, 2 + math.ceil(40 * max(1, sharpness) / n))
+    waves = ([j, *(k * n + s * j for k in turns for s in (-1, 1))] for j in range(n // 2 + 1))
+    return torch.tensor([n * b * math.fsum(special.ivp(k, b) for k in wave) for wave in waves], dtype=torch.float64)
+
+
+def unseen_weight(degree: Natural, sharpness: NonNegative) -> float:
+    """sum_(k > p) b^k / (k - 1)!, b = sharpness^2: what of softmax's limit kernel the powers up to p leave on its diagonal.
+
+    At more than ``rank(p, d)`` points n times this bounds the smallest eigenvalue from above.
+    """
+    b = sharpness**2
+    return b * float(special.gammainc(degree, b)) * math.exp(b) if degree else b * math.exp(b)
 
 
 def _relu_kernel(gram: Tensor, degree: float, sigma: float) -> Tensor:
@@ -215,14 +270,6 @@ def smallest(kernel: Float[Tensor, "n n"]) -> Extended:
     """The smallest eigenvalue; nan where it cannot be told from 0 (below 1e-11 of the largest)."""
     values = torch.linalg.eigvalsh(kernel)
     return float(values[0]) if values[0] > 1e-11 * values[-1] else math.nan
-
-
-def truncation_error(degree: Annotated[int, Limits(1, 1_000)]) -> float:
-    """sum_k |alpha_k(exp) - alpha_k(T_p)|, sigma = 1: the kernels differ by at most this at any two points of the sphere."""
-    found = [float(c) for c in kernel_coefficients(Weights("truncated", degree))]
-    limit = [1 / math.factorial(k) for k in range(len(found) + 30)]
-    found += [0.0] * 30
-    return math.fsum(abs(a - b) for a, b in zip(limit, found))
 
 
 def exact_rank(rows: list[list[Fraction]]) -> int:
@@ -331,6 +378,16 @@ def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tenso
     return (x @ x.T).abs() * (variance / z.shape[1]).sqrt()
 
 
+def descent(
+    net: WeightedNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], speed: Positive = 1.0
+) -> Iterator[WeightedNetwork]:
+    """The network before the first step and after each, for ever; step size speed / (m lambda_max) of its tangent kernel."""
+    rate = speed / (net.W.shape[1] * float(torch.linalg.eigvalsh(tangent_kernel(net, x))[-1]))
+    while True:
+        yield net
+        net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
+
+
 def descend(
     weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: Count, seed: Seed, steps: Steps, speed: Positive = 1.0
 ) -> Fit:
@@ -351,14 +408,11 @@ def descend(
     values, vectors = torch.linalg.eigh(tangent_kernel(net, x))
     seen = values > 1e-10 * values[-1]
     parts = (vectors.T @ y).square() / y.square().sum()
-    rate = speed / (m * float(values[-1]))
     at = sorted({0, steps} | {round(steps ** (k / 10)) for k in range(1, 10)})
     frozen = [float(parts @ (1 - speed * values * seen / values[-1]) ** (2 * step)) for step in at]
     losses = []
-    for step in range(steps + 1):
+    for step, now in enumerate(islice(descent(net, x, y, speed), steps + 1)):
         if step in at:
-            losses.append(float((net(x)[:, 0] - y).square().sum() / y.square().sum()))
-        if step < steps:
-            net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
-    right = int((torch.sign(net(x)[:, 0]) == torch.sign(y)).sum())
+            losses.append(float((now(x)[:, 0] - y).square().sum() / y.square().sum()))
+    right = int((torch.sign(now(x)[:, 0]) == torch.sign(y)).sum())
     return Fit(at, losses, frozen, float(parts[~seen].sum()), right, int(seen.sum()))

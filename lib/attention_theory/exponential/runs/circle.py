@@ -1,7 +1,8 @@
-"""What a network says between its training points while it is trained (page "Start here", chapter "Training")."""
+"""Networks that are trained on points of a circle (page "Start here", chapter "Training")."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import islice
 from typing import Annotated
 
 import torch
@@ -9,9 +10,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import FILLED, Count, Seed
-from attention_theory.exponential.kernels import start_network
-from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.domain import FILLED, Count, Seed, Size
+from attention_theory.exponential.kernels import descent, start_network
+from attention_theory.tangent.runs.coupling import on_circle
+
+
+def circle(n: Count) -> Float[Tensor, "n 2"]:
+    """N equally spaced points of the unit circle, from angle 0 on."""
+    return on_circle(2 * math.pi * torch.arange(n, dtype=torch.float64) / n)
+
+
+def alternating(n: Count) -> Float[Tensor, "n"]:
+    """The labels 1, -1, 1, -1, ... ."""
+    return 1 - 2.0 * (torch.arange(n, dtype=torch.float64) % 2)
 
 
 def outputs_while_training(
@@ -36,17 +47,18 @@ def outputs_while_training(
         seed: of the weights.
         steps: increasing numbers.
     """
-    net = start_network(weights, x.shape[1], m, seed).to(x)
-    rate = 1 / (m * float(torch.linalg.eigvalsh(tangent_kernel(net, x))[-1]))
-    found = []
-    for step in range(max(steps) + 1):
-        if step in steps:
-            found.append(net(seen)[:, 0])
-        net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
-    return torch.stack(found)
+    nets = islice(descent(start_network(weights, x.shape[1], m, seed).to(x), x, y), max(steps) + 1)
+    return torch.stack([net(seen)[:, 0] for step, net in enumerate(nets) if step in steps])
 
 
-def circle(degrees: Float[Tensor, "n"]) -> Float[Tensor, "n 2"]:
-    """Points of the unit circle at these angles."""
-    angles = torch.deg2rad(degrees)
-    return torch.stack((angles.cos(), angles.sin()), dim=1)
+def steps_to_fit(weights: Weights, n: Count, m: Count, seed: Seed, most: Size = 10_000) -> int:
+    """Steps of descent until the alternating labels of n points of the circle are met with a mean squared error of a quarter.
+
+    Raises:
+        ValueError: not within ``most`` steps.
+    """
+    x, y = circle(n), alternating(n)
+    for step, net in enumerate(islice(descent(start_network(weights, 2, m, seed), x, y), most + 1)):
+        if (net(x)[:, 0] - y).square().mean() <= 0.25:
+            return step
+    raise ValueError(f"{weights} does not fit {n} alternating labels within {most} steps")
