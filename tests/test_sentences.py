@@ -53,7 +53,7 @@ def printed(page):
 @functools.cache
 def set_by_hand(page):
     """The numbers in the code of a page: its settings."""
-    return {value for cell in cells(page) for value, _ in numbers(cell.source)}
+    return {value for cell in cells(page) for value, _ in numbers(re.sub(r"(?<=\d)_(?=\d)", "", cell.source))}
 
 
 def stands(value, places, page):
