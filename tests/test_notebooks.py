@@ -228,7 +228,6 @@ NOT_YET_TOLD = {
     "sensitivity/depth",
     "sensitivity/paper-sizes",
     "separation/cross-attention",
-    "separation/exact-probability",
     "separation/self-attention-identity",
     "tangent/constants",
     "tangent/gradient-descent",

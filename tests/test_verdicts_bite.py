@@ -148,6 +148,21 @@ MUTANTS = [
         "return _upper(signs)[plus] / 2**signs",
         "return _upper(signs)[max(0, plus - 1)] / 2**signs",
     ),
+    ("deng2023/own-higher-threshold", "separation.proofs", "(special(r, n), r / n)", "(special(r, n), r)"),
+    ("deng2023/own-higher-threshold", "separation.runs.phases", "a1 * linear / n > room", "a1 * linear / n > 3 * room"),
+    (
+        "deng2023/own-cap",
+        "separation.proofs",
+        "return level, y1 / n + (star_sign + K) / k",
+        "return level, y1 + (star_sign + K) / k",
+    ),
+    ("deng2023/own-identity-block", "separation.chances", "- k - 10 * a0 * k", "+ k - 10 * a0 * k"),
+    (
+        "deng2023/own-linear-separates",
+        "separation.proofs",
+        "a * special(1 + a, k * t), SELF",
+        "a * special(2 + a, k * t), SELF",
+    ),
     # proofs: a model that is not the layer's, a bound that is not the printed one (from a review)
     ("deng2023/lemma-d.3-2a", "separation.proofs", "return t * ordinary(r, k * t)", "return (t - 1) * ordinary(r, k * t)"),
     ("deng2023/lemma-e.1-3a", "separation.proofs", "(t - 1) * B + (k - 1) * t", "(t - 1) + (k - 1) * t"),

@@ -132,3 +132,16 @@ def test_fitting_is_the_least_width_that_divides_n(n, single):
             least = next(p for p in range(1, n + 1) if n % p == 0 and p >= need)
             assert chances.fitting(n, need, single) == least + single
     assert chances.fitting(n, 1) == 3
+
+
+def test_the_bound_for_small_blocks_is_its_formula():
+    n, d, a0, b = 2560, 12, 0.01, 0.8
+    D = ((10 * b - 1) * (n ** (b * b) - 1) - 10 - 10 * a0 / (n / 10)) / (10 * b)
+    expected = (math.exp(-(D**2) / 20) + 2.0**-9) / 2
+    assert chances.small_block_bound(math.log(n), d, a0, b) == pytest.approx(expected)
+    assert chances.small_block_bound(math.log(256), 66, 0.01, 0.2) == 1  # far above the line
+    assert chances.small_block_bound(1e6, 12, 0.01, 0.8) == 2.0**-10
+    # it bounds the share that detects, by brute force
+    counts = network.enumerated_counts("self-identity", 24, 6, 0.01, 1.2, 0.6, 0.9)
+    h = chances.small_block_bound(math.log(24), 6, 0.01, 0.6)
+    assert (counts.ok - counts.ok_and_quiet) / counts.total <= h < 1

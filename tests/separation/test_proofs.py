@@ -42,6 +42,8 @@ GIVEN = {
     "quiet_cross": (paper.lemma_3_1,),
     "share_cross": (paper.THEOREM_F_5, paper.lemma_3_1),
     "regression": (paper.lemma_3_1, paper.lemma_4_1),
+    "cap": (paper.theorem_6_2, paper.THEOREM_F_5),
+    "identity_block": (paper.theorem_6_2,),
 }
 
 
@@ -95,14 +97,16 @@ GIVEN = {
         ("regression", "|f_exp|^2 2 log", {"z": (0, "0.3")}),
         ("regression", "linear-35", {"n": (20, None)}),
         ("regression", "spike-35", {"v": (0, 0.54)}),
-        ("cap", "ones", {"e": (-0.05, None)}),
+        ("cap", "row j3 of linear on D0 fires too, y_1 = -1, y_* = 1", {"e": (-0.05, None)}),
+        ("cap", "row j3 of linear on D0 fires too, y_1 = -1, y_* = -1", {"r": (0.5, None)}),
+        ("cap", "row j3 of softmax on D0 fires too, y_1 = -1, y_* = 1", {"e": (-0.05, None)}),
         ("cap", "the uniform row", {"r": (0.5, None)}),
         ("identity_block", "b (block", {"x": (-0.01, None)}),
         ("higher", "1 - n/r", {"less": Fraction(1, 1000)}),
         ("higher", "w <= r/n", {"less": Fraction(1, 1000)}),
         ("linear_separates", "ones", {"a": (-0.6, None)}),
         ("linear_separates", "identity", {"c": (0, None)}),
-        ("linear_separates", "cross", {"k": (1, None)}),
+        ("linear_separates", "value on D0 < value on D1, cross", {"t": (1, None)}),
         ("no_such_data", "b^2", {"b": (0, None)}),
     ],
 )

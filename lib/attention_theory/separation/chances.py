@@ -4,10 +4,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
+from typing import Annotated
 
 import numpy as np
 
-from attention_theory.domain import Count, Integer, Natural, NonNegative, Positive, Signed, Size, Steps
+from attention_theory.domain import Count, Integer, Limits, Natural, NonNegative, Positive, Signed, Size, Steps
 from attention_theory.separation import data
 from attention_theory.separation.exact import RowClass, row_classes
 from attention_theory.separation.network import ROUNDING, sign_vectors
@@ -104,3 +105,15 @@ def fitting(n: Count, need: Positive, single: Natural = 2) -> int:
     if not fits:
         raise ValueError(f"no divisor of n = {n} is as large as {need}")
     return single + min(fits)
+
+
+def small_block_bound(log_n: Positive, d: Count, a0: NonNegative, b: Annotated[float, Limits(0.1, 10)]) -> float:
+    """A bound h on the share of sign vectors that detect without a false alarm, X = I at the paper's threshold, shared signs.
+
+    h = (exp(-D^2/(2 k)) + 2^(1 - k))/2 with k = d - 2, t = n/k and D = ((10 b - 1)(n^(b^2) - 1) - k - 10 a0/t)/(10 b); 1 where
+    D <= 0 (own-identity-block; for a1 + b <= 2 c + 0.1).
+    """
+    k = data.check_columns("self-identity", d)
+    more = math.expm1(min(b * b * log_n, 700.0))  # e^700 is as good as more
+    D = ((10 * b - 1) * more - k - 10 * a0 * k * math.exp(-log_n)) / (10 * b)
+    return (math.exp(-D * D / (2 * k)) + 2.0 ** (1 - k)) / 2 if D > 0 else 1.0

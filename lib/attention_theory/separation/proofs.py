@@ -951,8 +951,11 @@ def _interval() -> Proof:
 
 
 @functools.cache
-def cap() -> dict[str, Proof]:
+def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proof]:
     """At most a quarter of the sign vectors detects without a false alarm: P[success] <= 1 - (3/4)^m, at every size.
+
+    ``tau(n, c)`` is the threshold of self-attention, ``level`` that of cross-attention. The signs are shared: what a false
+    alarm excludes is a sign vector that fires on D1.
 
     Cross-attention (all n, d, a1 >= 0): let y_1, y_* not both be +1 and row j2 of D1 exceed .9, that is p y_1 + (p + (t - 1) o)
     y_* + t o K > .9. Then the uniform row, y_1/n + (t/n)(y_* + K), which stands on D0 as well, exceeds .9: solved for K, it
@@ -961,16 +964,20 @@ def cap() -> dict[str, Proof]:
     Self-attention, in units of sqrt(log n), a1 + b <= 2 c + .1 (the paper has a1 = 1.2, b = .2, c = .8, a0 = .01). y_d = -1: no
     row of D1 reaches tau, as -c + a1 + b <= c + .1. y_d = 1, y_1 = -1: a row of D1 in which j3 has the weight w fires only
     if b times the rest of its blocks exceeds .1 + (a1 - b y_*) w; then row j3 of D0 fires too, in which the other weights are
-    larger by the same factor. X = 1 (``ones``): linear row j3, for n^a1 >= 1 + a0 and a1 >= a0 + 2 b, y_* = 1 or not. X = I
-    (``identity``): softmax row j3, a1 >= a0 + b; the other rows of X = I have the same weights on both sets, and -a1 w < -a0 w.
-    So y_1 = y_d = 1.
+    larger by the same factor. X = 1 (``ones``): linear row j3, for n^a1 >= 1 + a0 and a1 >= a0 + 2 b. X = I (``identity``):
+    softmax row j3, a1 >= a0 + b; the other rows of X = I have the same weights on both sets, and -a1 w < -a0 w. So y_1 = y_d
+    = 1. Each is tied to a row of D1 at the threshold and to the row of D0 that the same signs make.
     """
-    base: dict[str, Any] = SIZES | {"r": (1, None)}
+    more: dict[str, Any] = SIZES | {"r": (1, None)}
     scales: dict[str, Any] = {"a0": (0, None), "b": (0, None), "e": (0, None)}
 
-    def one(L: Layer) -> float:
-        """What one sign of another block column adds."""
-        return _columns(L, 0)[2] / (L.n // L.t - 1)
+    def bar(L: Layer) -> float:
+        """The threshold, less what the last column gives."""
+        return level if L.model == "cross" else tau(L.n, L.c) / _scale(L) - L.c
+
+    def others(L: Layer, row: int, *signs: int) -> float:
+        """The mean sign of the other block columns with which this row reaches the threshold."""
+        return (bar(L) - _row(L, row, *signs, 0)) / _columns(L, row)[2]
 
     def cross(y1: int, star_sign: int) -> Proof:
         def sides(k: Any, t: Any, r: Any) -> tuple[Any, Any]:
@@ -980,65 +987,53 @@ def cap() -> dict[str, Proof]:
             return level, y1 / n + (star_sign + K) / k
 
         on = _drawn("cross", "softmax", (0.0, 1.2, 3.0))[3:]
-        K = [(0.9 - _row(L, 0, y1, star_sign, 0)) / one(L) for L in on]
-        uniform = [_row(L, 1, y1, star_sign, x / (L.d - 2)) for L, x in zip(on, K)]
+        uniform = [_row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)) for L in on]
         what = f"the uniform row fires too, y_1 = {y1}, y_* = {star_sign}"
-        return nonnegative(what, sides, where=CROSS | {"r": "n**a"}, **base).tied(map(vars, on), right=uniform)
+        return nonnegative(what, sides, where=CROSS | {"r": "n**a"}, **more).tied(map(vars, on), map(bar, on), uniform)
 
-    def pairs(kind: str, weights: str, a0: float, a1: float, c: float) -> list[tuple[Layer, Layer, float]]:
-        """Layers of D0 (linear for X = 1, where r s of D1 is n^a1) and D1, and the factor by which other weights are larger."""
-        sizes = [(6, 5), (20, 7)]
-        found = [(layer(kind, weights, n, d, a0, 0.2, c), layer(kind, "softmax", n, d, a1, 0.2, c)) for n, d in sizes]
-        return [(low, high, one(low) / one(high)) for low, high in found]
+    def self_attention(kind: str, sign: int) -> Proof:
+        def ones(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
+            n, s = k * t, 1 + a0
+            larger, w, w0 = ordinary(s, n) / ordinary(r * s, n), special(r * s, n), special(s, n)
+            return TENTH, larger * (TENTH + (a0 + 2 * b + e - sign * b) * w) - (a0 - sign * b) * w0
 
-    def ones(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
-        n, s = k * t, 1 + a0
-        w, o, w0, o0 = special(r * s, n), ordinary(r * s, n), special(s, n), ordinary(s, n)
-        return TENTH, o0 / o * (TENTH + (a0 + b + e) * w) - b * (w0 - o0) - a0 * w0
-
-    def identity(sign: int) -> Proof:
-        def sides(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
+        def identity(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
             (w, _, far), (w0, _, far0) = identity_weights(q * r, B, k, t), identity_weights(q, B, k, t)
             return TENTH, far0 / far * (TENTH + (a0 + b + e - sign * b) * w) - (a0 - sign * b) * w0
 
-        on = pairs("self-identity", "softmax", 0.05, 1.2, math.sqrt(1 - 0.04))
-        at = [vars(L) | {"a0": 0.05, "a1": 1.2} for L, _, _ in on]
-        fires = [
-            ratio * (0.1 + (1.2 - sign * 0.2) * float(high.f[0, 0])) - (0.05 - sign * 0.2) * float(low.f[0, 0])
-            for low, high, ratio in on
+        # kind: sides, weights on D0, row of D1, c, letters, ranges
+        sides, weights, row, c, letters, ranges = {
+            "self-ones": (ones, "linear", 1, 0.8, {"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"}, {"a0": (0, 1)}),
+            "self-identity": (
+                *(identity, "softmax", 0, math.sqrt(0.96)),
+                {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"},
+                {"q": (1, None), "B": (1, None)},
+            ),
+        }[kind]
+        pairs = [
+            (layer(kind, weights, n, d, 0.05, 0.2, c), layer(kind, "softmax", n, d, 1.2, 0.2, c)) for n, d in ((6, 5), (20, 7))
         ]
-        where = SELF | {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"}
-        ranges: dict[str, Any] = base | scales | {"q": (1, None), "B": (1, None)}
-        return nonnegative(f"row j3 of softmax on D0 fires too, y_* = {sign}", sides, where=where, **ranges).tied(
-            at, right=fires
-        )
+        what = f"row j3 of {weights} on D0 fires too, y_1 = -1, y_* = {sign}, y_d = 1"
+        proof = nonnegative(what, sides, where=SELF | letters, **more | scales | ranges)
+        at = [vars(low) | {"a0": low.a, "a1": high.a} for low, high in pairs]
+        fires = [_row(low, 0, -1, sign, others(high, row, -1, sign)) for low, high in pairs]
+        return proof.tied(at, [bar(low) for low, _ in pairs], fires)
 
-    on = pairs("self-ones", "linear", 0.05, 1.2, 0.8)
-    at = [vars(L) | {"a0": 0.05, "a1": 1.2} for L, _, _ in on]
-    # the row of another key than j3 on D1, softmax: its weights are those of a score r (1 + a0) = n^a1
-    fires = []
-    for low, high, _ in on:
-        w, o, w0, o0 = (float(x) for x in (high.f[1, 0], high.f[1, 1], low.f[0, 0], low.f[0, 1]))
-        fires.append(o0 / o * (0.1 + (1.2 - 0.2) * w) - 0.2 * (w0 - o0) - 0.05 * w0)
+    needs = "F_exp(D1) > 0 without false alarm needs y_1 = "
     return {
-        "cross": joined("F_exp(D1) > 0 without false alarm needs y_1 = y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
-        "ones": nonnegative(
-            "row j3 of linear attention on D0 fires too, y_1 = -1, y_d = 1",
-            ones,
-            where=SELF | {"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"},
-            **base,
-            **scales | {"a0": (0, 1)},
-        ).tied(at, right=fires),
-        "identity": joined("F_exp(D1) > 0 without false alarm needs y_1 = y_d = 1", identity(1), identity(-1)),
+        "cross": joined(needs + "y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
+        "ones": joined(needs + "y_d = 1, X = 1", self_attention("self-ones", 1), self_attention("self-ones", -1)),
+        "identity": joined(needs + "y_d = 1, X = I", self_attention("self-identity", 1), self_attention("self-identity", -1)),
     }
 
 
-def identity_block() -> Proof:
+def identity_block(tau: Callable[[float, float], float]) -> Proof:
     """X = I: a row of D0 in a block with sign +1 fires, y_d = 1, if the sum S of all k block signs exceeds -D.
 
     D = ((10 b - 1)(n^(b^2) - 1) - k - 10 a0/t)/(10 b), y_1 whatever it is. Detection needs y_d = 1 (:func:`cap`), so what
     detects without a false alarm has S <= -D or no + off j3's block: a share of (exp(-D^2/(2 k)) + 2^(1 - k))/2 at most, by
-    Hoeffding (own-identity-block). Softmax; the row of another block than j3's, in which j3 has the weight of any key.
+    Hoeffding (own-identity-block, ``chances.small_block_bound``). The signs are shared. Softmax; the row of another block than
+    j3's, in which j3 has the weight of any key. ``tau(n, c)`` is the threshold.
     """
 
     def sides(k: Any, t: Any, B: Any, b: Any, a: Any, x: Any) -> tuple[Any, Any]:
@@ -1053,8 +1048,10 @@ def identity_block() -> Proof:
     ]
     # the row of the second block column, whose sign is +1, as is S
     at = [vars(L) | {"S": 3} for L in drawn]
+    bars = [tau(L.n, L.c) / _scale(L) - L.c for L in drawn]
     value = [sum(float(x) for x in L.features[1, 1:4]) / _scale(L) - float(L.features[1, 0]) / _scale(L) for L in drawn]
-    return nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges).tied(at, right=value)
+    proof = nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges)
+    return proof.tied(at, bars, value)
 
 
 @functools.cache
@@ -1075,6 +1072,7 @@ def higher() -> dict[str, Proof]:
 
     def both(kind: str, weights: str, r: str, ratio: Callable[[Layer], float]) -> list[Proof]:
         on = _drawn(kind, weights, (0.05, 2.0))
+        on += [] if kind == "cross" else [layer(kind, weights, 12, 5, a, 0.3, 0.4) for a in (0.05, 2.0)]
         at, w = [vars(L) for L in on], [float(L.f[0, 0]) for L in on]
         low, high = [1 - L.n / ratio(L) for L in on], [ratio(L) / L.n for L in on]
         where = {"r": r}
@@ -1098,8 +1096,8 @@ def higher() -> dict[str, Proof]:
     return {
         "ones": joined(
             "1 - n/r <= w <= r/n",
-            *both("self-ones", "softmax", "n**(a*(1 + a))", lambda L: L.n ** (L.a * (1 + L.a))),
-            *both("self-ones", "linear", "1 + a", lambda L: 1 + L.a),
+            *both("self-ones", "softmax", "n**(a*(a + b + c))", lambda L: L.n ** (L.a * (L.a + L.b + L.c))),
+            *both("self-ones", "linear", "(a + b + c)/(b + c)", lambda L: (L.a + L.b + L.c) / (L.b + L.c)),
             *both("cross", "softmax", "n**a", lambda L: L.n**L.a),
         ),
         "identity": joined(
@@ -1116,39 +1114,36 @@ def higher() -> dict[str, Proof]:
 def linear_separates() -> dict[str, Proof]:
     """With y = 1 the largest value of linear attention is larger on D1 than on D0, so that a threshold between separates.
 
-    With y = 1 a row has the value a w + b + c (cross: w + 1), w the weight of j3. It grows with a: its difference quotient
-    between a0 and a1 = a0 + e is positive. So for the special row, and for all others, where a w is a times a constant (X =
-    I) or the same function (X = 1); hence so does the maximum. (own-linear-separates.)
+    With y = 1 a row has the value a w + b + c (cross: w + 1), w the weight of j3; in its first part that of the special row is
+    larger on D1, where a1 = a0 + e. So it is for all others, where a w is a times a constant (X = I) or the same function (X =
+    1), or they stay; hence so is the maximum. (own-linear-separates.)
     """
-    ranges: dict[str, Any] = SIZES | {"a": (0, None), "e": (0, None)}
 
-    def grows(kind: str, value: Callable[..., Any], where: dict[str, str], **more: Any) -> Proof:
-        def quotient(k: Any, t: Any, a: Any, e: Any, **x: Any) -> tuple[Any, Any]:
-            return 0, (value(k, t, a + e, **x) - value(k, t, a, **x)) / e
-
+    def grows(kind: str, value: Callable[..., Any], where: dict[str, str], ranges: dict[str, Any]) -> Proof:
         proof = nonnegative(
-            f"(value on D1 - value on D0)/(a1 - a0) > 0, {kind}",
-            quotient,
+            f"value on D0 < value on D1, {kind}",
+            lambda a, e, **x: (value(a=a, **x), value(a=a + e, **x)),
             strict=True,
             opened=("e",),
             where=where | {"a": "a0", "e": "a1 - a0"},
-            **ranges | more,
+            **ranges | {"a": (0, None), "e": (0, None)},
         )
         low, high = (_drawn(kind, "linear", (a,))[1:] for a in (0.01, 1.2))
-        at = [vars(L) | {"a0": 0.01, "a1": 1.2} for L in low]
-        first = [[float(L.features[0, 0]) / _scale(L) for L in side] for side in (low, high)]
-        return proof.tied(at, right=[(y - x) / (1.2 - 0.01) for x, y in zip(*first)])
+        drawn = [(L, H) for L, H in zip(low, high) if all(x <= vars(L)[v] for v, (x, _) in ranges.items() if v in vars(L))]
+        drawn = [(L, H) for L, H in drawn if L.n // L.t >= ranges["k"][0]]
+        at = [vars(L) | {"a0": L.a, "a1": H.a} for L, H in drawn]
+        return proof.tied(at, *([float(L.features[0, 0]) / _scale(L) for L in side] for side in zip(*drawn)))
 
+    cross, few, many = (lambda k, t, a: special(1 + a, k * t)), SIZES | {"t": (2, None)}, SIZES | {"k": (2, None)}
     return {
-        "ones": grows("self-ones", lambda k, t, a: a * special(1 + a, k * t), SELF),
+        "ones": grows("self-ones", lambda k, t, a: a * special(1 + a, k * t), SELF, SIZES),
         "identity": grows(
             "self-identity",
             lambda k, t, a, b, c: a * (a**2 + b**2 + c**2) / (a**2 + t * b**2 + k * t * c**2),
             SELF,
-            b=(0, None),
-            c=(0.1, None),
+            SIZES | {"b": (0, None), "c": (0.1, None)},
         ),
-        "cross": grows("cross", lambda k, t, a: special(1 + a, k * t), CROSS, k=(2, None)),
+        "cross": joined("value on D0 < value on D1, n >= 2", *(grows("cross", cross, CROSS, x) for x in (few, many))),
     }
 
 
@@ -1162,9 +1157,13 @@ def everything(paper: Any) -> dict[str, Proof]:
         "quiet_cross": quiet_cross(paper.lemma_3_1),
         "share_cross": share_cross(paper.THEOREM_F_5, paper.lemma_3_1),
         "regression": regression(paper.lemma_3_1, paper.lemma_4_1),
-        "cap": cap(),
+        "cap": cap(paper.theorem_6_2, paper.THEOREM_F_5),
         "linear_separates": linear_separates(),
         "higher": higher(),
     }
     found = {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
-    return found | {"tensor_trick": tensor_trick(), "no_such_data": no_such_data(), "identity_block": identity_block()}
+    return found | {
+        "tensor_trick": tensor_trick(),
+        "no_such_data": no_such_data(),
+        "identity_block": identity_block(paper.theorem_6_2),
+    }
