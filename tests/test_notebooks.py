@@ -225,7 +225,6 @@ NOT_YET_TOLD = {
     "patches/three-events",
     "patches/transfer",
     "sensitivity/attention-proof",
-    "sensitivity/depth",
     "sensitivity/paper-sizes",
     "separation/cross-attention",
     "separation/self-attention-identity",
