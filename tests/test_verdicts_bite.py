@@ -55,6 +55,7 @@ MUTANTS = [
     ),
     ("bombari2024/equation-3.2", "sensitivity.paper", "math.sqrt(len(W_Q)), dim=1)", "math.sqrt(X.shape[1]), dim=1)"),
     ("bombari2024/equation-4.2", "sensitivity.random_features", "math.sqrt(beta / w) for", "math.sqrt(beta / k) for"),
+    ("bombari2024/lemma-c.1", "sensitivity.runs.word", "gap = abs(norm - math.sqrt(n * d))", "gap = norm - math.sqrt(n * d)"),
     ("bombari2024/own-drf-blind", "sensitivity.random_features", "math.sqrt(beta / w) for", "math.sqrt(beta / k) for"),
     ("bombari2024/theorem-2", "sensitivity.random_features", "activation(layer(features))", "activation(layer(features)) + 1"),
     ("bombari2024/theorem-1", "sensitivity.random_features", "sqrt()) * math.sqrt(len(self.x))", "sqrt()) * 7"),
