@@ -228,7 +228,6 @@ NOT_YET_TOLD = {
     "sensitivity/paper-sizes",
     "separation/cross-attention",
     "separation/self-attention-identity",
-    "tangent/constants",
     "tangent/gradient-descent",
     "tangent/kernel-regression",
     "tangent/score",

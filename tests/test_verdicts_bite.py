@@ -181,6 +181,8 @@ MUTANTS = [
     ("cao2024/own-zero-derivative", "tangent.network", "(error @ self.a - (error", "(error @ self.a.abs() - (error"),
     ("cao2024/own-shift", "tangent.kernel", "torch.exp(x @ net.W)", "torch.exp(x @ net.W.abs())"),
     ("cao2024/own-width", "tangent.bounds", " * math.sqrt(outputs) * longest", " * longest"),
+    ("cao2024/own-contradiction", "tangent.bounds", "log_ndtr(-B / sigma)", "log_ndtr(-2 * B / sigma)"),
+    ("cao2024/lemma-e.2-rate", "tangent.paper", "- 2 * math.log(n * d) - 16 * B", "- 2 * math.log(n * d) - 15 * B"),
     ("cao2024/own-width", "tangent.bounds", "_radius(net.outputs * float", "_radius(float"),
     ("cao2024/lemma-5.3-1", "tangent.training", "norm(dim=0).max()))", "norm(dim=0).mean()))"),
     ("cao2024/equation-4", "tangent.diffusion", "(y / 2 + score(t, y))", "score(t, y)"),
