@@ -226,8 +226,6 @@ NOT_YET_TOLD = {
     "patches/transfer",
     "sensitivity/attention-proof",
     "sensitivity/paper-sizes",
-    "separation/cross-attention",
-    "separation/self-attention-identity",
     "tangent/gradient-descent",
     "tangent/kernel-regression",
     "tangent/score",

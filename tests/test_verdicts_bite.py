@@ -109,6 +109,13 @@ MUTANTS = [
     ("deng2023/own-detection-eighth", "separation.chances", "tau - np.array(", "1.05 * tau - np.array("),
     ("deng2023/theorem-d.5", "separation.exact", "(1 - fires[0]) ** m,", "(1 - fires[0]) ** (m - 1),"),
     ("deng2023/theorem-d.5", "separation.proofs", "a * special(n * n * x, n) - b", "a * special(n * n * x, n) + b"),
+    (
+        "deng2023/theorem-e.4",
+        "separation.proofs",
+        "identity_weights(k * t * x, B, k, t)[0] - b",
+        "identity_weights(k * t * x, B, k, t)[0] + b",
+    ),
+    ("deng2023/own-identity-quiet", "separation.proofs", "(_tenths(1) - e) - b * r", "(_tenths(1) - e) + b * r"),
     ("deng2023/definition-d.1", "separation.data", "A[:, -1] = c", "A[:, -1] = b"),
     ("deng2023/lemma-d.12-1", "separation.chances", 'model == "cross" else d - 3', 'model == "cross" else d - 2'),
     # looser bounds than the printed ones
