@@ -10,7 +10,7 @@ import jupytext
 import nbformat
 import pytest
 import yaml
-from attention_theory.evidence import COMPUTED, MIME, load_ledger
+from attention_theory.evidence import COMPUTED, MIME, load_ledger, stored_verdicts
 from conftest import BOOK, ROOT
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
@@ -238,6 +238,8 @@ SOLVED = {
     *(f"patches/{slug}" for slug in ("lemmas-in-expectation", "real-images", "transfer")),
     *(f"tangent/{slug}" for slug in ("score", "widths-and-steps")),
 }
+#: Chapters whose cards print all mathematics as mathematics.
+TYPESET = {*SOLVED, "sensitivity/attention-is-sensitive"}
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
 #: Of a visible cell with checks: lines and checks. Of a page: words of prose a visible line of code, pictures.
 LINES, BESIDE, WORDS, PICTURES = 12, 2, 10, 3
@@ -309,6 +311,21 @@ def test_every_exercise_has_a_solution(path):
     exercises = re.findall(r"^:::+\{exercise\}[^\n]*\n:label: (\S+)", text, flags=re.M)
     for number, after in enumerate(re.split(r"^:::+\{exercise\}", text, flags=re.M)[1:]):
         assert re.search(r"^:::+\{(solution\}|dropdown\} Solution)", after, flags=re.M), f"{exercises[number]} has no Solution"
+
+
+#: What is mathematics in TeX, in letters and signs: an index, a power, a root.
+BARE = re.compile(r"\w_\w|\^|\bsqrt\b")
+
+
+def test_cards_print_their_mathematics_as_mathematics(path):
+    if path.relative_to(BOOK).with_suffix("").as_posix() not in TYPESET:
+        pytest.skip("its cards are not all in TeX")
+    for verdict in stored_verdicts(path):
+        words = [check["text"].rpartition(": ")[0] for check in verdict["checks"]]
+        words = [re.sub(r" on [^:;]*(?=[:;]|$)", "", text) for text in words]  # the range of a proof is made from its box
+        for text in (*words, verdict["remark"]):
+            found = BARE.search(re.sub(r"\$[^$]*\$", "", text))
+            assert not found, f"{verdict['claim']}: {found and found[0]} stands outside of dollars in {text!r}"
 
 
 def test_it_has_pictures(path):

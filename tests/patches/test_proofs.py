@@ -38,9 +38,9 @@ GIVEN = {
         ("row_sums", "g.4", {"e": (-0.5, None)}),
         ("crowd", "1/4", {"x": (8, None)}),
         ("crowd", "1/4", {"less": Fraction(1, 2)}),
-        ("strays", "L <= 3 L", {"L": ("0.69", 100)}),  # d = 2
-        ("strays", "L <= 1 L", {"L": ("6.3", 100)}),  # d = 544
-        ("lipschitz", "(|grad psi|/p)^2", {"less": 15}),  # at t = 1 the gap is 16 - 2
+        ("strays", r"$L \le 3 L", {"L": ("0.69", 100)}),  # d = 2
+        ("strays", r"$L \le 1 L", {"L": ("6.3", 100)}),  # d = 544
+        ("lipschitz", r"$(|\nabla\psi|/p)^2", {"less": 15}),  # at t = 1 the gap is 16 - 2
     ],
 )
 def test_a_proof_can_fail(monkeypatch, family, part, changes):

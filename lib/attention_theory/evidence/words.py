@@ -58,6 +58,7 @@ def _plain(tex: str) -> str:
             lambda found: f"{_operand(found[1] or found[2])}/{_operand(found[3] or found[4])}",
             tex,
         )
+        tex = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"binom(\1, \2)", tex)
         tex = re.sub(r"(?<![_^\\}])(?<!frac)(?<!sqrt)\{([^{}]*)\}(?!\s*\{)", r"\1", tex)
     tex = re.sub(r"\\([A-Za-z]+|\|)(\s*)", lambda found: _sign(found[1]) + " " * bool(found[2]), tex)
     tex = re.sub(r"\\[,;!: \\]|[&~]", " ", tex).replace("\\", "").replace("^ᵀ", "ᵀ")

@@ -31,7 +31,7 @@ def share_rule() -> Proof:
     scores = torch.log(torch.tensor([[5.0, 1.0, 1.0, 1.0], [0.5, 1.0, 1.0, 1.0]], dtype=torch.float64))
     shares = attention_weights(scores, sharp(1))[:, 0]
     at = [{"r": r, "A": 3, "s": 0.3} for r in (5.0, 0.5)]
-    return same("share - s", r / (r + rivals) - s, ((1 - s) * r - s * rivals) / (r + rivals)).tied(at, list(shares - 0.3))
+    return same("share $- s$", r / (r + rivals) - s, ((1 - s) * r - s * rivals) / (r + rivals)).tied(at, list(shares - 0.3))
 
 
 def _taylor(degree: int, z):
@@ -67,13 +67,15 @@ def truncation_order(most: Size = 12) -> Proof:
         before, after = (
             [up * down / rate for up, down, rate in zip(*pair, rates)] for pair in ((high, low_next), (high_next, low))
         )
-        above = nonnegative(f"T_{p}(lz)/T_{p}(z) < T_{p + 1}(lz)/T_{p + 1}(z)", grows(p), opened=opened, strict=True, **ranges)
-        power_bound = nonnegative(f"T_{p}(lz)/T_{p}(z) <= l^{p}", below(p), **ranges)
+        above = nonnegative(
+            f"$T_{{{p}}}(lz)/T_{{{p}}}(z) < T_{{{p + 1}}}(lz)/T_{{{p + 1}}}(z)$", grows(p), opened=opened, strict=True, **ranges
+        )
+        power_bound = nonnegative(rf"$T_{{{p}}}(lz)/T_{{{p}}}(z) \le l^{{{p}}}$", below(p), **ranges)
         parts += [
             above.tied(at, before, after),
             power_bound.tied(at, high, [x["l"] ** p * value for x, value in zip(at, low)]),
         ]
-    return joined(f"T_p(lz)/T_p(z) grows with p and is at most l^p, p = 1, ..., {most}", *parts)
+    return joined(rf"$T_p(lz)/T_p(z)$ grows with $p$ and is at most $l^p$, $p = 1, \dots, {most}$", *parts)
 
 
 def _partial(degree: int) -> Callable[[float], float]:
@@ -112,7 +114,7 @@ def shift_invariant(most: Size = 12) -> Proof:
         line = all(sum(a * (1 + 3 * i) for i, a in enumerate(row)) == 0 for row in rows)
         return exact_rank(rows) == size - 1 and line
 
-    proof = every("log u(kh) = g_0 + k (g_1 - g_0), K + 1 scores, all u > 0", holds, range(2, most + 1), name="K")
+    proof = every(r"$\log u(kh) = g_0 + k(g_1 - g_0)$, $K + 1$ scores, all $u > 0$", holds, range(2, most + 1), name="K")
     families = (sharp(0.7), power(2), truncated(4))
     logs = [[math.log(float(u(1.0 + k))) for k in range(4)] for u in families]
     ours = [[sum(float(a) * g for a, g in zip(row, values)) for row in equations(3)] for values in logs]
@@ -148,7 +150,7 @@ def _windows(
         at.append({"n": 10.0**k, name: knob})
         found.append(float(factor) * own)
     done = proof()
-    return done.tied(at, right=found) if done.what.startswith("D1 fires") else done.tied(at, left=found)
+    return done.tied(at, right=found) if done.what == FIRES else done.tied(at, left=found)
 
 
 def _data(what: str, fires: bool, a: Fraction, ratio: Callable, ranges: dict, where: dict[str, str]) -> Proof:
@@ -162,7 +164,9 @@ def _data(what: str, fires: bool, a: Fraction, ratio: Callable, ranges: dict, wh
     return positive(what, sides, where=where | {"x": "log(n)/log(10)"}, **ranges)
 
 
-FIRES, SILENT = "D1 fires for sure: (a1 + 2b) own > 0.1 + b", "{} is silent: ({} + b) own < 0.05"
+FIRES = r"$D_1$ fires for sure: $(a_1 + 2b)\,\mathrm{own} > 0.1 + b$"
+SILENT = r"$D_{0}$ is silent: $(a_{0} + b)\,\mathrm{{own}} < 0.05$"
+BOTH = r"$(a_1 + 2b)\,\mathrm{own} > 0.1 + b$ and $(a_0 + b)\,\mathrm{own} < 0.05$"
 
 
 @functools.cache
@@ -179,15 +183,15 @@ def sharp_window(low: Number = "0.5", high: Number = 50, n: tuple[int, int] = (3
         prove = lambda: _data(what, fires, a, lambda size, beta: beta * _ball(gap) * size, ranges, {})
         return _windows(prove, family, a, factor, *drawn)
 
-    parts = half(FIRES, True, A1, A1 + 2 * B), half(SILENT.format("D0", "a0"), False, A0, A0 + B)
-    return joined("(a1 + 2b) own > 0.1 + b and (a0 + b) own < 0.05", *parts)
+    parts = half(FIRES, True, A1, A1 + 2 * B), half(SILENT.format(0), False, A0, A0 + B)
+    return joined(BOTH, *parts)
 
 
 @functools.cache
 def sharp_below(high: Number = "0.14", n: tuple[int, int] = (3, 100)) -> Proof:
     """X = 1, the paper's sizes: up to this sharpness D1 is silent, (a1 + b) own < 0.05, for 10^3 <= n <= 10^100."""
     gap, ranges = (A1 + B + C) * A1, {"x": n, "beta": (0, high)}
-    prove = lambda: _data(SILENT.format("D1", "a1"), False, A1, lambda size, beta: beta * _ball(gap) * size, ranges, {})
+    prove = lambda: _data(SILENT.format(1), False, A1, lambda size, beta: beta * _ball(gap) * size, ranges, {})
     return _windows(prove, lambda beta, log_n: sharp(beta), A1, A1 + B, (n[0], 12), (0.05, float(high)), "beta")
 
 
@@ -202,8 +206,8 @@ def degree_window(low: Number = "1.3", high: Number = 60, n: tuple[int, int] = (
         prove = lambda: _data(what, fires, a, lambda size, c: c * size * step(), ranges, {"c": "p/log(n)"})
         return _windows(prove, family, a, factor, *drawn)
 
-    parts = half(FIRES, True, A1, A1 + 2 * B), half(SILENT.format("D0", "a0"), False, A0, A0 + B)
-    return joined("(a1 + 2b) own > 0.1 + b and (a0 + b) own < 0.05", *parts)
+    parts = half(FIRES, True, A1, A1 + 2 * B), half(SILENT.format(0), False, A0, A0 + B)
+    return joined(BOTH, *parts)
 
 
 def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, Proof]:
@@ -212,7 +216,9 @@ def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, P
     bar = 2 * (A1 + B) / MARGIN - 1  # silent iff (n - 1) / ratio >= bar
     first = math.ceil(ratio * bar) + 1
     proof = nonnegative(
-        f"(a1 + b) own <= 0.05 for z^{degree}", lambda n: ((A1 + B) / (1 + (n - 1) / ratio), MARGIN / 2), n=(first, None)
+        rf"$(a_1 + b)\,\mathrm{{own}} \le 0.05$ for $z^{{{degree}}}$",
+        lambda n: ((A1 + B) / (1 + (n - 1) / ratio), MARGIN / 2),
+        n=(first, None),
     )
     sizes = [float(first), 1000.0 * first]
     own = [DataSet("self-ones", math.log(n), float(A1), float(B), float(C), 12).shares(power(degree)).own for n in sizes]
@@ -237,7 +243,7 @@ def row_below() -> Proof:
     columns = special.features[0].double() / scale
     value = float(columns[0] + columns[1] - columns[2:4].sum()) - ((1.2 + 0.4) * share - 0.2)
     return same(
-        "row - ((a + 2b) own - b) = 2b (t - 1) v",
+        r"$\mathrm{row} - ((a + 2b)\,\mathrm{own} - b) = 2b(t - 1)v$",
         row - ((a + 2 * b) * own - b),
         2 * b * (t - 1) * v,
         nonzero=[n - 1],
@@ -252,7 +258,7 @@ def positive_coefficients(most: Size = 60) -> Proof:
         found = kernel_coefficients(Weights("truncated", degree))
         return len(found) == degree and min(found) > 0
 
-    proof = every("alpha_1, ..., alpha_p > 0, p even", holds, range(2, most + 1, 2), name="p")
+    proof = every(r"$\alpha_1, \dots, \alpha_p > 0$, $p$ even", holds, range(2, most + 1, 2), name="p")
     points = [limit_kernel(truncated(p), torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64))[0, 1] for p in (2, 4)]
     series = [sum(float(c) * 0.6**k for k, c in enumerate(kernel_coefficients(truncated(p)), start=1)) for p in (2, 4)]
     return proof.beside("kernel", [[x] for x in series], [[x] for x in points])
@@ -271,7 +277,7 @@ def relu_parity(most: Size = 8) -> Proof:
             sign, at = (1 if value == z else -1), [{"z": x} for x in (0.3, 2.0)]
             ours = [float(relu_power(p)(sign * x["z"])) + (-1) ** p * float(relu_power(p)(-sign * x["z"])) for x in at]
             parts.append(same(f"degree {p}", above + (-1) ** p * below, value**p).tied(at, ours, ours))
-    return joined(f"relu(z)^p + (-1)^p relu(-z)^p = z^p, z > 0 and z < 0, p = 1, ..., {most}", *parts)
+    return joined(rf"$\max(z, 0)^p + (-1)^p \max(-z, 0)^p = z^p$, $z > 0$ and $z < 0$, $p = 1, \dots, {most}$", *parts)
 
 
 @functools.cache
@@ -287,7 +293,7 @@ def push_inside(
         )
         found.append((inside - between) / abs(rate) / (math.exp(rate) - 1))
     return positive(
-        f"(push inside - push between groups)/(r - 1) > 0, D = {D}, C = {C}, q = {q}",
+        f"(push inside - push between groups)$/(r - 1) > 0$, $D = {D}$, $C = {C}$, $q = {q}$",
         lambda ratio: push_difference(ratio, D, C, q) / (ratio - 1),
         where={"ratio": "r"},
         ratio=ratios,

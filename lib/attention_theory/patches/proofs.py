@@ -58,16 +58,16 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
     at, at_below, at_above = ([{"x": float(value)} for value in values] for values in (x, below, above))
     nine, (one, _, _), where = lemma_k_6(below), lemma_k_6(above), {"u": "exp(-x)"}
     return {
-        "lower": positive("0.1 log(1 + e^-x) < S(-x)", lambda u: (_log_ratio(u), 10 / (1 + u)), where=where, u=(0, 1)).tied(
-            at, 10 * low / u, 10 * mid / u
-        ),
-        "upper": positive("S(-x) < 10 log(1 + e^-x)", lambda u: (1 / (1 + u), 10 * _log_ratio(u)), where=where, u=(0, 1)).tied(
-            at, mid / u, high / u
-        ),
+        "lower": positive(
+            r"$0.1\log(1 + e^{-x}) < S(-x)$", lambda u: (_log_ratio(u), 10 / (1 + u)), where=where, u=(0, 1)
+        ).tied(at, 10 * low / u, 10 * mid / u),
+        "upper": positive(
+            r"$S(-x) < 10\log(1 + e^{-x})$", lambda u: (1 / (1 + u), 10 * _log_ratio(u)), where=where, u=(0, 1)
+        ).tied(at, mid / u, high / u),
         "lower-nine": positive(
-            "0.1 log(1 + e^-x) < S(-x)", lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0)
+            r"$0.1\log(1 + e^{-x}) < S(-x)$", lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0)
         ).tied(at_below, 10 * nine[0], 10 * nine[1]),
-        "zero-one": nonnegative("1 <= (1 + e^-x)/2", lambda u: (1, (1 + u) / 2), where=where, u=(1, None)).tied(
+        "zero-one": nonnegative(r"$1 \le (1 + e^{-x})/2$", lambda u: (1, (1 + u) / 2), where=where, u=(1, None)).tied(
             at_above, [1.0] * 3, torch.exp(10 * one) / 2
         ),
     }
@@ -111,14 +111,14 @@ def thresholds(lemma_k_5: Callable) -> dict[str, Proof]:
     x, far_x = (_row(*(x["x"] for x in at)) for at in (most, far))
     where = {"y": "1/x"}
     return {
-        "upper": positive("x S(-x) < 10 log(1 + e^-x)", upper, x=(0, UPPER[0])).tied(near, term * (1 + u), top * (1 + u)),
-        "upper-sharp": positive("x S(-x) > 10 log(1 + e^-x)", upper_far, where=where, y=(0, 1 / Fraction(UPPER[1]))).tied(
+        "upper": positive(r"$x\,S(-x) < 10\log(1 + e^{-x})$", upper, x=(0, UPPER[0])).tied(near, term * (1 + u), top * (1 + u)),
+        "upper-sharp": positive(r"$x\,S(-x) > 10\log(1 + e^{-x})$", upper_far, where=where, y=(0, 1 / Fraction(UPPER[1]))).tied(
             far, far_top * (1 + v) / far_x, far_term * (1 + v) / far_x
         ),
-        "lower": positive("x S(-x) > 0.1 log(1 + e^-x)", lower_far, where=where, y=(0, 1 / Fraction(LOWER[1]))).tied(
+        "lower": positive(r"$x\,S(-x) > 0.1\log(1 + e^{-x})$", lower_far, where=where, y=(0, 1 / Fraction(LOWER[1]))).tied(
             most, 10 * most_low / x, 10 * most_term / x
         ),
-        "lower-sharp": positive("x S(-x) < 0.1 log(1 + e^-x)", lower, x=(0, LOWER[0])).tied(
+        "lower-sharp": positive(r"$x\,S(-x) < 0.1\log(1 + e^{-x})$", lower, x=(0, LOWER[0])).tied(
             least, 10 * least_term, 10 * least_low
         ),
     }
@@ -158,10 +158,10 @@ def tensor_power(lemma_k_1: Callable) -> dict[str, Proof]:
     steps = [{"z": float(z), "next": float(after)} for z, after in itertools.pairwise(path)]
     return {
         "geometric": nonnegative(
-            "1 + s + s^2 + ... = 1/(1 - s) <= 3", lambda s: (1 / (1 - s), 3), where={"s": "2**(1 - k)"}, s=(0, 0.5)
+            r"$1 + s + s^2 + \dots = 1/(1 - s) \le 3$", lambda s: (1 / (1 - s), 3), where={"s": "2**(1 - k)"}, s=(0, 0.5)
         ).tied(powers, sums, [lemma_k_1(0.1, x["k"], 0.5, 1.0, 0.1) * 0.5 * 0.1 ** (x["k"] - 1) for x in powers]),
         "telescope": nonnegative(
-            "z (z' - z) <= (z'^2 - z^2)/2",
+            r"$z(z' - z) \le (z'^2 - z^2)/2$",
             lambda z, e: (z * e, (2 * z * e + e * e) / 2),
             where={"e": "next - z"},
             z=(0, None),
@@ -193,7 +193,7 @@ def activation() -> dict[str, Proof]:
         upper = [(x["p"] + 1) * size for x, size in zip(at, units)]
         rest: dict[str, Any] = {"p": (1, None), "e": (0, None)} | ranges
         return joined(
-            "p w <= sigma' <= (p + 1) w" if kind == "large" else "nu <= sigma' <= (p + 1) nu",
+            r"$pw \le \sigma' \le (p + 1)w$" if kind == "large" else r"$\nu \le \sigma' \le (p + 1)\nu$",
             nonnegative("below", low, where=where, **rest).tied(at, lower, found),
             nonnegative("above", high, where=where, **rest).tied(at, found, upper),
         )
@@ -238,13 +238,13 @@ def softmax(lemma_e_16: Callable, lemma_e_16_bound: Callable, lemma_e_17: Callab
     x, u = _row(0.3, -1.0, 0.2), _row(0.5, 0.1, 0.4)
     bounds = [[float(lemma_e_16_bound(x, x + M, u, q + 1) / lemma_e_16(x, u, q + 1)) for q in powers] for M in moves]
     return {
-        "ratio": nonnegative("1 - 1/E <= E - 1", lambda E: (1 - 1 / E, E - 1), where=where, E=(1, None)).tied(
+        "ratio": nonnegative(r"$1 - 1/E \le E - 1$", lambda E: (1 - 1 / E, E - 1), where=where, E=(1, None)).tied(
             at,
             [float(next(fall)[0]) for fall in falls],
             [float(lemma_e_17(x, x + M * _row(1.0, 0.0, -1.0))[1][0] / torch.softmax(x, 0)[0]) for M in moves],
         ),
         "power": same(
-            "(E - 1)(1 + E + ... + E^(q-1)) = E^q - 1",
+            r"$(E - 1)(1 + E + \dots + E^{q-1}) = E^q - 1$",
             sympy.Matrix([(E - 1) * sum(E**j for j in range(q)) for q in powers]),
             sympy.Matrix([E**q - 1 for q in powers]),
             where=where,
@@ -276,9 +276,9 @@ def lipschitz(lemma_e_12: Callable) -> Proof:
         squares = [v**4 * (max(1, t**2) + 1) for v, t in zip(v, sums)]
         return proof.tied([{"t": t} for t in sums], squares, [v**4 / (s * (1 - s)) ** 2 for v, s in zip(v, psi)])
 
-    what, where = "(|grad psi|/p)^2 < 1", {"v": "exp((1 - t)/2)"}
+    what, where = r"$(|\nabla\psi|/p)^2 < 1$", {"v": "exp((1 - t)/2)"}
     return joined(
-        "|grad psi|/p < 1, t = the sum of the positive x_m^p",
+        r"$|\nabla\psi|/p < 1$, $t$ = the sum of the positive $x_m^p$",
         tied(positive(what, near, where=where, v=("0.3", 1)), 1.0, 1.5, 3.0),
         tied(positive(what, far, where=where, v=(0, "0.3")), 4.0, 9.0),
     )
@@ -327,7 +327,7 @@ def symmetry() -> dict[str, Proof]:
     levels = {beta: float(of_three[0, 0]), gamma: float(of_three[0, 1]), rho: float(of_three[0, 2])}
     kinds = [int(x) for x in three.subs({beta: 3, gamma: 2, rho: 1})]
     rows_proof = every(
-        "the z_i of permuted rows are the z_i permuted",
+        "the $z_i$ of permuted rows are the $z_i$ permuted",
         lambda *order: rows(sympy.Matrix([free.row(i) for i in order]), X) == rows(free, X),
         orders,
         name="order",
@@ -402,10 +402,10 @@ def strays() -> dict[str, Proof]:
             s = math.log(c * L)
             return s * c * L - (math.exp(s) - 1)
 
-        what, where = f"L <= {c} L (log({c} L) - 1) + 1, L = log d", {"L": "log(d)"}
+        what, where = rf"$L \le {c} L (\log({c} L) - 1) + 1$, $L = \log d$", {"L": "log(d)"}
         ends, far = [float(start) + 0.01, 10.0, 100.0], [100.0, 600.0]
         return joined(
-            f"P[N >= {c} m log d] <= 1/d for m >= 1".replace("1 m", "m"),
+            rf"$P[N \ge {c} m \log d] \le 1/d$ for $m \ge 1$".replace("1 m", "m"),
             positive(what, lambda L: (L, c * L * ((c * L).log() - 1) + 1), where=where, L=(start, 100)).tied(
                 [{"d": math.exp(L)} for L in ends], ends, [exponent(L) for L in ends]
             ),
@@ -427,7 +427,7 @@ def strays() -> dict[str, Proof]:
     return {
         "three": chernoff(3, "1.098", (5.703, "5.704")),
         "one": chernoff(1, "6.306", (4.605, "4.606")),
-        "group": joined("P[at least k of C] <= binom(C, k) q^k, k <= C <= 8 (every C: union bound)", *tails),
+        "group": joined(r"$P$[at least $k$ of $C$] $\le \binom{C}{k} q^k$, $k \le C \le 8$ (every $C$: union bound)", *tails),
     }
 
 
@@ -448,10 +448,10 @@ def row_sums() -> dict[str, Proof]:
     part = [float(row[:C].sum() + (0.4 * row[C:]).sum()) for row, (_, C, *_) in zip(rows, cases)]
     return {
         "sum": same(
-            "Lambda + (C - 1) Gamma + (D - C) Xi = 1", (x + (C - 1) * y + (D - C) * z) / total, 1, nonzero=[total]
+            r"$\Lambda + (C - 1)\Gamma + (D - C)\Xi = 1$", (x + (C - 1) * y + (D - C) * z) / total, 1, nonzero=[total]
         ).tied(at, [row.sum() for row in rows]),
         "g.4": nonnegative(
-            "Lambda + (C - 1) Gamma + Xi s <= 1, s = the sum of |delta|",
+            r"$\Lambda + (C - 1)\Gamma + \Xi s \le 1$, $s$ = the sum of $|\delta|$",
             lambda x, y, z, C, s, e: ((x + (C - 1) * y + s * z) / (x + (C - 1) * y + (s + e) * z), 1),
             where={"e": "D - C - s"},
             x=(1, None),

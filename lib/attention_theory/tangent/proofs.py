@@ -362,7 +362,9 @@ def descent(paper: Any) -> dict[str, Proof]:
             sizes, [2 * x for x in thrice], sixteen
         ),
         "g.1": same(
-            "4 (z1^2 + ... + z4^2) - (z1 + ... + z4)^2 = a sum of squares", 4 * sum(x**2 for x in z) - sum(z) ** 2, gaps
+            r"$4(z_1^2 + \dots + z_4^2) - (z_1 + \dots + z_4)^2$ = a sum of squares",
+            4 * sum(x**2 for x in z) - sum(z) ** 2,
+            gaps,
         ).tied([_letters(z=gap)], [4 * paper.claim_g_1([x**2 for x in gap]) - sum(gap) ** 2]),
         "f.2-features": same(
             "sum_r a_r S_r = sum_r <a, S> S_r",
