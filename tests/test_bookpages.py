@@ -180,6 +180,19 @@ def test_code_of_checks_folds_where_it_is_long_or_tagged():
     assert finished(page) == page and page.count("<details") == page.count("</details>")
 
 
+def test_hidden_code_has_a_short_name():
+    def hidden(tag, kind):
+        code = f'<div class="cell_input docutils container"><pre><span></span><span class="{kind}">x</span></pre></div>'
+        fold = f'<details class="admonition hide above-input">\n<summary>Show</summary>{code}</details>'
+        return f'<div class="cell tag_hide-{tag} docutils container">\n{fold}</div>'
+
+    page = hidden("input", "kn") + hidden("input", "n") + hidden("cell", "n") + hidden("input tag_further-evidence", "n")
+    assert re.findall(r'<summary>(?:<span class="chip">(.*?)</span>)?Show', finished(page)) == [
+        "imports", "code", "", "code of the checks"
+    ]  # fmt: skip
+    assert finished(finished(page)) == finished(page)
+
+
 def test_the_fold_after_an_exercise_is_named_for_what_it_is():
     fold = "<summary>Show code cell content</summary><summary>Hide code cell content</summary>"
     boxes = '<div class="exercise admonition">?</div>', '<div class="solution dropdown admonition">!</div>', "<h2>Next</h2>"

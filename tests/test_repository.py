@@ -1,16 +1,30 @@
 """What the repository says about itself agrees: the address, the pins, the table of contents."""
 
+import os
 import re
+import shutil
 import subprocess
+import sys
 
+import pytest
 import yaml
+
+
+def tracked(root):
+    """The files of the repository; in a folder that is none the test is skipped with a sentence."""
+    try:
+        listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("git is not installed: install it to look through the files of the repository")
+    if listed.returncode or not listed.stdout:
+        pytest.skip("this folder is not a git repository: clone it to look through its files")
+    return listed.stdout.splitlines()
 
 
 def test_one_address_everywhere(root):
     url = yaml.safe_load((root / "_config.yml").read_text())["repository"]["url"]
     assert yaml.safe_load((root / "CITATION.cff").read_text())["repository-code"] == url
-    tracked = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
-    for name in tracked:
+    for name in tracked(root):
         path = root / name
         if path.suffix in {".md", ".toml", ".cff"} and path.is_file():
             for found in re.findall(r"git\+(https?://[^\s\"#]+)", path.read_text(encoding="utf-8")):
@@ -36,3 +50,26 @@ def test_every_module_is_in_the_reference(root):
     }
     reference = "\n".join(path.read_text() for path in (root / "book" / "library").glob("*.md"))
     assert set(re.findall(r"automodule:: (\S+)", reference)) == {name for name in modules if not name.endswith("__init__")}
+
+
+def test_without_a_repository_one_sentence_says_so(root, tmp_path):
+    for name in ("_config.yml", "CITATION.cff", "tests/conftest.py", "tests/test_repository.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(root / name, tmp_path / name)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "tests/test_repository.py",
+        "-k",
+        "address",
+    ]
+    for env in ({"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}, {"PATH": str(tmp_path)}):
+        done = subprocess.run(command, cwd=tmp_path, env=os.environ | env, capture_output=True, text=True)
+        assert done.returncode == 0 and "1 skipped" in done.stdout and "Traceback" not in done.stdout + done.stderr
+        said = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
+        assert len(said) == 1 and re.search(r"git.*: \w+ it to look through", said[0])

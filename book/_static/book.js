@@ -80,16 +80,24 @@
   };
 
   // Folds -------------------------------------------------------------------------------------------------------------
+  // What an address asks for and is not there is said in a sentence
+  const missing = (sentence, asked) => {
+    const said = Object.assign(document.createElement("p"), { className: "no-such-place" }), search = document.createElement("a");
+    Object.assign(search, { href: `${root}search.html?${new URLSearchParams({ q: asked })}`, textContent: "Search for it" });
+    said.setAttribute("role", "alert");
+    said.append(`${sentence} `, search, ".");
+    document.querySelector("article")?.prepend(said);
+    scrollTo(0, 0);
+  };
+  const decoded = (words) => {
+    try { return decodeURIComponent(words); } catch { return words; } // a stray percent sign
+  };
   const reveal = () => {
-    const asked = decodeURIComponent(location.hash.slice(1)), target = asked && document.getElementById(asked);
-    document.querySelector(".no-such-place")?.remove();
+    const asked = decoded(location.hash.slice(1)), target = asked && document.getElementById(asked);
+    document.querySelector(".no-such-place.hash")?.remove();
     if (!target && asked) {
-      const said = Object.assign(document.createElement("p"), { className: "no-such-place" }), search = document.createElement("a");
-      Object.assign(search, { href: `${root}search.html?${new URLSearchParams({ q: asked })}`, textContent: "Search for it" });
-      said.setAttribute("role", "alert");
-      said.append(`This page has no place called “${asked}”. `, search, ".");
-      document.querySelector("article")?.prepend(said);
-      scrollTo(0, 0);
+      missing(`This page has no place called “${asked}”.`, asked);
+      document.querySelector(".no-such-place").classList.add("hash");
     }
     if (!target) return;
     let opened = false;
@@ -154,6 +162,10 @@
       const field = form.elements[name];
       if (field?.type === "checkbox") field.checked = value === "1";
       else if (field) field.value = value;
+      if (field && field.type !== "checkbox" && field.value !== value) {
+        field.value = "";
+        missing(`No row of the ledger has the ${name} “${value}”; rows with any are shown.`, value);
+      }
     }
     const apply = () => {
       const chosen = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
@@ -241,6 +253,7 @@
     const asked = new URLSearchParams(location.search).get("statement");
     only(asked ? "graph-" + asked : "");
     if (asked && byId["graph-" + asked]) box.scrollIntoView();
+    return !asked || Boolean(byId["graph-" + asked]);
     new ResizeObserver(draw).observe(box);
   };
 
@@ -353,7 +366,8 @@
   document.addEventListener("DOMContentLoaded", () => {
     filter();
     rows();
-    all(".graph").forEach(graph);
+    const graphs = all(".graph"), asked = new URLSearchParams(location.search).get("statement");
+    if (graphs.length && !graphs.map(graph).includes(true)) missing(`No graph has a statement called “${asked}”; all of them are shown.`, asked);
     previews();
     enlarge();
     reading();

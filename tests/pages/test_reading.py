@@ -177,6 +177,60 @@ def test_a_wrong_place_in_the_address_gets_one_sentence(visit):
     page.wait_for_function("!document.querySelector('.no-such-place')")
     said = visit("book/ledger/ledger.html#bombari2024-lemma-b-222").get_by_role("alert")
     said.get_by_role("link").click()
+    said = visit("book/reading.html#100%-sure").get_by_role("alert")
+    assert "This page has no place called “100%-sure”." in said.inner_text()
+
+
+@pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
+def test_what_an_address_asks_for_in_vain_gets_one_sentence(visit, look):
+    page = visit("book/ledger/graph.html?statement=deng2023-lemma-9-9", look)
+    assert "No graph has a statement called “deng2023-lemma-9-9”" in page.get_by_role("alert").inner_text()
+    assert page.locator(".node >> visible=true").count() > 100 and not axe(page)
+    assert not visit("book/ledger/graph.html?statement=deng2023-lemma-4-2", look).get_by_role("alert").count()
+    assert not visit("book/ledger/graph.html", look).get_by_role("alert").count()
+    page = visit("book/ledger/ledger.html?outcome=wrong", look)
+    assert "No row of the ledger has the outcome “wrong”" in page.get_by_role("alert").inner_text()
+    assert "outcome" not in page.url and page.locator(".ledger-row[hidden]").count() == 0
+    page = visit("404.html", look)
+    assert page.get_by_role("alert").inner_text().startswith("This book has no page at this address.") and not axe(page)
+
+
+TOLD = "book/sensitivity/attention-is-sensitive.html"
+BARS = "article .cell.tag_hide-input > details > summary p >> visible=true"
+CHIPS = "article .cell.tag_hide-input .chip >> visible=true"
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_who_reads_sees_numbers_before_code(browser, address, look):
+    context = browser.new_context(viewport={"width": look[0], "height": 900}, color_scheme=look[1])
+    page = context.new_page()
+    page.goto(f"{address}/{TOLD}")
+    assert page.locator(BARS).count() == 0
+    chips = page.locator(CHIPS).all()
+    assert [chip.inner_text() for chip in chips[:2]] == ["imports", "code"]
+    boxes = [chip.bounding_box() for chip in chips]
+    assert all(24 <= box["height"] < 30 and box["width"] < 160 for box in boxes)
+    before = page.locator("article > section > p").first.bounding_box()
+    table = page.locator("article table").first.bounding_box()
+    assert table["y"] - before["y"] - before["height"] < 90  # one chip between
+    page.locator("article .tag_hide-input .cell_input").nth(1).wait_for(state="hidden")
+    chips[1].click()
+    page.locator("article .tag_hide-input .cell_input").nth(1).wait_for(state="visible")
+    assert not axe(page) and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("switch").click()
+    assert page.locator(CHIPS).count() == 0 and page.locator(BARS).count() == len(chips)
+    context.close()
+
+
+def test_hidden_code_without_a_script_and_in_print(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/{TOLD}")
+    page.locator(CHIPS).first.click()
+    page.locator("article .tag_hide-input .cell_input").first.wait_for(state="visible")
+    page.emulate_media(media="print")
+    assert page.locator(CHIPS).count() == 0 and page.locator(BARS).count() > 3
+    context.close()
 
 
 @pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)

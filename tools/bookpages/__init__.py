@@ -52,6 +52,7 @@ def _configure(app, config):
     config.project = config.html_title or config.project
     config.version = config.release = version()
     config.linkcode_resolve = source
+    config.html_context["address"] = address()
     config.html_theme_options["extra_footer"] = f"Version {version()}. Every number on these pages was computed by them."
 
 

@@ -82,7 +82,7 @@ def finished(text: str, name: str, folder: Path, version: str, address: str) -> 
     for old, new in ROLES.items():
         text = text.replace(old, new)
     text = RUN.sub(lambda run: fold_run(run.group(), root, version, address), text)
-    text = with_switch(fold_checks(name_solutions(text)))
+    text = with_switch(with_chips(fold_checks(name_solutions(text))))
     text = re.sub(
         r'<p class="cite-this">Cite as <code>([^<]+)</code></p>',
         lambda found: cite(html.unescape(found.group(1)), version, address),
@@ -199,6 +199,21 @@ def fold_checks(text: str) -> str:
         out += [text[last : found.start()], new]
         last = found.start() + len(cell)
     return "".join(out) + text[last:]
+
+
+def with_chips(text: str) -> str:
+    """The short name of hidden code, which stands below its output while somebody reads (book.css)."""
+
+    def named(found: re.Match) -> str:
+        code = element(text, found.start())
+        first = re.search(r"<pre>(?:<span></span>)?\s*<span class=\"(\w+)\">", code)
+        name = "code of the checks" if "checks" in found[2] else "imports" if first and first[1] == "kn" else "code"
+        return f'{found.group()}<span class="chip">{name}</span>'
+
+    cell = r'<div class="cell [^"]*tag_hide-input[^"]*">(.(?!<div class="cell ))*?'
+    return re.sub(
+        cell + r'<details class="([^"]*)hide above-input">\s*<summary>(?!<span class="chip")', named, text, flags=re.S
+    )
 
 
 def name_solutions(text: str) -> str:
