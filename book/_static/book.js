@@ -155,7 +155,9 @@
     const form = document.querySelector(".ledger-filters");
     if (!form) return;
     const rows = all(".ledger-row"), papers = all(".ledger-paper"), partsOf = (row) => all(":scope > summary, .ledger-note", row);
-    const words = rows.map((row) => [row.id, ...partsOf(row).map((part) => part.textContent)].join(" ").toLowerCase());
+    // \sqrt{d}, √d and sqrt(d) are the same to who looks for them
+    const flat = (text) => text.toLowerCase().replace(/(√|\\?sqrt)\s*/g, "sqrt").replace(/[\\(){}]/g, "");
+    const words = rows.map((row) => row.id + " " + flat(partsOf(row).map((part) => part.textContent).join(" ")));
     const fields = ["paper", "outcome", "method", "kind", "own"];
     const asked = new URLSearchParams(location.search);
     for (const [name, value] of asked) {
@@ -169,7 +171,7 @@
     }
     const apply = () => {
       const chosen = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
-      const text = (chosen.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+      const text = flat(chosen.q || "").split(/\s+/).filter(Boolean);
       let shown = 0;
       rows.forEach((row, i) => {
         row.hidden = !(fields.every((f) => !chosen[f] || row.dataset[f] === chosen[f]) && text.every((t) => words[i].includes(t)));

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from urllib.parse import urlencode
 
 import pytest
 from browsing import BUILT, LOOKS, PAGES, PHONE, WIDE, axe
@@ -141,6 +142,13 @@ def test_a_statement_reads_in_lines_wherever_it_stands(visit, look):
         assert page.locator(f"{lines} mjx-container").count() > 10 and not page.locator("mjx-merror").count()
         assert not any("$" in line or "\\" in line for line in shown.all_inner_texts())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_filter_finds_a_formula_as_it_is_typed(visit):
+    for typed in ("sqrt(d)", "√d", "own-crowd", "any token"):
+        page = visit(f"book/ledger/ledger.html?{urlencode({'q': typed})}")
+        page.locator("#bombari2024-own-crowd .said").first.wait_for()
+        assert page.locator(".ledger-row[hidden]").count() > 300
 
 
 def test_a_link_to_a_row_and_a_search_show_its_lines(visit):
