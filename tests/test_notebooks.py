@@ -239,7 +239,7 @@ SOLVED = {
     *(f"tangent/{slug}" for slug in ("score", "widths-and-steps")),
 }
 #: Chapters whose cards print all mathematics as mathematics.
-TYPESET = {*SOLVED, "sensitivity/attention-is-sensitive"}
+TYPESET = {*SOLVED - {"exponential/one-knob", "exponential/training"}, "sensitivity/attention-is-sensitive"}
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
 #: Of a visible cell with checks: lines and checks. Of a page: words of prose a visible line of code, pictures.
 LINES, BESIDE, WORDS, PICTURES = 12, 2, 10, 3
