@@ -303,26 +303,30 @@ def infinite_width() -> dict[str, Proof]:
     above = sympy.sin(a) - a * sympy.cos(a)
     angles = [0.2, 1.0, 1.5]
     at, cosines = [{"a": x} for x in angles], [math.cos(x) for x in angles]
-    mapped = [float(arc_cosine(x)) for x in cosines]
-    slopes = [1 - x / math.pi for x in angles]
-    ray = [m - x * slope for m, x, slope in zip(mapped, cosines, slopes)]
+    mapped, slopes = [float(arc_cosine(x)) for x in cosines], [_derivative(arc_cosine, x) for x in cosines]
+    gaps = [m - x for m, x in zip(mapped, cosines)]
+    growth = [(1 - slope) * math.sin(x) for slope, x in zip(slopes, angles)]  # of the gaps, in a
+    rays = [m - x * slope for m, x, slope in zip(mapped, cosines, slopes)]
+    chords = [1 - x * m - slope * (1 - x**2) for m, x, slope in zip(mapped, cosines, slopes)]
     bent = [{"c": x, "kappa": m, "slack": 1 - m - slope * (1 - x)} for m, x, slope in zip(mapped, cosines, slopes)]
+    gap, turned = above / sympy.pi, a * sympy.sin(a) / sympy.pi
     return {
-        "slope": same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, nonzero=[sympy.sin(a)]).tied(at, slopes),
-        "above": same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), above / sympy.pi).tied(
-            at, [m - x for m, x in zip(mapped, cosines)]
-        ),
-        "rising": same("its derivative is a sin(a)/pi", sympy.diff(above, a) / sympy.pi, a * sympy.sin(a) / sympy.pi).tied(
-            at, right=[x * r for x, r in zip(angles, ray)]
-        ),
-        "ray": same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi).tied(at, ray),
+        "slope": same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, nonzero=[sympy.sin(a)]).tied(at, slopes, slopes),
+        "above": same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), gap).tied(at, gaps, gaps),
+        "rising": same("its derivative is a sin(a)/pi", sympy.diff(gap, a), turned).tied(at, growth, growth),
+        "ray": same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi).tied(at, rays, rays),
         "chord": same(
             "1 - c kappa - kappa' (1 - c^2) = (kappa - c) + slack (1 + c), kappa' (1 - c) = 1 - kappa - slack",
             1 - c * k - (1 - k - slack) / (1 - c) * (1 - c**2),
             (k - c) + slack * (1 + c),
             nonzero=[1 - c],
-        ).tied(bent, [1 - x * m - slope * (1 - x**2) for m, x, slope in zip(mapped, cosines, slopes)]),
+        ).tied(bent, chords, chords),
     }
+
+
+def _derivative(f: Callable, x: float, h: float = 1e-4) -> float:
+    """By four differences, up to h^4."""
+    return float(8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
 
 
 def everything(paper: Any) -> dict[str, Proof]:
