@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, bounds, fit_guarantee, kernel_change_bound, tangent_kernel
+from attention_theory.tangent import SoftmaxNetwork, bounds, fit_guarantee, kernel_change_bound, tangent_kernel, train
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -31,6 +31,15 @@ def test_bound_is_linear_in_small_moves():
         scale = (x @ x.T).abs() * (net.m * net.weights(x) @ net.weights(x).T)
         torch.testing.assert_close(kernel_change_bound(net, x, 1e-6), constant * 1e-6 * scale, rtol=1e-4, atol=0)
     assert (kernel_change_bound(free, x, 0.0) == 0).all()
+
+
+@given(st.integers(0, 999), st.floats(1e-6, 3.0), st.booleans(), st.sampled_from([0.3, 1.0, 3.0]), st.floats(0.3, 2))
+def test_no_step_leaves_more_than_its_bound(seed, rate, paired, sigma, length):
+    net = (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(2, 6, seed, sigma, outputs=2)
+    net, x, y = replace(net, a=length * net.a), length * unit(3, 2, seed + 1), unit(3, 2, seed + 2)
+    after = 2 * train(net, x, y, 1, rate, kernel=False).losses[-1]
+    assert after <= bounds.step_bound(net, x, y, rate) * (1 + 1e-9)
+    assert bounds.step_bound(net, x, y, 0.0) == pytest.approx(float((net(x) - y).square().sum()))
 
 
 def test_guarantee_keeps_its_promise():

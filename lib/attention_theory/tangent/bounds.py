@@ -1,4 +1,4 @@
-"""Bounds without the parameter B of cao2024: sharp basic estimates, how far the kernel moves, a width that is enough."""
+"""Bounds without the parameter B of cao2024: basic estimates, a step of descent, how far the kernel moves, a width."""
 
 import math
 from dataclasses import dataclass
@@ -62,6 +62,22 @@ def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNega
     S = net.weights(x)
     factor = change_factor(R * float(x.norm(dim=1).max()), net.is_paired) * float(net.a.abs().max()) ** 2
     return factor * (x @ x.T).abs() * (net.m * S @ S.T)
+
+
+def step_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative) -> Extended:
+    """Bound on |F - Y|^2 after one step of gradient descent, at any weights and rate (chapter "Gradient descent converges").
+
+    |f|^2 - 2 rate |gradient|^2 + h^2 + 2 p h (|f| + h / 3) with f = F - Y, and |gradient|^2 = m f'Hf. Input i sees changes z_ir
+    of its scores, of root mean square q_i under its weights; with e = exp(max |z|) p is e max q_i, and h is e m max |a| |q|
+    sqrt(outputs). Infinite where a score changes by more than about 700.
+    """
+    f, gradient = net(x) - y, net.gradient(x, y)
+    z = rate * (x @ gradient)
+    q = (net.weights(x) * z.square()).sum(1).sqrt()
+    growth, error = float(z.abs().max().exp()), float(f.norm())
+    p = growth * float(q.max())
+    h = growth * net.m * float(net.a.abs().max()) * math.sqrt(net.outputs) * float(q.norm())
+    return error**2 - 2 * rate * float(gradient.square().sum()) + h * (h + 2 * p * (error + h / 3))
 
 
 @dataclass(frozen=True)

@@ -201,6 +201,11 @@ def definition_a_2(m: AtLeastOne, lam: Positive, B: NonNegative, nd: Count, star
     return 4 / (m * lam) * math.exp(3 * B) * math.sqrt(nd) * start
 
 
+def equation_11(m_eta: Positive, lam: Positive, B: NonNegative, nd: Count) -> tuple[float, float]:
+    """1 - 0.7 m eta lambda + 2 eta^2 m^2 n^2 d^2 exp(16 B) <= 1 - m eta lambda / 2, both sides without the 1."""
+    return -0.7 * m_eta * lam + 2 * m_eta * (m_eta * nd**2 * math.exp(16 * B)), -m_eta * lam / 2
+
+
 def lemma_e_1(
     W: Float[Tensor, "d m"],
     a: Float[Tensor, "outputs m"],

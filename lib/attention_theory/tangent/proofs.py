@@ -13,7 +13,7 @@ import torch
 
 from attention_theory.attention import attention_weights
 from attention_theory.evidence.prove import Proof, exprel, exprel2, nonnegative, positive, same
-from attention_theory.tangent.bounds import change_factor, sharp_estimates
+from attention_theory.tangent.bounds import change_factor, sharp_estimates, step_bound
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.runs.coupling import coupling_bound
@@ -270,11 +270,19 @@ def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
 
 @functools.cache
 def descent(paper: Any) -> dict[str, Proof]:
-    """Constants of the gradient descent, for B >= 1; |f| <= sqrt(nd) where the induction says so.
+    """Constants of the gradient descent, for B >= 1, scores at the start in [-B, B], weights within R of a paired start.
 
     ``d.1``: |Delta w_r| <= m sum |f| 2 S <= 2 e^(2B + 2R) sqrt(nd) |f| <= e^(3B) sqrt(nd) |f| for R <= 0.01. ``d.2``: a
-    diagonal entry at a paired start is m sum S^2 <= e^(2B), so lambda <= e^(2B) and eta |Delta w_r| <= 0.1 lambda e^(3B) nd/(m
-    n^2 d^2 e^(16B)) <= 0.1 e^(-11B). ``c.2``: the steps add up to D, as sqrt(1 - q/2) <= 1 - q/4 (Fact A.5), q = m eta lambda.
+    diagonal entry at a paired start is m sum S^2 <= e^(2B), so lambda <= e^(2B); |F| <= m in each entry, so |f| <= (m + 1)
+    sqrt(nd) <= 2m sqrt(nd), and eta |Delta w_r| <= 0.1 lambda e^(3B) nd 2m/(m n^2 d^2 e^(16B)) <= 0.2 e^(-11B). ``one-step``:
+    the second derivative of |f|^2 along a step, integrated (own-one-step). ``e.2``: the changes of scores are at most
+    zeta <= eta e^(3B) sqrt(nd) |f| (D.1) and zeta <= 0.01 (D.2), so p <= 1.02 zeta, h <= 1.02 m sqrt(nd) zeta, and |f| <= 2m
+    sqrt(nd): h^2 + 2 p h (|f| + h/3) is at most 1.02^2 (1 + 4 + 0.01) < 5.4 times m^2 eta^2 n^2 d^2 e^(6B) |f|^2, which is 0.54
+    e^(-10B) m eta lambda |f|^2, against m eta lambda |f|^2 from the first order (f'Hf >= lambda |f|^2/2). ``e.3``: |C_0| <= 2 m
+    sqrt(nd) |f| (R + zeta) (e^zeta - 1), e^zeta - 1 <= 1.01 zeta for zeta <= 0.01, and |f| <= sqrt(nd) gives zeta <= 0.2 R
+    e^(-3B) <= 0.01 R: together 1.01 x 1.01 < 1.03 times m eta lambda e^(-7B) |f|^2. ``e.4``: the first order of C_0 is at most
+    2 m sqrt(nd) |f| R zeta = m eta lambda e^(-7B) |f|^2 <= 2 e^(-7B) m eta f'Hf, and C_1 is -2 m eta f'Hf less that.
+    ``c.2``: the steps add up to D, as sqrt(1 - q/2) <= 1 - q/4 (Fact A.5), q = m eta lambda.
     ``e.1``: the square of a sum (r the residual, v0 to v2 the three parts of F(tau + 1) - F(tau)). ``e.2-rate``: at eta = 0.1
     lambda/(m n^2 d^2 e^(16B)) the two sides of the rate are equal. ``e.2-width``: at m = n^2 d^2 e^(18B) L^2/lambda^2, L =
     log(nd/delta) > log 10 > 1, and |F(0) - Y| = sqrt(nd), D/R is 8 e^(-5B)/L^2, below 1; a larger m makes D smaller. ``e.6``:
@@ -287,6 +295,7 @@ def descent(paper: Any) -> dict[str, Proof]:
 
     lam, n, d, B, m, f, eta, L = sympy.symbols("lambda n d B m f eta L", positive=True)
     r, v0, v1, v2 = sympy.symbols("r v0 v1 v2", real=True)
+    h, p, s = sympy.symbols("h p s", positive=True)
     width = n**2 * d**2 * sympy.exp(18 * B) * L**2 / lam**2
     printed = lam / (10 * m * n**2 * d**2 * sympy.exp(16 * B))
     z = sympy.symbols("z1:5", real=True)
@@ -306,19 +315,38 @@ def descent(paper: Any) -> dict[str, Proof]:
     thrice = [math.log(path * 40 * lam / (4 * math.sqrt(n * d) * 1.5)) for path, (n, d, lam, _) in zip(paths, given)]
     sixteen = [-math.log(rate * (n * d) ** 2 / (0.1 * lam)) for rate, (n, d, lam, _) in zip(rates, given)]
     shares = [10 ** (c.D + math.log10(math.sqrt(d)) - c.R) for _, d, _, c in given]
+    seven = [math.log(lam / (2 * n * d)) - c.R * math.log(10) - x for (n, d, lam, c), x in zip(given, thrice)]
     eleven = [math.log(2 * 40 * paper.lemma_b_1(x["B"], x["R"], 40)[11]) - 2 * x["B"] for x in sizes]
     net, one = _network([1.0, -1.0, 0.5]), torch.tensor([[0.9]], dtype=torch.float64)
     label, step = torch.tensor([[0.2]], dtype=torch.float64), 0.05
     terms, residual = loss_terms(net, one, label, step), float(net(one) - label)
-    after = SoftmaxNetwork(net.W - step * net.gradient(one, label), net.a)
+    slope = net.gradient(one, label)
+    after = SoftmaxNetwork(net.W - step * slope, net.a)
+    change = step * 0.9 * slope[0]  # of the three scores
+    p_1 = math.exp(float(change.abs().max())) * float((net.weights(one)[0] * change**2).sum().sqrt())
+    changed = {"p": p_1, "h": 3 * p_1, "f": abs(residual)}
     weights = [(net, x) for x in (0.9, -2.0)]
     gap = [math.cos(k) for k in range(4)]
     return {
         "d.1": _log("2 e^(2R) <= e^B", 0.693, 0.694, 2, lambda B, R, h: h + 2 * R, lambda B, R, h: B).tied(
             sizes, eleven, [x - 2 * size["B"] for x, size in zip(thrice, sizes)]
         ),
-        "d.2": _log("0.1 e^(-11B) <= 0.01", 2.302, 2.303, 10, lambda B, R, h: h, lambda B, R, h: 11 * B).tied(
-            sizes, [math.log(0.1 / 0.01)] * 2, [x - y - 2 * size["B"] for x, y, size in zip(sixteen, thrice, sizes)]
+        "d.2": _log("0.2 e^(-11B) <= 0.01", 2.995, 2.996, 20, lambda B, R, h: h, lambda B, R, h: 11 * B).tied(
+            sizes, [math.log(0.1 * 2 / 0.01)] * 2, [x - y - 2 * size["B"] for x, y, size in zip(sixteen, thrice, sizes)]
+        ),
+        "one-step": same(
+            "the integral of (1 - s) (2 h^2 + 4 p h (f + s h)) over s in [0, 1]",
+            sympy.integrate((1 - s) * (2 * h**2 + 4 * p * h * (f + s * h)), (s, 0, 1)),
+            h**2 + 2 * p * h * (f + h / 3),
+        ).tied([changed], right=[step_bound(net, one, label, step) - residual**2 + 2 * step * float(slope.square().sum())]),
+        "e.2": nonnegative(
+            "0.54 e^(-10B) <= 1/2", lambda B, h: (h, 10 * B), where={"h": "log(1.08)"}, B=(1, None), h=(0, 1)
+        ).tied(sizes, [math.log(0.1 * 5.4 / 0.5)] * 2, [x - 2 * y for x, y in zip(sixteen, thrice)]),
+        "e.3": nonnegative(
+            "1.03 e^(-7B) <= 0.1", lambda B, h: (h, 7 * B), where={"h": "log(10.3)"}, B=(1, None), h=(0, 3)
+        ).tied(sizes, [math.log(1.03 / 0.1)] * 2, seven),
+        "e.4": nonnegative("2 e^(-7B) <= 0.4", lambda B, h: (h, 7 * B), where={"h": "log(5)"}, B=(1, None), h=(0, 3)).tied(
+            sizes, [math.log(2 / (2 - 1.6))] * 2, seven
         ),
         "c.2": same(
             "eta e^(3B) sqrt(nd) |f(0)| / (1 - (1 - m eta lambda/4)) = D",
@@ -341,11 +369,8 @@ def descent(paper: Any) -> dict[str, Proof]:
             m * printed * lam / 2,
         ).tied(
             sizes,
-            [
-                rate * (0.7 * x["lambda"] - 2 * rate * (x["n"] * x["d"]) ** 2 * math.exp(16 * x["B"]))
-                for rate, x in zip(rates, sizes)
-            ],
-            [rate * x["lambda"] / 2 for rate, x in zip(rates, sizes)],
+            [-paper.equation_11(rate, x["lambda"], x["B"], x["n"] * x["d"])[0] for rate, x in zip(rates, sizes)],
+            [-paper.equation_11(rate, x["lambda"], x["B"], x["n"] * x["d"])[1] for rate, x in zip(rates, sizes)],
         ),
         "e.2-width": same(
             "D/R = 8 e^(-5B)/L^2",
