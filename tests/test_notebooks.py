@@ -226,7 +226,6 @@ NOT_YET_TOLD = {
     "patches/transfer",
     "sensitivity/attention-proof",
     "sensitivity/paper-sizes",
-    "tangent/kernel-regression",
     "tangent/score",
     "tangent/widths-and-steps",
 }

@@ -70,7 +70,7 @@ def test_draw_coupling_runs_six_condition_numbers(monkeypatch, kind, sizes):
     calls, m, seed = seen(monkeypatch), 40, 3
     coupling.draw_coupling(kind, m, seed, n, d, sigma, tests, outputs)
     ((net, x, y, test, rate, at),) = calls
-    expected = getattr(SoftmaxNetwork, kind)(d, m, seed, sigma, outputs=outputs)
+    expected = getattr(SoftmaxNetwork, kind)(d, m, 2000 + seed, sigma, outputs=outputs)
     assert torch.equal(net.W, expected.W) and torch.equal(net.a, expected.a)
     for points, size, dimension, number in ((x, n, d, seed), (y, n, outputs, 500 + seed), (test, tests, d, 1000 + seed)):
         assert torch.equal(points, unit_points(size, dimension, number))

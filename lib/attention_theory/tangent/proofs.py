@@ -433,6 +433,14 @@ def coupling() -> dict[str, Proof]:
         coupling_bound(1.0, l, torch.tensor(t, dtype=torch.float64), h, torch.tensor(k, dtype=torch.float64))
         for k, l, h, t in points
     ]
+
+    def predicted(K: float, H: float) -> float:
+        """What gradient descent predicts at the test input, from 0, for the label 1 at the one training point."""
+        prediction, error = 0.0, -1.0
+        for _ in range(1000):
+            prediction, error = prediction - 0.5 * K * error, error - 0.5 * H * error
+        return prediction
+
     return {
         "steps": same("e + sum c_s", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps").tied(
             [_letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow, learned
@@ -442,7 +450,11 @@ def coupling() -> dict[str, Proof]:
             (K + eps) / (lam - h) - K / lam,
             (eps + K / lam * h) / (lam - h),
             nonzero=[lam - h],
-        ).tied([{"K": math.sqrt(k * l), "lambda": l, "eps_H": h, "eps_test": t} for k, l, h, t in points], right=bounds),
+        ).tied(
+            [{"K": math.sqrt(k * l), "lambda": l, "eps_H": h, "eps_test": t} for k, l, h, t in points],
+            [predicted(math.sqrt(k * l) + t, l - h) - predicted(math.sqrt(k * l), l) for k, l, h, t in points],
+            bounds,
+        ),
     }
 
 

@@ -94,7 +94,7 @@ def draw_coupling(
     Args:
         kind: ``paired`` or ``unpaired`` start.
         m: width.
-        seed: of points, labels and network.
+        seed: of points, labels, test points and network, each from a stream of its own.
         n: training points.
         d: dimension.
         sigma: standard deviation of the first layer.
@@ -104,7 +104,7 @@ def draw_coupling(
     """
     draws = ((n, d, seed), (n, outputs, 500 + seed), (tests, d, 1000 + seed))
     x, y, test = (unit_points(*draw).to(device) for draw in draws)
-    net = getattr(SoftmaxNetwork, kind)(d, m, seed, sigma, outputs=outputs).to(device)
+    net = getattr(SoftmaxNetwork, kind)(d, m, 2000 + seed, sigma, outputs=outputs).to(device)
     values = torch.linalg.eigvalsh(tangent_kernel(net, x))
     steps = int(min(6 * float(values[-1] / values[0]), 1500))
     at = sorted(set(torch.linspace(0, steps, 16).int().tolist()))
