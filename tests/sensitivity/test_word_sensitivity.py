@@ -288,6 +288,11 @@ def test_columns_of_a_record(book, monkeypatch):
 def test_a_proof_run_measures_literal_attention(product):
     X = context(4, 60, 1)
     run = theorem_3.prove_on(X, seed=2, product=product)
+    features, root = paper.equation_3_3(X, run.matrix()), math.sqrt(60)
+    changes = [(paper.equation_3_3(paper.moved(X, 0, move), run.matrix()) - features).norm(dim=1) for move in run.moves]
+    torch.testing.assert_close(run.rows, torch.stack(changes) / root)
+    torch.testing.assert_close(run.scores, run.moves @ (X @ run.matrix()).T / root)
+    assert run.norm == pytest.approx(float(features.norm()) / (2 * root))
     lengths = run.moves.norm(dim=1) / (0.45 * run.pair.norm(dim=1))  # one Gaussian factor, or two, keep lengths
     assert ((lengths > 0.6) & (lengths < 1.5)).all()
     assert run.aligned == paper.lemma_d_1(X, run.delta) >= 0.5
@@ -392,7 +397,8 @@ def proof_run(n=5, d=7, seed=0):
     some = lambda *shape: normal(*shape, generator=draw)
     start = {"X": some(n, d), "kind": "", "draws": 1, "delta": some(d), "pair": some(2, d)}
     measured = {"gap": 1.5 * some(2, n - 1).abs(), "rows": some(2, n).abs(), "landed": some(2, n).abs()}
-    return theorem_3.ProofRun(**start, scale=0.45, moves=some(2, d), scores=some(2, n), **measured, norm=0.9)
+    measured |= {"norm": 0.9, "asked": some(n, d), "answers": some(n, d)}
+    return theorem_3.ProofRun(**start, scale=0.45, moves=some(2, d), scores=some(2, n), **measured)
 
 
 def largest_nonlinearity(run):

@@ -61,6 +61,12 @@ class ProofRun(Directions):
     rows: Float[Tensor, "2 n"]  #: changes of the rows of the features, over sqrt d
     landed: Float[Tensor, "2 n"]  #: |x_i + Delta_k - phi_j| / sqrt d, by which a row changes that ends at x_i + Delta_k
     norm: float  #: |phi(X)| / sqrt(nd)
+    asked: Float[Tensor, "questions d"]  #: the vectors that the run multiplied with W^T
+    answers: Float[Tensor, "questions d"]  #: and what came out
+
+    def matrix(self) -> Float[Tensor, "d d"]:
+        """The smallest W with the same answers, so that the printed formulas can be held against the run. For small d."""
+        return torch.linalg.pinv(self.asked) @ self.answers
 
     @property
     def nonlinearity(self) -> float:
@@ -130,8 +136,12 @@ def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind
     start = directions(X, seed, kind)
     W, W_Q = (DeferredGaussian(d, d, 1 / math.sqrt(d), weights_generator(seed + shift)) for shift in (0, 2**20))
 
+    asked, answers = [], []
+
     def transpose_times(vectors: Tensor) -> Tensor:
-        return W.transpose_times(W_Q.times(vectors) if product else vectors)
+        asked.append(vectors)
+        answers.append(W.transpose_times(W_Q.times(vectors) if product else vectors))
+        return answers[-1]
 
     XW = transpose_times(X)
     features = attention(XW @ X.T / math.sqrt(d), X)
@@ -145,7 +155,8 @@ def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind
         rows.append((weights @ after - features).norm(dim=1) / math.sqrt(d))
     landed = (X[0] + moves[:, None] - features).norm(dim=2) / math.sqrt(d)
     measured = moves @ XW.T / math.sqrt(d), torch.stack(gaps), torch.stack(rows), landed
-    return ProofRun(*vars(start).values(), scale, moves, *measured, norm=float(features.norm()) / math.sqrt(n * d))
+    norm = float(features.norm()) / math.sqrt(n * d)
+    return ProofRun(*vars(start).values(), scale, moves, *measured, norm, torch.cat(asked), torch.cat(answers))
 
 
 def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
