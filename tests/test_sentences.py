@@ -20,7 +20,7 @@ NUMBER = re.compile(
 )
 #: Names that hold digits: roles, addresses, code, numbered statements.
 NAMES = re.compile(
-    r"\{[\w:]+\}`[^`]*`|\]\([^)]*\)|`[^`]*`|^:[\w-]+:.*$"
+    r"\{[\w:]+\}`[^`]*`|\]\([^)]*\)|`[^`]*`|^:[\w-]+:.*$|^\([\w-]+\)="
     r"|\b(?:Theorem|Lemma|Proposition|Definition|Corollary|Table|Figure|Section|Remark|Equation|Claim|Part|Appendix)s?"
     r" [A-Z\d][\w.]*(?:(?:,| to| and|-) [A-Z\d][\w.]*)*",
     flags=re.M,

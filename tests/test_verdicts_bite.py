@@ -24,6 +24,25 @@ MUTANTS = [
         "rows.sum(dim=0)",
     ),
     ("bombari2024/theorem-3", "sensitivity.runs.theorem_3", "scale: Positive = 0.45", "scale: Positive = 0.3"),
+    (
+        "bombari2024/theorem-3",
+        "sensitivity.runs.theorem_3",
+        "features = attention(XW @ X.T / math",
+        "features = attention(X @ X.T / math",
+    ),
+    ("bombari2024/claim-6.2", "sensitivity.runs.new_label", '(runs["gamma"] < 0.1)', '(runs["gamma"] < 1.9)'),
+    (
+        "bombari2024/figure-6",
+        "sensitivity.new_label",
+        '+ penalty * found["shift"].square()',
+        '+ penalty * found["shift"].abs()',
+    ),
+    (
+        "bombari2024/figure-7",
+        "sensitivity.runs.new_label",
+        "error = (moved @ theta + label)",
+        "error = (moved @ theta - label)",
+    ),
     ("bombari2024/own-rf-infinite-width", "sensitivity.infinite_width", "np.sqrt(1 - c**2) +", "np.sqrt(1 - c**2) / 2 +"),
     # another move than the one along the token
     (
