@@ -38,6 +38,7 @@ GIVEN = {
         ("row_sums", "g.4", {"e": (-0.5, None)}),
         ("crowd", "1/4", {"x": (8, None)}),
         ("crowd", "1/4", {"less": Fraction(1, 2)}),
+        ("first_step", "lead", {"C": (1, None)}),
         ("strays", r"$L \le 3 L", {"L": ("0.69", 100)}),  # d = 2
         ("strays", r"$L \le 1 L", {"L": ("6.3", 100)}),  # d = 544
         ("lipschitz", r"$(|\nabla\psi|/p)^2", {"less": 15}),  # at t = 1 the gap is 16 - 2
@@ -55,6 +56,17 @@ def test_the_printed_signs_and_factors_fail(monkeypatch):
     for family in ("gradients", "softmax", "row_sums"):
         with pytest.raises(NotProved):
             inspect.unwrap(getattr(proofs, family))(*GIVEN.get(family, ()))
+
+
+def test_the_first_step_needs_every_term(monkeypatch):
+    for what in ("g_gamma", "g_rho"):
+
+        def misprinted(said, left, right, what=what, **options):
+            return same(said, left, right * 2 if said == what else right, **options)
+
+        monkeypatch.setattr(proofs, "same", misprinted)
+        with pytest.raises(NotProved):
+            inspect.unwrap(proofs.first_step)()
 
 
 def test_the_activation_needs_its_condition(monkeypatch):

@@ -17,6 +17,8 @@ def test_disagreement_with_the_labelling_function():
     margins = world.margins(patches.ReducedViT(1.0, 60.0, 0.0, 60.0, nu=0.0))
     assert world.disagreement(margins, ties=False) == pytest.approx(patches.block_disagreement(16, 4, 0.4), rel=1e-9)
     zero = torch.full_like(margins, 1.0)
+    never = world.disagreement(world.labelling())  # P[f* = 0]: a group of the other sign for the signal group, at least
+    assert never == pytest.approx(float(world.probability[world.labelling() == 0].sum())) and never > 0.2**4
     no_label = world.disagreement(zero) - world.disagreement(zero, ties=False)
     assert world.disagreement(margins) == pytest.approx(world.disagreement(margins, ties=False) + no_label, rel=1e-6)
 
@@ -58,6 +60,7 @@ def test_descent_reads_the_path():
     assert torch.allclose(run.pulls.sum(0)[:-1], growth, rtol=1e-9)
     total = run.own + (run.world.D - run.world.C) * run.weights[2]
     assert torch.allclose(total, torch.ones(6, dtype=torch.float64))
+    assert [run.association(t) for t in (0, 1, 5)] == [0, 1, 1] and run.path.gamma[1] > run.path.rho[1]
 
 
 def test_flow_moves_by_its_step():

@@ -167,9 +167,13 @@ class Population:
         tie = margins.abs() <= 1e-12 * margins.abs().max()
         return float((self.probability * torch.where(tie, 0.5, (margins < 0).double())).sum())
 
+    def labelling(self) -> Float[Tensor, "M"]:
+        """Y f*(X)/C of each multiset: groups full of the label's sign, less those full of the other (Assumption 1)."""
+        return self.counts[:, self.signal] - self.counts[:, self.kinds.tolist().index([0, self.C])]
+
     def disagreement(self, margins: Float[Tensor, "M"], ties: bool = True) -> float:
-        """P[f* F <= 0], or P[f* F < 0] without ties; f* counts the groups full of +1, less those full of -1."""
-        full = self.counts[:, self.signal] - self.counts[:, self.kinds.tolist().index([0, self.C])]
+        """P[f* F <= 0], or P[f* F < 0] without ties, for the :meth:`labelling` function f*."""
+        full = self.labelling()
         F = torch.where(margins.abs() <= 1e-12 * margins.abs().max(), 0.0, margins)
         return float(self.probability @ (full * F <= 0 if ties else full * F < 0).double())
 

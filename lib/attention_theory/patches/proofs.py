@@ -15,7 +15,8 @@ import torch
 
 from attention_theory.evidence.prove import Proof, entropy, every, joined, nonnegative, positive, same
 from attention_theory.patches.errors import stray_law
-from attention_theory.patches.population import three_values
+from attention_theory.patches.population import opening, three_values
+from attention_theory.patches.runs.expectation import opening_enumerated
 from attention_theory.patches.runs.lemmas import power_sequence
 from attention_theory.patches.vit import PositionalViT
 
@@ -544,3 +545,49 @@ def everything(paper: Any) -> dict[str, Proof]:
     }
     found = {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
     return found | {"lipschitz": lipschitz(paper.lemma_e_12)}
+
+
+@functools.cache
+def first_step() -> dict[str, Proof]:
+    """Growth of the scores at gamma = rho = 0, p = 3, small alpha, no linear part: :func:`population.opening` for all sizes.
+
+    With T the sum of what all patches carry, row i sees T + a x_i, a = e^beta - 1, times Xi = 1/(D + a) (and D alpha), so that
+    score ij grows like E (T + a x_i)^2 (x_j - Xi (T + a x_i)), label 1. Row i is in the signal group with chance C/D: then T + a
+    x_i = C + a + N, N the strays, of variance q (D - C), third moment 0 and E N x_j = q. Else it is C + N + a x_i with the
+    variance V, and a stranger j is in the signal group with chance C/(D - C). r = D - C below. ``lead``: the bracket of g_gamma -
+    g_rho is not negative.
+    """
+    import sympy
+
+    C, r = sympy.symbols("C r", positive=True)
+    a, q = sympy.symbols("a q", real=True)
+    D = C + r
+    V = q * (r - 1) + q * (1 + a) ** 2
+    own = ((C + a) ** 3 + 3 * (C + a) * q * r) / (D + a)
+    other = (C**3 + 3 * C * V) / (D + a)
+    partner = C / D * ((C + a) ** 2 + q * r - own) + r / D * (2 * C * q - other)
+    stranger = C / D * (2 * (C + a) * q - own) + C / D * (C**2 + V) + (r - C) / D * 2 * C * q - r / D * other
+    g_gamma = a * C * r / (D * (D + a)) * (2 * C + a - 3 * q * (2 + a))
+    bracket = a * C / D * (2 * C - 4 * q + a * (1 - q))
+    cases = [(6, 2, 0.3, 0.5), (9, 3, 0.7, 1.0), (8, 4, 0.1, 2.0), (12, 4, 0.6, 1.0), (8, 2, 1.0, -0.5)]
+    at = [{"C": C, "D": D, "beta": beta, "q": q} for D, C, q, beta in cases]
+    counted = [opening_enumerated(*case, alpha=1e-5) for case in cases]
+    closed = [opening(*case) for case in cases]
+    leads = [(inside - outside) * x["D"] / (math.expm1(x["beta"]) * x["C"]) for x, (inside, outside) in zip(at, counted)]
+    where = {"r": "D - C", "a": "exp(beta) - 1"}
+    return {
+        "inside": same("g_gamma", partner, g_gamma, nonzero=(D + a,), where=where).tied(
+            at, [inside for inside, _ in counted], [inside for inside, _ in closed]
+        ),
+        "outside": same("g_rho", stranger, g_gamma - bracket, nonzero=(D + a,), where=where).tied(
+            at, [outside for _, outside in counted], [outside for _, outside in closed]
+        ),
+        "lead": nonnegative(
+            "0 <= 2 C - 4 q + a (1 - q)",
+            lambda C, q, a: (0, 2 * C - 4 * q + a * (1 - q)),
+            where={"a": "exp(beta) - 1"},
+            C=(2, None),
+            q=(0, 1),
+            a=(0, None),
+        ).tied(at[:4], [0.0] * 4, leads[:4]),
+    }

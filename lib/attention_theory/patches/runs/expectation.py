@@ -13,8 +13,15 @@ from torch import Tensor
 
 from attention_theory.domain import FILLED, Chance, Count, Extended, Natural, NonNegative, Positive, Signed, Size, Steps
 from attention_theory.patches.errors import label_noise_floor
-from attention_theory.patches.population import Population, ReducedViT, Trajectory, every_point, population_descent
-from attention_theory.patches.vit import PositionalViT
+from attention_theory.patches.population import (
+    Population,
+    ReducedViT,
+    Trajectory,
+    every_point,
+    population_descent,
+    three_values,
+)
+from attention_theory.patches.vit import PositionalViT, association
 
 #: (D, C, q) of the four descents that the chapters follow.
 FOUR = ((12, 4, 0.1), (16, 4, 0.1), (16, 4, 0.25), (16, 4, 0.4))
@@ -68,6 +75,11 @@ class Descent:
     def vit(self, step: Natural) -> ReducedViT:
         """The model at a step."""
         return ReducedViT(*self.at(step), nu=self.nu, temperature=self.temperature)
+
+    def association(self, step: Natural) -> float:
+        """Share of the rows that find their group at a step."""
+        scores = three_values(self.world.D, self.world.C, 1.0, *self.at(step)[1:])
+        return association(scores, torch.arange(self.world.D) // self.world.C)
 
     def margins(self, step: Natural) -> Float[Tensor, "M"]:
         """The y F of every multiset at a step."""
