@@ -552,10 +552,10 @@ def first_step() -> dict[str, Proof]:
     """Growth of the scores at gamma = rho = 0, p = 3, small alpha, no linear part: :func:`population.opening` for all sizes.
 
     With T the sum of what all patches carry, row i sees T + a x_i, a = e^beta - 1, times Xi = 1/(D + a) (and D alpha), so that
-    score ij grows like E (T + a x_i)^2 (x_j - Xi (T + a x_i)), label 1. Row i is in the signal group with chance C/D: then T + a
-    x_i = C + a + N, N the strays, of variance q (D - C), third moment 0 and E N x_j = q. Else it is C + N + a x_i with the
-    variance V, and a stranger j is in the signal group with chance C/(D - C). r = D - C below. ``lead``: the bracket of g_gamma -
-    g_rho is not negative.
+    score ij grows like E (T + a x_i)^2 (x_j - Xi (T + a x_i)), label 1. Row i is in the signal group with chance C/D: then
+    T + a x_i = C + a + N, N the strays, of variance q (D - C), third moment 0 and E N x_j = q. Else it is C + N + a x_i with
+    the variance V, and a stranger j is in the signal group with chance C/(D - C). r = D - C below. ``lead``: the bracket of
+    g_gamma - g_rho is not negative.
     """
     import sympy
 
