@@ -36,8 +36,8 @@ GIVEN = {
         ("tensor_power", "telescope", {"less": 1}),
         ("softmax", "ratio", {"less": Fraction(1, 1000)}),
         ("row_sums", "g.4", {"e": (-0.5, None)}),
-        ("crowd", "1/4", {"x": (8, None)}),
-        ("crowd", "1/4", {"less": Fraction(1, 2)}),
+        ("crowd", r"$1/4", {"x": (8, None)}),
+        ("crowd", r"$1/4", {"less": Fraction(1, 2)}),
         ("first_step", "lead", {"C": (1, None)}),
         ("strays", r"$L \le 3 L", {"L": ("0.69", 100)}),  # d = 2
         ("strays", r"$L \le 1 L", {"L": ("6.3", 100)}),  # d = 544
@@ -59,7 +59,7 @@ def test_the_printed_signs_and_factors_fail(monkeypatch):
 
 
 def test_the_first_step_needs_every_term(monkeypatch):
-    for what in ("g_gamma", "g_rho"):
+    for what in (r"$g_\gamma$", r"$g_\rho$"):
 
         def misprinted(said, left, right, what=what, **options):
             return same(said, left, right * 2 if said == what else right, **options)

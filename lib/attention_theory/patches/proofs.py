@@ -369,7 +369,7 @@ def crowd() -> Proof:
         at.append({"s": n * q, "C": C, "n": n})
         right.append((second - C**2) ** 2 / fourth)
     return nonnegative(
-        "1/4 <= (1 - C^2/s)^2 s^2/E N^4",
+        r"$1/4 \le (1 - C^2/s)^2\,s^2/E[N^4]$",
         lambda x, e, m: (Fraction(1, 4), (1 - 1 / x) ** 2 / (3 * (1 - m) + e)),
         where={"x": "s/C**2", "e": "1/s", "m": "1/n"},
         x=(9, None),
@@ -576,14 +576,14 @@ def first_step() -> dict[str, Proof]:
     leads = [(inside - outside) * x["D"] / (math.expm1(x["beta"]) * x["C"]) for x, (inside, outside) in zip(at, counted)]
     where = {"r": "D - C", "a": "exp(beta) - 1"}
     return {
-        "inside": same("g_gamma", partner, g_gamma, nonzero=(D + a,), where=where).tied(
+        "inside": same(r"$g_\gamma$", partner, g_gamma, nonzero=(D + a,), where=where).tied(
             at, [inside for inside, _ in counted], [inside for inside, _ in closed]
         ),
-        "outside": same("g_rho", stranger, g_gamma - bracket, nonzero=(D + a,), where=where).tied(
+        "outside": same(r"$g_\rho$", stranger, g_gamma - bracket, nonzero=(D + a,), where=where).tied(
             at, [outside for _, outside in counted], [outside for _, outside in closed]
         ),
         "lead": nonnegative(
-            "0 <= 2 C - 4 q + a (1 - q)",
+            r"$0 \le 2C - 4q + a(1 - q)$",
             lambda C, q, a: (0, 2 * C - 4 * q + a * (1 - q)),
             where={"a": "exp(beta) - 1"},
             C=(2, None),
