@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 import yaml
@@ -73,3 +74,13 @@ def test_without_a_repository_one_sentence_says_so(root, tmp_path):
         assert done.returncode == 0 and "1 skipped" in done.stdout and "Traceback" not in done.stdout + done.stderr
         said = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
         assert len(said) == 1 and re.search(r"git.*: \w+ it to look through", said[0])
+
+
+def test_the_build_can_tell_labels_and_links_apart(root):
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted((root / "book").rglob("*.md"))}
+    labels = Counter(label for text in pages.values() for label in re.findall(r"^:label: (\S+)", text, flags=re.M))
+    assert not [label for label, count in labels.items() if count > 1]
+    modules = {path.stem for path in (root / "lib" / "attention_theory").rglob("*.py")}
+    for path, text in pages.items():
+        for name in re.findall(r"\]\((\w+)\)", text):
+            assert name not in modules, f"{path.name}: {name} is a page and a module; write {name}.ipynb"
