@@ -184,7 +184,7 @@ def test_hidden_code_has_a_short_name():
     def hidden(tag, kind):
         code = f'<div class="cell_input docutils container"><pre><span></span><span class="{kind}">x</span></pre></div>'
         fold = f'<details class="admonition hide above-input">\n<summary>Show</summary>{code}</details>'
-        return f'<div class="cell tag_hide-{tag} docutils container">\n{fold}</div>'
+        return f'<div class="cell tag_hide-{tag} docutils container" id="x">\n{fold}</div>'
 
     page = hidden("input", "kn") + hidden("input", "n") + hidden("cell", "n") + hidden("input tag_further-evidence", "n")
     assert re.findall(r'<summary>(?:<span class="chip">(.*?)</span>)?Show', finished(page)) == [

@@ -14,7 +14,7 @@
 
   // Until MathJax is done, formulas keep their room (book.css); if it never comes, after eight seconds they show as TeX.
   const html = document.documentElement, settled = () => html.classList.remove("math-pending");
-  html.classList.add("math-pending");
+  html.classList.add("math-pending", "rows-pending"); // rows in sight wait for their formulas together (below)
   setTimeout(settled, 8000);
   document.addEventListener("DOMContentLoaded", () => document.querySelector("script[src*='mathjax/']") || settled());
   addEventListener("load", () => (window.MathJax?.startup?.promise ? MathJax.startup.promise.then(settled, settled) : settled()));
@@ -66,10 +66,15 @@
   // The words of rows: a page of them has thousands of formulas, so each row's are set when it comes near; until then they keep
   // their room (book.css)
   const rows = () => {
-    if (document.querySelector("script[src*='mathjax/']")) return;
+    if (document.querySelector("script[src*='mathjax/']") || !document.querySelector(".own, .erratum, .ledger-row")) return html.classList.remove("rows-pending");
+    setTimeout(() => html.classList.remove("rows-pending"), 8000);
     const set = (some) => {
       some.forEach((row) => near.unobserve(row));
-      return typeset(...some).catch(() => {}).then(() => some.forEach((row) => row.classList.remove("unset")));
+      return typeset(...some).catch(() => {}).then(() => {
+        some.forEach((row) => row.classList.remove("unset"));
+        html.classList.remove("rows-pending");
+        cut();
+      });
     };
     const near = new IntersectionObserver((seen) => set(seen.filter((one) => one.isIntersecting).map((one) => one.target)), { rootMargin: "900px" });
     for (const row of all(":is(.ledger-row, .own, .erratum):has(.math)")) {

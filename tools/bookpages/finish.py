@@ -210,7 +210,7 @@ def with_chips(text: str) -> str:
         name = "code of the checks" if "checks" in found[2] else "imports" if first and first[1] == "kn" else "code"
         return f'{found.group()}<span class="chip">{name}</span>'
 
-    cell = r'<div class="cell [^"]*tag_hide-input[^"]*">(.(?!<div class="cell ))*?'
+    cell = r'<div class="cell [^"]*tag_hide-input[^"]*"[^>]*>(.(?!<div class="cell ))*?'
     return re.sub(
         cell + r'<details class="([^"]*)hide above-input">\s*<summary>(?!<span class="chip")', named, text, flags=re.S
     )
@@ -250,7 +250,7 @@ def fold_module(found: re.Match) -> str:
 
 # Pictures --------------------------------------------------------------------------------------------------------------
 
-CELL = r'<div class="cell [^"]*docutils container">'
+CELL = r'<div class="cell [^"]*docutils container"[^>]*>'
 
 
 def picture_first(text: str) -> str:
