@@ -104,7 +104,7 @@ def test_a_wrong_print_leads_to_its_erratum(visit):
     page = visit("book/ledger/ledger.html#jelassi2022-theorem-3-1")
     page.locator("#jelassi2022-theorem-3-1").get_by_role("link", name="erratum").click()
     page.wait_for_url("**/errata.html#erratum-jelassi2022-theorem-3-1")
-    assert page.locator("#erratum-jelassi2022-theorem-3-1 dl").is_visible()
+    page.locator("#erratum-jelassi2022-theorem-3-1 dl").wait_for()
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if 'class="exercise' in (BUILT / name).read_text(encoding="utf-8")])
