@@ -102,3 +102,10 @@ def test_rows_that_sum_to_zero_are_refused_and_small_ones_are_not():
         seen.weights(ReducedViT(0.5, gamma=-1.0, rho=-1.0, beta=3.0))
     small = seen.weights(ReducedViT(0.5, gamma=1e-6, rho=2e-6, beta=3e-6))
     assert small.tolist() == pytest.approx([3 / 8, 1 / 8, 2 / 8])
+
+
+@pytest.mark.parametrize("D, C", [(6, 2), (9, 3), (8, 2)])
+def test_reading_errors_at_both_ends(D, C):
+    q = Fraction(1, 3)
+    assert space.reading_error(1, 1, 1, D, C, q) == space.averaging_error(D, C, q)
+    assert space.reading_error(Fraction(1), Fraction(1), Fraction(0), D, C, q) == space.group_error(D, C, q)

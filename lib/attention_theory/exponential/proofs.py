@@ -13,7 +13,7 @@ from attention_theory.domain import Count, Limits, Size
 from attention_theory.evidence.prove import Number, Proof, every, joined, nonnegative, positive, same
 from attention_theory.exponential.families import power, relu_power, sharp, truncated
 from attention_theory.exponential.kernels import exact_rank, kernel_coefficients, limit_kernel
-from attention_theory.exponential.space import first_push, push_difference
+from attention_theory.exponential.space import first_push, margin, push_difference
 from attention_theory.exponential.windows import DataSet
 from attention_theory.separation.parts import layer
 
@@ -278,6 +278,33 @@ def relu_parity(most: Size = 8) -> Proof:
             ours = [float(relu_power(p)(sign * x["z"])) + (-1) ** p * float(relu_power(p)(-sign * x["z"])) for x in at]
             parts.append(same(f"degree {p}", above + (-1) ** p * below, value**p).tied(at, ours, ours))
     return joined(rf"$\max(z, 0)^p + (-1)^p \max(-z, 0)^p = z^p$, $z > 0$ and $z < 0$, $p = 1, \dots, {most}$", *parts)
+
+
+#: Contents that a vote reads wrong and the groups read right: the label's whole group, and two strays against it in each other.
+AGAINST = [(3, 0), (0, 2), (0, 2)]
+
+
+@functools.cache
+def range_needed(high: Number = "5.7") -> Proof:
+    """D = 9, C = 3: rows whose weights differ by this factor at most read :data:`AGAINST` wrong, sum of the cubes < 0.
+
+    The weights of a patch on itself and on its group are l and g, that on the others is 1; l and g lie in [1/high, high].
+    """
+    image = torch.tensor([1.0, 1, 1, -1, -1, 0, -1, -1, 0], dtype=torch.float64)
+    same = torch.arange(9) // 3 == (torch.arange(9) // 3)[:, None]
+    at, found = [{"l": l, "g": g} for l, g in ((1.0, 1.2), (5.0, 3.0), (0.3, 0.2))], []
+    for x in at:
+        own, group = (
+            math.log(x[name]) * part.double() for name, part in (("l", torch.eye(9)), ("g", same & ~torch.eye(9).bool()))
+        )
+        read = attention_weights(own + group, sharp(1)) @ image * (x["l"] + 2 * x["g"] + 6)
+        found.append(float((read**3).sum()))
+    return positive(
+        "the answer to the contents (+++)(--0)(--0) is below 0",
+        lambda l, g: (margin(AGAINST, 3, l, g), 0 * l),
+        l=(1 / Fraction(high), Fraction(high)),
+        g=(1 / Fraction(high), Fraction(high)),
+    ).tied(at, left=found)
 
 
 @functools.cache

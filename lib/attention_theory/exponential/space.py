@@ -4,13 +4,13 @@ import math
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Annotated, Any
 
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import Chance, Count, NonNegative, Signed, Size, outside
+from attention_theory.domain import FILLED, Arithmetic, Chance, Count, Natural, NonNegative, Signed, Size, outside
 from attention_theory.patches import population
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, check_population
 
@@ -86,7 +86,7 @@ def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, 
     return {start + times * least + int(k): Fraction(int(count), total) for (k,), count in counts.to_dict().items()}
 
 
-def _wrong_sign(law: dict[int, Fraction]) -> Fraction:
+def _wrong_sign(law: dict[Any, Fraction]) -> Fraction:
     """P[value < 0] + P[value = 0] / 2."""
     return sum((chance * (1 if value < 0 else Fraction(value == 0, 2)) for value, chance in law.items()), Fraction(0))
 
@@ -115,6 +115,47 @@ def group_error(D: Count, C: Count, q: Fraction) -> Fraction:
     check_population(D, C, float(q))
     group = _law_of_sum({0: 1 - q, 1: q / 2, -1: q / 2}, C, start=0)
     return _wrong_sign(_law_of_sum({value**3: chance for value, chance in group.items()}, D // C - 1, start=C**3))
+
+
+def margin(
+    groups: Annotated[list[tuple[Natural, Natural]], FILLED],
+    C: Count,
+    own: Arithmetic,
+    group: Arithmetic,
+    other: Arithmetic = 1,
+) -> Any:
+    """The sum of the cubes of what the patches read, when each weighs itself, its group and the others by these numbers.
+
+    Its sign is the answer F of the layer (p = 3, nu = 0) on contents with the label +1.
+
+    Args:
+        groups: of each group how many of its C patches are +1 and -1.
+        own, group, other: any numbers with arithmetic, tensors and balls too; a common factor cubes into the result.
+    """
+    total, found = sum(a - b for a, b in groups), 0
+    for a, b in groups:
+        for value, count in ((1, a), (-1, b), (0, C - a - b)):
+            found = found + count * (own * value + group * (a - b - value) + other * (total - (a - b))) ** 3
+    return found
+
+
+def reading_error(own: Arithmetic, group: Arithmetic, other: Arithmetic, D: Count, C: Count, q: Fraction) -> Fraction:
+    """Error, in fractions, of rows that give these weights to a patch itself, to its group, to the others; a tie counts half.
+
+    Raises:
+        ValueError: sizes and probability that are not allowed.
+    """
+    check_population(D, C, float(q))
+    kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
+    chances = {(a, b): math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds}
+    law: dict[Any, Fraction] = {}
+    for drawn in combinations_with_replacement(kinds, D // C - 1):
+        orders = math.factorial(len(drawn))
+        for kind in set(drawn):
+            orders //= math.factorial(drawn.count(kind))
+        value = margin([(C, 0), *drawn], C, own, group, other)
+        law[value] = law.get(value, Fraction(0)) + orders * math.prod((chances[kind] for kind in drawn), start=Fraction(1))
+    return _wrong_sign(law)
 
 
 def first_push(
