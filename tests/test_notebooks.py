@@ -220,7 +220,6 @@ NOT_YET_TOLD = {
     "patches/lemmas-from-samples",
     "patches/lemmas-in-expectation",
     "patches/real-images",
-    "patches/transfer",
     "tangent/score",
     "tangent/widths-and-steps",
 }
