@@ -28,9 +28,7 @@ def world(stray: Chance = q, w: Tensor | None = None, groups: Tensor | None = No
 
 
 @cache
-def pretrained(
-    steps: Steps = 120, stray: Chance = q, device: Device = "cpu", seed: Seed = 0
-) -> tuple[PositionalViT, float]:
+def pretrained(steps: Steps = 120, stray: Chance = q, device: Device = "cpu", seed: Seed = 0) -> tuple[PositionalViT, float]:
     """A model trained (on the device) on 1000 samples of the first feature, and its error there."""
     run = train_vit(world(stray), 1000, steps, seed=seed, every=steps, tests=20_000, device=device, **RATES)
     return run.model, float(run.error[-1])
