@@ -216,7 +216,6 @@ NOT_YET_TOLD = {
     "exponential/together",
     "exponential/words",
     "patches/gaussian-patches",
-    "patches/learning-from-samples",
     "patches/lemmas-from-samples",
     "patches/lemmas-in-expectation",
     "patches/real-images",
@@ -228,7 +227,7 @@ RECORDS = {"sensitivity/attention-proof", "sensitivity/paper-sizes"}
 #: Of the chapters in the old form the ones whose exercises have solutions in words.
 SOLVED = {
     *(f"exponential/{slug}" for slug in ("one-knob", "separation", "space", "together", "training", "words")),
-    *(f"patches/{slug}" for slug in ("gaussian-patches", "learning-from-samples", "lemmas-from-samples")),
+    *(f"patches/{slug}" for slug in ("gaussian-patches", "lemmas-from-samples")),
     *(f"patches/{slug}" for slug in ("lemmas-in-expectation", "real-images", "transfer")),
     *(f"tangent/{slug}" for slug in ("score", "widths-and-steps")),
 }
