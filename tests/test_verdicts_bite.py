@@ -286,7 +286,7 @@ MUTANTS = [
     ("jelassi2022/lemma-e.25", "patches.training", "rho - rate_A * d_rho", "rho"),
     ("jelassi2022/theorem-5.1", "patches.runs.transfer", "math.log(C * math.e *", "math.log(math.e *"),
     ("jelassi2022/own-zero-diagonal", "patches.runs.samples", "same & ~diagonal", "same"),
-    ("jelassi2022/own-free-diagonal", "patches.runs.expectation", "(dA if train_diagonal else dA", "(dA - dA.diagonal().diag() if train_diagonal else dA"),
+    ("jelassi2022/own-free-diagonal", "patches.runs.expectation", "(dA if train_diagonal", "(dA.tril() if train_diagonal"),
     (
         "jelassi2022/own-linear-phase",
         "patches.errors",
