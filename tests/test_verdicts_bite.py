@@ -277,6 +277,7 @@ MUTANTS = [
     ),
     ("jelassi2022/lemma-d.1", "patches.runs.expectation", "0.0)) - 0.25, 1e-3, 2.0)", "0.0)) - 0.4, 1e-3, 2.0)"),
     ("jelassi2022/lemma-g.2", "patches.paper", "Xi * C**2 / D +", "Xi * C**2 +"),
+    ("jelassi2022/own-hidden-group", "patches.hidden", "(1 - u / L) * hidden_error", "(1 + u / L) * hidden_error"),
     ("jelassi2022/theorem-3.1", "patches.runs.worlds", "(X[..., 0] @ 3.0 **", "(X[..., 0] @ 2.0 **"),
     # one refutation is left: the range at D = 16
     ("jelassi2022/hypothesis-b.1-3", "patches.runs.expectation", "(C - 1) * inside, (D", "inside / D, (D"),
