@@ -216,14 +216,17 @@ NOT_YET_TOLD = {
     "exponential/together",
     "exponential/words",
     "patches/gaussian-patches",
-    "patches/lemmas-from-samples",
-    "patches/lemmas-in-expectation",
     "patches/real-images",
     "tangent/score",
     "tangent/widths-and-steps",
 }
 #: Appendix pages, the record of a part: for who doubts a step. They are held to less.
-RECORDS = {"sensitivity/attention-proof", "sensitivity/paper-sizes"}
+RECORDS = {
+    "patches/lemmas-from-samples",
+    "patches/lemmas-in-expectation",
+    "sensitivity/attention-proof",
+    "sensitivity/paper-sizes",
+}
 #: Of the chapters in the old form the ones whose exercises have solutions in words.
 SOLVED = {
     *(f"exponential/{slug}" for slug in ("one-knob", "separation", "space", "together", "training", "words")),
