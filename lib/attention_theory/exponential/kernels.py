@@ -379,8 +379,8 @@ def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tenso
 
 
 def descent(
-    net: WeightedNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], speed: Positive = 1.0
-) -> Iterator[WeightedNetwork]:
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], speed: Positive = 1.0
+) -> Iterator[SoftmaxNetwork]:
     """The network before the first step and after each, for ever; step size speed / (m lambda_max) of its tangent kernel."""
     rate = speed / (net.W.shape[1] * float(torch.linalg.eigvalsh(tangent_kernel(net, x))[-1]))
     while True:
