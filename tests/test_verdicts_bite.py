@@ -62,7 +62,13 @@ MUTANTS = [
     ("bombari2024/equation-3.4", "sensitivity.random_features", "reshape(-1) - block @ X[token]", "reshape(-1)"),
     ("bombari2024/own-deferred", "sensitivity.deferred", "return (new @ other_image.T) @ other + noise", "return noise"),
     ("bombari2024/equation-4.2", "sensitivity.random_features", '{"relu": 2.0, "identity"', '{"relu": 1.0, "identity"'),
-    ("bombari2024/lemma-4.1-of-12", "sensitivity.new_label", "rest / rest.square().sum(),", "rest / rest.norm(),"),
+    (
+        "bombari2024/lemma-4.1-of-12",
+        "sensitivity.new_label",
+        "return moved @ rest / rest.square()",
+        "return moved @ rest / rest.abs()",
+    ),
+    ("bombari2024/own-new-label-error", "sensitivity.new_label", "rest / rest.square().sum(),", "rest / rest.norm(),"),
     ("bombari2024/own-new-label-error", "sensitivity.new_label", "(before + again * self.res", "(before - again * self.res"),
     ("bombari2024/theorem-4", "sensitivity.random_features", ".sqrt()) * math.sqrt(len(self.x))", ".sqrt())"),
     # shapes and variances of the definitions
