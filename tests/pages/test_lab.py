@@ -1,5 +1,6 @@
 """JupyterLab as ``make lab`` starts it, in a browser: a chapter is readable, and saved as it was; a change is saved alone."""
 
+import json
 import os
 import re
 import shutil
@@ -126,5 +127,6 @@ def test_a_changed_cell_is_saved_alone(copy, lab):
     chapter.save()
     difference = git(copy, "diff", "-U0", "--", f"book/{CHANGED}.*")
     changed = [line for line in difference.splitlines() if re.match(r"[+-](?![+-])", line)]
-    last = (BOOK / CHANGED).with_suffix(".md").read_text().partition("figures.use_style()")[2].splitlines()[1]
-    assert changed == [f'-    "{last}"', f'+    "{last}\\n",', '+    "changed = True"', "+changed = True"]
+    cell = (BOOK / CHANGED).with_suffix(".md").read_text().partition("figures.use_style()")[2].partition("\n```")[0]
+    last = json.dumps(cell.splitlines()[-1]).removesuffix('"')
+    assert changed == [f'-    {last}"', f'+    {last}\\n",', '+    "changed = True"', "+changed = True"]
