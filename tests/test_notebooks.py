@@ -227,15 +227,30 @@ RECORDS = {
     "sensitivity/attention-proof",
     "sensitivity/paper-sizes",
 }
-#: Of the chapters in the old form the ones whose exercises have solutions in words.
-SOLVED = {
-    *(f"exponential/{slug}" for slug in ("one-knob", "separation", "space", "together", "training", "words")),
-    *(f"patches/{slug}" for slug in ("gaussian-patches", "lemmas-from-samples")),
-    *(f"patches/{slug}" for slug in ("lemmas-in-expectation", "real-images", "transfer")),
-    *(f"tangent/{slug}" for slug in ("score", "widths-and-steps")),
+#: Chapters whose cards do not print all mathematics as mathematics yet. Whoever mends one takes it from this list.
+NOT_YET_TYPESET = {
+    "exponential/one-knob",
+    "exponential/training",
+    "patches/learning-from-samples",
+    "patches/learning-in-expectation",
+    "patches/three-events",
+    "patches/world-of-patches",
+    "sensitivity/attention-proof",
+    "sensitivity/depth",
+    "sensitivity/new-label",
+    "sensitivity/random-features",
+    "separation/cross-attention",
+    "separation/exact-probability",
+    "separation/self-attention-identity",
+    "separation/self-attention-ones",
+    "separation/threshold",
+    "tangent/closed-form",
+    "tangent/constants",
+    "tangent/gradient-descent",
+    "tangent/kernel-barely-moves",
+    "tangent/kernel-regression",
+    "tangent/network-and-kernel",
 }
-#: Chapters whose cards print all mathematics as mathematics.
-TYPESET = {*SOLVED - {"exponential/one-knob", "exponential/training"}, "sensitivity/attention-is-sensitive"}
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
 #: Of a visible cell with checks: lines and checks. Of a page: words of prose a visible line of code, pictures.
 LINES, BESIDE, WORDS, PICTURES = 12, 2, 10, 3
@@ -304,7 +319,7 @@ def test_it_has_an_example_and_a_record_before_its_exercises(path):
 
 
 def test_every_exercise_has_a_solution(path):
-    text = told(path, but=SOLVED | RECORDS)
+    text = told(path, but=NOT_YET_TOLD | RECORDS)
     exercises = re.findall(r"^:::+\{exercise\}[^\n]*\n:label: (\S+)", text, flags=re.M)
     for number, after in enumerate(re.split(r"^:::+\{exercise\}", text, flags=re.M)[1:]):
         assert re.search(r"^:::+\{(solution\}|dropdown\} Solution)", after, flags=re.M), f"{exercises[number]} has no Solution"
@@ -315,7 +330,7 @@ BARE = re.compile(r"\w_\w|\^|\bsqrt\b")
 
 
 def test_cards_print_their_mathematics_as_mathematics(path):
-    if path.relative_to(BOOK).with_suffix("").as_posix() not in TYPESET:
+    if path.relative_to(BOOK).with_suffix("").as_posix() in NOT_YET_TYPESET:
         pytest.skip("its cards are not all in TeX")
     for verdict in stored_verdicts(path):
         words = [check["text"].rpartition(": ")[0] for check in verdict["checks"]]

@@ -67,8 +67,8 @@ def differing() -> dict[Path, dict[str, dict[str, str]]]:
     """File of the ledger -> its rows that say something else than their boxes, with what these say."""
     ledger = {path: load_ledger(path) for path in sorted((BOOK / "ledger").glob("*.yml"))}
     boxes = of_boxes([row for rows in ledger.values() for row in rows.values()])
-    other = {id: fields for rows in ledger.values() for id, row in rows.items() if (fields := boxes.get(id))
-             and any(getattr(row, field) != text for field, text in fields.items())}  # fmt: skip
+    rows = {id: row for part in ledger.values() for id, row in part.items()}
+    other = {id: box for id, box in boxes.items() if any(getattr(rows[id], name) != text for name, text in box.items())}
     return {path: {id: other[id] for id in rows if id in other} for path, rows in ledger.items()}
 
 

@@ -378,11 +378,8 @@ def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tenso
     return (x @ x.T).abs() * (variance / z.shape[1]).sqrt()
 
 
-def descent(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], speed: Positive = 1.0
-) -> Iterator[SoftmaxNetwork]:
-    """The network before the first step and after each, for ever; step size speed / (m lambda_max) of its tangent kernel."""
-    rate = speed / (net.W.shape[1] * float(torch.linalg.eigvalsh(tangent_kernel(net, x))[-1]))
+def descent(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], rate: NonNegative) -> Iterator[SoftmaxNetwork]:
+    """The network before the first step of gradient descent on half the squared error, and after each, for ever."""
     while True:
         yield net
         net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
@@ -411,7 +408,8 @@ def descend(
     at = sorted({0, steps} | {round(steps ** (k / 10)) for k in range(1, 10)})
     frozen = [float(parts @ (1 - speed * values * seen / values[-1]) ** (2 * step)) for step in at]
     losses = []
-    for step, now in enumerate(islice(descent(net, x, y, speed), steps + 1)):
+    rate = speed / (m * float(values[-1]))
+    for step, now in enumerate(islice(descent(net, x, y, rate), steps + 1)):
         if step in at:
             losses.append(float((now(x)[:, 0] - y).square().sum() / y.square().sum()))
     right = int((torch.sign(now(x)[:, 0]) == torch.sign(y)).sum())

@@ -1,6 +1,7 @@
 """Patches with any weights: exact population descent, and what averaging and hard groups can do (chapter "Space")."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement
@@ -139,6 +140,17 @@ def margin(
     return found
 
 
+def _contents(D: int, C: int, q: Fraction) -> Iterator[tuple[list[tuple[int, int]], Fraction]]:
+    """What the groups hold, given the label +1 in the first, up to the order of the others: (pluses, minuses) each, chance."""
+    kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
+    chances = {(a, b): math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds}
+    for drawn in combinations_with_replacement(kinds, D // C - 1):
+        orders = math.factorial(len(drawn))
+        for kind in set(drawn):
+            orders //= math.factorial(drawn.count(kind))
+        yield [(C, 0), *drawn], orders * math.prod((chances[kind] for kind in drawn), start=Fraction(1))
+
+
 def reading_error(own: Arithmetic, group: Arithmetic, other: Arithmetic, D: Count, C: Count, q: Fraction) -> Fraction:
     """Error, in fractions, of rows that give these weights to a patch itself, to its group, to the others; a tie counts half.
 
@@ -146,15 +158,10 @@ def reading_error(own: Arithmetic, group: Arithmetic, other: Arithmetic, D: Coun
         ValueError: sizes and probability that are not allowed.
     """
     check_population(D, C, float(q))
-    kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
-    chances = {(a, b): math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds}
     law: dict[Any, Fraction] = {}
-    for drawn in combinations_with_replacement(kinds, D // C - 1):
-        orders = math.factorial(len(drawn))
-        for kind in set(drawn):
-            orders //= math.factorial(drawn.count(kind))
-        value = margin([(C, 0), *drawn], C, own, group, other)
-        law[value] = law.get(value, Fraction(0)) + orders * math.prod((chances[kind] for kind in drawn), start=Fraction(1))
+    for groups, chance in _contents(D, C, q):
+        value = margin(groups, C, own, group, other)
+        law[value] = law.get(value, Fraction(0)) + chance
     return _wrong_sign(law)
 
 
@@ -196,27 +203,20 @@ def push_difference(ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fra
     ratio = flint.arb(ratio)
     plain = 1 / (ratio + D - 1)  # the weight of another patch
     scale = D * ball(nu).root(p - 1)
-    kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
-    chances = [math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds]
     inside = outside = flint.arb(0)
-    for drawn in combinations_with_replacement(range(len(kinds)), D // C - 1):
-        orders = math.factorial(len(drawn))
-        for k in set(drawn):
-            orders //= math.factorial(drawn.count(k))
-        chance = orders * math.prod(chances[k] for k in drawn)
-        groups = [(C, 0)] + [kinds[k] for k in drawn]
+    for groups, chance in _contents(D, C, q):
         total = sum(a - b for a, b in groups)
-        margin, push_in, push_out = flint.arb(0), flint.arb(0), flint.arb(0)
+        answer, push_in, push_out = flint.arb(0), flint.arb(0), flint.arb(0)
         for a, b in groups:
             for value, number in ((1, a), (-1, b), (0, C - a - b)):
                 if number:
                     seen = ((ratio - 1) * value + total) * plain
                     z = scale * seen
-                    margin += number * (z**p + ball(nu) * z)
+                    answer += number * (z**p + ball(nu) * z)
                     slope = number * (p * z ** (p - 1) + ball(nu)) * scale * plain
                     push_in += slope * (a - b - value - (C - 1) * seen)
                     push_out += slope * (total - (a - b) - (D - C) * seen)
-        fails = ball(chance) / (1 + margin.exp())
+        fails = ball(chance) / (1 + answer.exp())
         inside += fails * push_in
         outside += fails * push_out
     return inside / (D * (C - 1)) - outside / (D * (D - C))

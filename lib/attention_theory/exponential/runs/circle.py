@@ -1,7 +1,7 @@
 """Networks that are trained on points of a circle (page "Start here", chapter "Training")."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated
 
@@ -12,17 +12,28 @@ from torch import Tensor
 from attention_theory.attention import Weights
 from attention_theory.domain import FILLED, Count, Seed, Size
 from attention_theory.exponential.kernels import descent, start_network
+from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.runs.coupling import on_circle
+from attention_theory.tangent.training import largest_rate
 
 
 def circle(n: Count) -> Float[Tensor, "n 2"]:
-    """N equally spaced points of the unit circle, from angle 0 on."""
+    """Equally spaced points of the unit circle, from angle 0 on."""
     return on_circle(2 * math.pi * torch.arange(n, dtype=torch.float64) / n)
 
 
 def alternating(n: Count) -> Float[Tensor, "n"]:
     """The labels 1, -1, 1, -1, ... ."""
     return 1 - 2.0 * (torch.arange(n, dtype=torch.float64) % 2)
+
+
+def _trained(
+    weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: int, seed: int, steps: int
+) -> Iterator[SoftmaxNetwork]:
+    """The networks after 0, ..., ``steps`` steps at the rate 1/(m lambda_max) of the kernel at the start."""
+    net = start_network(weights, x.shape[1], m, seed).to(x)
+    return islice(descent(net, x, y, largest_rate(tangent_kernel(net, x), m) / 2), steps + 1)
 
 
 def outputs_while_training(
@@ -47,8 +58,8 @@ def outputs_while_training(
         seed: of the weights.
         steps: increasing numbers.
     """
-    nets = islice(descent(start_network(weights, x.shape[1], m, seed).to(x), x, y), max(steps) + 1)
-    return torch.stack([net(seen)[:, 0] for step, net in enumerate(nets) if step in steps])
+    nets = enumerate(_trained(weights, x, y, m, seed, max(steps)))
+    return torch.stack([net(seen)[:, 0] for step, net in nets if step in steps])
 
 
 def steps_to_fit(weights: Weights, n: Count, m: Count, seed: Seed, most: Size = 10_000) -> int:
@@ -58,7 +69,7 @@ def steps_to_fit(weights: Weights, n: Count, m: Count, seed: Seed, most: Size = 
         ValueError: not within ``most`` steps.
     """
     x, y = circle(n), alternating(n)
-    for step, net in enumerate(islice(descent(start_network(weights, 2, m, seed), x, y), most + 1)):
+    for step, net in enumerate(_trained(weights, x, y, m, seed, most)):
         if (net(x)[:, 0] - y).square().mean() <= 0.25:
             return step
     raise ValueError(f"{weights} does not fit {n} alternating labels within {most} steps")
