@@ -75,6 +75,13 @@ def page_of():
     }
 
 
+def captions(name):
+    """What stands below the pictures of a page, and what says of each picture in words."""
+    for cell in cells(name):
+        told = cell.metadata.get("mystnb", {})
+        yield from filter(None, (told.get("figure", {}).get("caption"), told.get("image", {}).get("alt")))
+
+
 def paragraphs(name):
     """(text, pages that it leads to), without code."""
     path = BOOK / f"{name}.md"
@@ -89,9 +96,9 @@ def paragraphs(name):
 
 @pytest.mark.parametrize("name", TOLD)
 def test_every_number_in_a_sentence_was_computed(name):
-    """Of two digits or more; what the page's own code sets may be named, too."""
+    """Of a paragraph or a caption, of two digits or more; what the page's own code sets may be named, too."""
     lost = []
-    for words, pages in paragraphs(name):
+    for words, pages in [*paragraphs(name), *((caption, [name]) for caption in captions(name))]:
         for value, places in numbers(NAMES.sub(" ", words)):
             digits = f"{value:g}".replace(".", "").lstrip("0")
             if len(digits) > 1 and value not in set_by_hand(name) and not any(stands(value, places, p) for p in pages):

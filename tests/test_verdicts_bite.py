@@ -210,6 +210,7 @@ MUTANTS = [
     ("deng2023/lemma-f.8-1", "separation.proofs", "- 2 * p) ** 2 / 2", "- p) ** 2 / 2"),
     # Part III
     # from the review
+    ("cao2024/theorem-f.2-features", "tangent.paper", "@ S[i]) * m * S[i][r]", "@ S[i]) * m / S[i][r]"),
     ("cao2024/own-kernel-bound", "tangent.bounds", "growth = math.expm1(4 * R)", "growth = math.expm1(2 * R)"),
     ("cao2024/lemma-5.1-1", "tangent.bounds", "else 4 * growth", "else 8 * growth"),
     ("cao2024/remark-5.2", "tangent.runs.moves", "math.expm1(-2 * k * R)", "math.expm1(-k * R)"),

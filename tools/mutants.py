@@ -2,14 +2,18 @@
 
     python tools/mutants.py [--sample 60] [--seed 0] [--only separation.exact] [--verdicts] [--jobs 2] [--out book/data]
 
-A mutant changes one place of a function's body: an operator, a comparison, a constant, a sign, min or max. The package is
-copied with it, and the unit tests that reach the changed line run, the fastest first, until one fails; those that together
-take more than a minute with the right library are left out. Which tests reach which line is noted once, under
-``_build/mutants``, and again when library or tests have changed. With ``--verdicts`` the verdicts of the ledger rows whose
-``code`` is the changed function run too; one speaks of a change if its checks compare other numbers with it, or fail.
+A mutant changes one place of a function, of its defaults or of a module's constants: an operator, a comparison, a number, a
+truth value, a sign, min or max, the sign of a factor of ``@``, or it takes eigenvectors from rows. The package is copied with
+it, and the unit tests that reach the changed line run, the fastest first, until one fails; those that together take more than
+a minute with the right library are left out. Which tests reach which line is noted once, under ``_build/mutants``, and again
+when library or tests have changed. With ``--verdicts`` the verdicts of the ledger rows whose ``code`` is the changed function
+run too; one speaks of a change if its checks compare other numbers with it, or fail.
 ``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
 
 ``--proofs`` changes the proofs by computation instead, and asks the verdicts that state them, and no unit test.
+
+``--rows`` changes what the ledger's rows name as their code and what that calls, printed formulas and proofs among it, as many
+places of each part; it asks the verdicts of the rows that come to the place, and the unit tests where none of them notices.
 """
 
 import argparse
@@ -39,6 +43,8 @@ PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
 LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__init__", "domain", "sweep")
 #: Seconds of tests that are tried, as the right library takes them; a changed one that takes ten times as long hangs.
 BUDGET, SECONDS = 60.0, 600
+#: Rows whose verdicts are asked about one change with ``--rows``.
+ASKED = 8
 NOTES = ROOT / "_build" / "mutants"
 #: Tests that speak about files, pages or processes, and those of the verdicts, which are asked by themselves.
 OTHER_TESTS = {
@@ -67,13 +73,19 @@ class Mutant(NamedTuple):
 
 
 def _sites(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str, Any]]:
-    """Function, node, field and new value of every possible change. Docstrings, annotations and messages are left alone."""
+    """Function, node, field and new value of every possible change; docstrings, annotations, refusals, messages stay."""
 
     def inside(node: ast.AST, function: str) -> Iterator[tuple[str, ast.AST, str, Any]]:
         for child in ast.iter_child_nodes(node):
             name = function
+            if isinstance(child, ast.Assign) and not function and isinstance(child.targets[0], ast.Name):
+                yield from inside(ast.Return(child.value), child.targets[0].id)
+                continue
             if isinstance(child, ast.FunctionDef | ast.ClassDef):
                 name = f"{function}.{child.name}".strip(".")
+                if isinstance(child, ast.FunctionDef):
+                    for default in filter(None, [*child.args.defaults, *child.args.kw_defaults]):
+                        yield from inside(ast.Return(default), name)
                 for statement in child.body:
                     yield from inside(ast.Module([statement], []), name)
                 continue
@@ -81,12 +93,21 @@ def _sites(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str, Any]]:
                 continue
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue
+            if isinstance(child, ast.If) and isinstance(child.body[0], ast.Raise):  # what is refused: bad-input tests ask that
+                continue
             if function:
                 yield from changes(child, name)
             yield from inside(child, name)
 
     def changes(node: ast.AST, name: str) -> Iterator[tuple[str, ast.AST, str, Any]]:
-        if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in SWAPS:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            yield name, node, "right", ast.UnaryOp(ast.USub(), node.right)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("linalg.eigh"):
+            in_rows = f"(lambda *given: (lambda found: (found[0], found[1].mT))({ast.unparse(node.func)}(*given)))"
+            yield name, node, "func", ast.parse(in_rows, mode="eval").body
+        elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+            yield name, node, "value", not node.value
+        elif isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in SWAPS:
             yield name, node, "op", SWAPS[type(node.op)]()
         elif isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
             yield name, node, "ops", [SWAPS[type(node.ops[0])](), *node.ops[1:]]
@@ -285,16 +306,54 @@ def proof_modules() -> list[Path]:
     return [PACKAGE / part / "proofs.py" for part in PARTS]
 
 
-def _used_by(path: Path) -> dict[str, set[str]]:
-    """Function of a module -> those of its functions that it comes to, itself among them."""
-    top = ast.parse(path.read_text(encoding="utf-8")).body
-    functions = {node.name: node for node in top if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    uses = {
-        name: {name} | {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in functions}
-        for name, node in functions.items()
-    }
+def _file(module: str) -> Path:
+    path = PACKAGE.joinpath(*filter(None, module.split(".")))
+    return path.with_suffix(".py") if path.with_suffix(".py").is_file() else path / "__init__.py"
+
+
+@functools.cache
+def _names(module: str) -> dict[str, str]:
+    """What the names at the top of a module stand for: definitions of the package as ``module.name``, and its modules."""
+    found = {}
+    for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = f"{module}.{node.name}"
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = f"{module}.{node.targets[0].id}"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE.name:
+            source = node.module.partition(".")[2]
+            for alias in node.names:
+                inner = f"{source}.{alias.name}".strip(".")
+                found[alias.asname or alias.name] = inner if _file(inner).is_file() else _names(source).get(alias.name, inner)
+    return found
+
+
+def _uses(node: ast.AST, module: str) -> set[str]:
+    """The definitions of the package that a definition names."""
+    names, found = _names(module), set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and part.id in names:
+            found.add(names[part.id])
+        elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            held = names.get(part.value.id, "")
+            if held and _file(held).is_file():
+                found.add(_names(held).get(part.attr, ""))
+    return found
+
+
+@functools.cache
+def reached_from() -> dict[str, set[str]]:
+    """Definition of the package, as ``module.name`` -> those that it comes to, itself among them."""
+    uses = {}
+    for path in PACKAGE.rglob("*.py"):
+        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            name = node.targets[0] if isinstance(node, ast.Assign) else node
+            name = getattr(name, "name", getattr(name, "id", None))
+            if name:
+                uses[f"{module}.{name}"] = {f"{module}.{name}"} | _uses(node, module)
     while True:
-        wider = {name: found.union(*(uses[other] for other in found)) for name, found in uses.items()}
+        wider = {name: found.union(*(uses.get(other, set()) for other in found)) for name, found in uses.items()}
         if wider == uses:
             return uses
         uses = wider
@@ -307,7 +366,6 @@ def claims_by_proof() -> dict[str, list[str]]:
     sys.path.insert(0, str(ROOT / "tests"))
     from mutation import chapter_of, statements_behind
 
-    used = {part: _used_by(PACKAGE / part / "proofs.py") for part in PARTS}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for path in sorted((ROOT / "book" / "ledger").glob("*.yml")):
         for row in load_ledger(path).values():
@@ -315,9 +373,9 @@ def claims_by_proof() -> dict[str, list[str]]:
             if row.outcome not in COMPUTED or part not in PARTS:
                 continue
             text = ast.unparse(ast.Module(statements_behind(chapter_of(row.id), row.id), []))
-            called = {name for name in used[part] if f"proofs.{name}" in text}
-            for function in set().union(*(used[part][name] for name in called)):
-                found[f"{part}.proofs.{function}"].setdefault(text, row.id)
+            called = {name for name in reached_from() if name.startswith(f"{part}.proofs.") and name.partition(".")[2] in text}
+            for name in set().union(*(reached_from()[name] for name in called)):
+                found[name].setdefault(text, row.id)
     return {function: list(claims.values()) for function, claims in found.items()}
 
 
@@ -368,6 +426,66 @@ def claims_by_code() -> dict[str, list[str]]:
     return found
 
 
+def definition(code: str) -> str:
+    """The definition, as ``module.name``, in which the function of a row's ``code`` stands."""
+    names = code.split(".")
+    return next(".".join(names[: k + 1]) for k in range(len(names) - 1, 0, -1) if _file(".".join(names[:k])).is_file())
+
+
+def claims_by_reach() -> dict[str, list[str]]:
+    """Definition -> ids of the rows whose code comes to it, those first whose code comes to least besides."""
+    found = defaultdict(list)
+    for code, claims in claims_by_code().items():
+        for name in reached_from()[definition(code)]:
+            found[name] += [(len(reached_from()[definition(code)]), claim) for claim in claims]
+    return {name: [claim for _, claim in sorted(claims)] for name, claims in found.items()}
+
+
+def top(mutant: Mutant) -> str:
+    """The definition in which the change stands."""
+    return f"{mutant.module}.{mutant.function.split('.')[0]}"
+
+
+def drawn_from_rows(sample: int, seed: int) -> tuple[dict[str, int], list[Mutant]]:
+    """How many places there are by part, and the drawn ones: as many of each, in what rows come to."""
+    reached = claims_by_reach()
+    places = {part: [] for part in PARTS}
+    for path in (path for part in PARTS for path in sorted((PACKAGE / part).rglob("*.py"))):
+        places[path.relative_to(PACKAGE).parts[0]] += [mutant for mutant in mutants(path) if top(mutant) in reached]
+    draw = random.Random(seed)
+    chosen = [mutant for part in PARTS for mutant in draw.sample(places[part], sample // len(PARTS))]
+    return {part: len(found) for part, found in places.items()}, chosen
+
+
+def ask_rows(chosen: list[Mutant], jobs: int) -> list[dict[str, str]]:
+    """By which row's verdict, or else by which unit tests, each change is noticed."""
+    claims = claims_by_reach()
+    tasks = [delayed(noticed_by)(mutant, claims[top(mutant)][:ASKED]) for mutant in chosen]
+    results = []
+    for mutant, claim in zip(chosen, Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)):
+        by = claim or ("unit tests" if _tests_fail(mutant) else "nothing")
+        print(f"{by}: {mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}", flush=True)
+        results.append({"noticed by": by})
+    return results
+
+
+def _tests_fail(mutant: Mutant) -> bool:
+    """Whether a unit test of the changed module's part fails."""
+    tests = [str(path) for path in sorted((ROOT / "tests" / mutant.module.split(".")[0]).glob("test_*.py"))]
+    with tempfile.TemporaryDirectory() as folder:
+        _copy_with(mutant, folder)
+        return _in_process(_failing, folder, [path for path in tests if not path.endswith("test_bad_input.py")]) != 0
+
+
+def store(name: str, command: str, settings: dict[str, Any], chosen: list[Mutant], results: list[dict], out: str) -> None:
+    """The record of a draw."""
+    from attention_theory.evidence.records import Record, write_record
+    from attention_theory.sweep import provenance
+
+    points = [{key: value for key, value in mutant._asdict().items() if key != "site"} for mutant in chosen]
+    write_record(Record(name, {"command": command} | provenance(), settings, points, results), out)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, default=60, help="how many, 0 for all")
@@ -375,9 +493,19 @@ def main() -> int:
     parser.add_argument("--only", default="", help="modules whose name begins so")
     parser.add_argument("--verdicts", action="store_true", help="run the verdicts of the changed function too")
     parser.add_argument("--proofs", action="store_true", help="change proofs, and ask the verdicts that state them")
+    parser.add_argument("--rows", action="store_true", help="change what rows come to, and ask their verdicts first")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", help="folder for mutants.json, the record")
+    parser.add_argument("--out", help="folder for the record")
     given = parser.parse_args()
+    if given.rows:
+        places, chosen = drawn_from_rows(given.sample, given.seed)
+        results = ask_rows(chosen, given.jobs)
+        count = Counter("a verdict" if "/" in row["noticed by"] else row["noticed by"] for row in results)
+        print(", ".join(f"{n} noticed by {by}" for by, n in count.items()), f"of {len(chosen)}; places: {places}")
+        if given.out:
+            command = f"python tools/mutants.py --rows --sample {given.sample} --seed {given.seed}"
+            store("row-mutants", command, {f"places in {part}": n for part, n in places.items()}, chosen, results, given.out)
+        return int(count["nothing"] > 0)
     sources = [
         path
         for path in (proof_modules() if given.proofs else modules())
@@ -416,17 +544,8 @@ def main() -> int:
     for module, counts in sorted(table.items(), key=lambda item: (item[0] == "all", item[0])):
         print(f"| {module} |", " | ".join(str(counts[kind]) for kind in kinds), "|")
     if given.out:
-        from attention_theory.evidence.records import Record, write_record
-        from attention_theory.sweep import provenance
-
-        points = [mutant._asdict() for mutant in chosen]
-        for point in points:
-            del point["site"]
-        origin = {
-            "command": f"python tools/mutants.py --sample {given.sample} --seed {given.seed}" + " --verdicts" * given.verdicts
-        } | provenance()
-        settings = {"possible": len(every), "drawn": len(chosen)}
-        write_record(Record("mutants", origin, settings, points, results), given.out)
+        command = f"python tools/mutants.py --sample {given.sample} --seed {given.seed}" + " --verdicts" * given.verdicts
+        store("mutants", command, {"possible": len(every), "drawn": len(chosen)}, chosen, results, given.out)
     return 0
 
 

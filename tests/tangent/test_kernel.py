@@ -4,7 +4,7 @@ import warnings
 import pytest
 import torch
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, limit_kernel, paper, smallest_eigenvalue, tangent_kernel
+from attention_theory.tangent import SoftmaxNetwork, limit_kernel, paper, smallest_eigenvalue, tangent_kernel, unit_points
 from attention_theory.tangent.kernel import error_constant, exp_kernel
 from attention_theory.tangent.runs.limit import error_constant_by_quadrature, limit_by_quadrature
 from hypothesis import given, settings
@@ -142,3 +142,8 @@ def test_duplicate_and_zero_inputs_are_said_not_crashed():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert smallest_eigenvalue(limit_kernel(torch.cat([x, -x]))) > 0  # antipodes are distinct
+
+
+def test_relu_limit_kernel_grows_with_the_lengths_of_its_points():
+    x = unit_points(5, 3, seed=0)
+    assert torch.allclose(limit_kernel(2 * x, 3 * x, kind="relu"), 6 * limit_kernel(x, kind="relu"))
