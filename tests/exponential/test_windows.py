@@ -263,3 +263,38 @@ def test_beyond_bounds_draws_and_counts_as_it_says(monkeypatch):
 
 def test_beyond_bounds_in_earnest():
     assert bounds.beyond_bounds(6, seed=1).beyond <= 1e-12
+
+
+@pytest.mark.parametrize("u", [sharp(0.7), power(1), power(3)], ids=str)
+def test_a_key_raises_the_special_row_alone(u):
+    A, _, X = data.inputs("self-ones", 24, 8, 1.1, 0.3, 0.6)
+    X[0, 0] += 5.0
+    weights = attention_weights(A @ X @ A.T, u)
+    found = windows.DataSet("self-ones", math.log(24), 1.1, 0.3, 0.6, d=8, key=5.0)
+    assert found.shares(u).own == pytest.approx(float(weights[0, 0]), rel=1e-9)
+    assert float(weights[1:, 0].max()) < found.shares(u).own
+
+
+def test_a_key_belongs_to_one_model():
+    with pytest.raises(ValueError, match="belongs to the model self-ones"):
+        windows.DataSet("self-identity", 5.0, 1.1, 0.3, 0.6, d=8, key=5.0)
+    with pytest.raises(ValueError, match="belongs to the model self-ones"):
+        separation_probability(power(1), "cross", 8, 3, 0.1, 1.2, n=14, key=2.0)
+
+
+def test_limit_window():
+    sizes = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
+    assert not windows.limit_window("self-identity", **sizes, growth=0.027).open
+    assert windows.limit_window("self-identity", **sizes, growth=0.0271).open
+    assert windows.limit_window("self-identity", 0.0, 1.2, 0.0, 0.8, growth=0.5).upper == math.inf
+    wide = windows.limit_window("self-identity", 0.4, 1.2, 0.2, 0.8, growth=0.9)  # its own special row comes first
+    assert wide.upper == pytest.approx(1 / 0.2)
+
+
+def test_a_bound_for_any_scores():
+    found = windows.DataSet("self-ones", math.log(1000), 1.2, 0.2, 0.8, d=1002)
+    assert windows.fires_at_most_for_any_scores(50.0, found, 3) == 1.0
+    assert windows.fires_at_most_for_any_scores(0.0, found, 3) == pytest.approx(3e3 * math.exp(-(0.494**2) * 500), rel=1e-9)
+    assert windows.largest_block(3.0, 1) == 1.0
+    with pytest.raises(ValueError, match="columns"):
+        windows.fires_at_most_for_any_scores(1.0, windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8), 3)

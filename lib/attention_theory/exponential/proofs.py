@@ -226,6 +226,26 @@ def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, P
 
 
 @functools.cache
+def linear_reads(least: Count = 10) -> Proof:
+    """Linear attention at X = 11' + n e1 e1', the paper's sizes: D1 fires for sure and D0 stays silent, for all n >= least."""
+    sizes, parts = [float(least), 1e6, 1e30], []
+    for what, fires, a, factor in ((FIRES, True, A1, A1 + 2 * B), (SILENT.format(0), False, A0, A0 + B)):
+        total = a + B + C
+
+        def sides(n, a=a, total=total, fires=fires, factor=factor):
+            own = factor * (total**2 + n * a**2) / (total**2 + n * a**2 + (n - 1) * total * (B + C))
+            return (MARGIN + B, own) if fires else (own, MARGIN / 2)
+
+        found = [
+            float(factor) * DataSet("self-ones", math.log(n), float(a), float(B), float(C), key=n).shares(power(1)).own
+            for n in sizes
+        ]
+        proof = nonnegative(what, sides, strict=True, n=(least, None))
+        parts.append(proof.tied([{"n": n} for n in sizes], **{"right" if fires else "left": found}))
+    return joined(BOTH, *parts)
+
+
+@functools.cache
 def row_below() -> Proof:
     """The half of the theorem that says fires: if all other signs are -1, a row still has (a + 2b) own - b.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attention_theory.attention import Weights
-from attention_theory.domain import AtLeastOne, Count, Extended, NonNegative, OpenChance, Positive
+from attention_theory.domain import AtLeastOne, Chance, Count, Extended, NonNegative, OpenChance, Positive
 from attention_theory.exponential.competition import log_ratio, share, solve_knob
 from attention_theory.exponential.families import power, sharp
 from attention_theory.separation import data
@@ -37,6 +37,7 @@ class DataSet:
         model, a, b, c: as in :func:`attention_theory.separation.data.inputs`.
         log_n: ln n.
         d: columns; matters for ``self-identity``, where None stands for infinitely many blocks.
+        key: as in :func:`attention_theory.separation.exact.separation_probability`.
 
     Raises:
         ValueError: an unknown model, or parameters that do not fit it.
@@ -48,12 +49,15 @@ class DataSet:
     b: NonNegative | None = None
     c: NonNegative | None = None
     d: Count | None = None
+    key: NonNegative = 0.0
 
     def __post_init__(self):
         data.check_model(self.model)
         data.check_scales(self.model, self.b, self.c)
         if not 0 < self.log_n < math.inf:
             raise ValueError(f"log_n = {self.log_n} is not allowed: n must be finite and > 1")
+        if self.key and self.model != "self-ones":
+            raise ValueError(f"key = {self.key} is not allowed: it belongs to the model self-ones, got {self.model}")
 
     @property
     def row(self) -> tuple[float, float, float]:
@@ -67,7 +71,7 @@ class DataSet:
             found = (1 + self.a, 1.0, 1.0)
         elif self.model == "self-ones":
             plain = self.b + self.c
-            found = ((self.a + plain) ** 2, (self.a + plain) * plain, (self.a + plain) * plain)
+            found = ((self.a + plain) ** 2 + self.key * self.a**2, (self.a + plain) * plain, (self.a + plain) * plain)
         else:
             found = (self.a**2 + self.b**2 + self.c**2, self.b**2 + self.c**2, self.c**2)
         special, near, far = (score * self.log_n for score in found)
@@ -274,3 +278,85 @@ def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Posit
         closed = lower_edge(family, D1) > upper_edge(family, D0)
         low, high = (low, middle) if closed else (middle, high)
     return high
+
+
+@dataclass(frozen=True)
+class Window:
+    """Sharpnesses between two edges; none if they have crossed."""
+
+    lower: float
+    upper: Extended
+
+    @property
+    def open(self) -> bool:
+        """Whether there is a sharpness between the edges."""
+        return self.lower < self.upper
+
+
+def limit_window(
+    model: data.Model,
+    a0: NonNegative,
+    a1: Positive,
+    b: NonNegative | None = None,
+    c: NonNegative | None = None,
+    growth: Chance = 0.0,
+) -> Window:
+    """Sharpnesses for which P[F_u positive on D1, 0 on D0] tends to 1; beyond its edges it tends to 0.
+
+    Args:
+        model, a0, a1, b, c: as in :func:`separation_probability`.
+        growth: for ``self-identity`` the eps of d - 2 = n^eps.
+    """
+    D1, D0 = (contest(model, a, b, c, growth) for a in (a1, a0))
+    crowd = growth / b**2 if model == "self-identity" and b else math.inf
+    return Window(D1, min(D0, crowd))
+
+
+def contest(
+    model: data.Model, a: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None, growth: Chance = 0.0
+) -> Extended:
+    """The sharpness at which the special key is level with the crowd, n large: log of the rivals over the gap of the scores.
+
+    Args:
+        model, a, b, c, growth: as in :func:`limit_window`.
+    """
+    if a == 0:
+        return math.inf
+    if b is None or c is None:
+        return 1 / a
+    if model == "self-ones":
+        return 1 / (a * (a + b + c))
+    return max((1 - growth) / a**2, 1 / (a**2 + b**2))  # its own block has n^(1 - growth) rivals, all blocks n
+
+
+def largest_block(log_ratio: NonNegative, blocks: Count) -> float:
+    """No block of columns gets more where the largest u of a row is at most exp(log_ratio) times the smallest."""
+    return share(log_ratio, math.log(blocks - 1)) if blocks > 1 else 1.0
+
+
+def fires_at_most_for_any_scores(log_ratio: NonNegative, found: DataSet, m: Count) -> float:
+    """P[one of m sign vectors makes a row exceed tau] is at most this, whatever the scores are.
+
+    m n exp(-h^2 / (2 g)): every weight is at most s, every block's at most g, and h = (kappa - a s) / b.
+
+    Args:
+        log_ratio: in each row the largest u is at most exp(log_ratio) times the smallest.
+        found: the data; of it n, a, b, kappa and d are used, not the scores.
+        m: sign vectors.
+
+    Raises:
+        ValueError: data without a, b (cross-attention), without d.
+    """
+    if found.b is None or found.d is None:
+        raise ValueError(f"b = {found.b}, d = {found.d} are not allowed: the bound is about self-attention with d columns")
+    a, b, kappa = found.row
+    room = kappa - a * share(log_ratio, found.log_n + math.log1p(-math.exp(-found.log_n)))
+    if room < 0 or b == 0:
+        return float(room < 0)
+    exponent = math.log(m) + found.log_n - (room / b) ** 2 / (2 * largest_block(log_ratio, found.d - 2))
+    return min(1.0, math.exp(min(exponent, 0.0)))
+
+
+def needed_log_ratio_for_any_scores(found: DataSet, m: Count, chance: OpenChance = 0.5) -> float:
+    """Below this log of the ratio of largest to smallest u in a row no scores let D1 fire with the given chance."""
+    return solve_knob(lambda x: fires_at_most_for_any_scores(x, found, m) - chance, 1e-9)

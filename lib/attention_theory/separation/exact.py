@@ -48,7 +48,15 @@ class RowClass(NamedTuple):
 
 
 def row_classes(
-    model: str, weights: str | Weights, d: Count, log_n: Any, n: Any, a: Any, b: Any | None, c: Any | None
+    model: str,
+    weights: str | Weights,
+    d: Count,
+    log_n: Any,
+    n: Any,
+    a: Any,
+    b: Any | None,
+    c: Any | None,
+    key: Any | None = None,
 ) -> list[RowClass]:
     """The classes of rows of one attention layer: the special row, the other rows of its block, the rest.
 
@@ -60,6 +68,7 @@ def row_classes(
         d: columns of the data.
         log_n, n, a, b, c: ln n, n and the sizes of the data, as numbers of one type that knows ``sqrt`` and ``exp``: Decimals,
             or balls (``flint.arb``). n may be any real number >= d - 2 (d - 1 for cross).
+        key: as in :func:`separation_probability`, of the same type; None for 0.
     """
     number = type(log_n)
     given = [log_n, n, a] if model == "cross" else [log_n, n, a, b, c]
@@ -82,6 +91,8 @@ def row_classes(
             # the product of the row sums
             special, usual = size + block + last, block + last
             values, rows = [special * special, special * usual, usual * usual], [(0, 1, 1, 1), (1, 2, 2, 2)]
+            if key is not None:  # the first column once more, which only the special row has
+                values[0] += key * size * size
         else:
             # the inner product: c^2 for all, b^2 more in the same block, a^2 more for the special row with itself
             far, near = last**2, block**2 + last**2
@@ -173,6 +184,7 @@ def _patterns(
     c: NonNegative | None,
     n: int | None,
     log_n: Positive | None,
+    key: NonNegative = 0.0,
 ) -> tuple[int, list[list[int]], float]:
     """N; for each sign pattern the fewest plus signs with which each network fires; the smallest margin.
 
@@ -184,18 +196,18 @@ def _patterns(
     rough = float(log_n) if n is None else math.log(n)
     most = 0
     for weights, a in networks:
-        top = float(1 + a) if b is None or c is None else (float(a) + b + c) ** 2
+        top = float(1 + a) if b is None or c is None else (float(a) + b + c) ** 2 + key * a**2
         most = max(most, _bits(weights, top, rough))
     bits = FEWEST_BITS
     while True:
         with ctx.workprec(min(bits, most)):
             try:
-                return _patterns_in_balls(model, d, networks, b, c, n, log_n, give_up=bits >= most)
+                return _patterns_in_balls(model, d, networks, b, c, n, log_n, key, give_up=bits >= most)
             except _OpenError:
                 bits *= 4
 
 
-def _patterns_in_balls(model, d, networks, b, c, n, log_n, give_up: bool) -> tuple[int, list[list[int]], float]:
+def _patterns_in_balls(model, d, networks, b, c, n, log_n, key, give_up: bool) -> tuple[int, list[list[int]], float]:
     """:func:`_patterns` at the precision at hand; :class:`_OpenError` if that leaves a decision open."""
     from flint import arb
 
@@ -207,7 +219,8 @@ def _patterns_in_balls(model, d, networks, b, c, n, log_n, give_up: bool) -> tup
     b, c = (None if x is None else ball(x) for x in (b, c))
     signs = d - 2 if model == "cross" else d - 3
     tau = data.threshold(model, ln.sqrt(), c)
-    rows = [row_classes(model, weights, d, ln, size, ball(a), b, c) for weights, a in networks]
+    extra = ball(key) if key else None
+    rows = [row_classes(model, weights, d, ln, size, ball(a), b, c, extra) for weights, a in networks]
     patterns, margins = [], []
     for pattern in product((1, -1), (1, -1), (0,) if model == "cross" else (1, -1)):
         answers = [_firing(classes, signs, pattern, tau, give_up) for classes in rows]
@@ -312,18 +325,23 @@ def separation_probability(
     c: NonNegative | None = None,
     n: Count | None = None,
     log_n: Positive | None = None,
+    key: NonNegative = 0.0,
 ) -> float:
     """P[F_u positive on D1 and 0 on D0] exactly, for one network with attention weights u and shared signs.
 
     Args:
         weights: the family of weights.
         model, d, m, a0, a1, b, c, n, log_n: as in :func:`success_probability`.
+        key: for ``self-ones`` the factor of e1 e1' that X has beside the ones: X = 11' + key e1 e1'.
 
     Raises:
-        ValueError: as :func:`success_probability`; weights that are unknown; the hard maximum with a size of 0.
+        ValueError: as :func:`success_probability`; weights that are unknown; the hard maximum with a size of 0;
+            a key for another model.
     """
+    if key and model != "self-ones":
+        raise ValueError(f"key = {key} is not allowed: it belongs to the model self-ones, got {model}")
     n = _check_probability(model, d, m, a0, a1, b, c, n, log_n)
-    signs, patterns, _ = _patterns(model, int(d), [(weights, a1), (weights, a0)], b, c, n, log_n)
+    signs, patterns, _ = _patterns(model, int(d), [(weights, a1), (weights, a0)], b, c, n, log_n, key)
     return _only_first(signs, patterns, m)
 
 

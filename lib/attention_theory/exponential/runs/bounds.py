@@ -28,13 +28,14 @@ def beyond_bounds(trials: Size = 300, seed: Seed = 1) -> Search:
         case |= dict(m=draw.randint(1, 60), log_n=draw.uniform(6, 60))
         kind = draw.choice((sharp, power, truncated, relu_power))
         knob = draw.uniform(0, 3) if kind is sharp else draw.uniform(2, 80)
-        found = {a: DataSet(model, case["log_n"], case[a], case.get("b"), case.get("c"), case["d"]) for a in ("a1", "a0")}
+        key = 10 ** draw.uniform(0, 6) if model == "self-ones" and trial % 4 < 2 else 0.0
+        found = {a: DataSet(model, case["log_n"], case[a], case.get("b"), case.get("c"), case["d"], key) for a in ("a1", "a0")}
         if trial % 2:
             which, edge = draw.choice((("a1", lower_edge), ("a0", upper_edge)))
             near = edge(sharp if kind is sharp else power, found[which]) * draw.uniform(0.8, 1.2)
             knob = near if near < 200 else knob
         weights = sharp(knob) if kind is sharp else kind(2 * max(1, round(knob / 2)))
-        p = separation_probability(weights, model, **case)
+        p = separation_probability(weights, model, **case, key=key)
         bounds = separation_bounds(weights, found["a1"], found["a0"], case["m"])
         beyond.append(max(bounds.lower - p, p - bounds.upper))
         told += bounds.lower > 0.1 or bounds.upper < 0.9
