@@ -355,7 +355,7 @@ MUTANTS = [
     ("exponential/own-reading", "exponential.proofs", "n * a**2 + (n - 1) * total", "n * a**2 + n * total"),
     ("exponential/own-blunter", "separation.exact", "size**2 + near, near, far]", "size**2 + far, near, far]"),
     ("exponential/own-degree", "exponential.windows", "math.ceil(found - 1e-9)", "math.floor(found)"),
-    ("exponential/own-ceiling", "exponential.windows", "near, far), math.log(blocks - 1)) if", "near, far), math.log(blocks)) if"),
+    ("exponential/own-ceiling", "exponential.windows", "far), math.log(blocks - 1)) if", "far), math.log(blocks)) if"),
     ("exponential/own-closing", "exponential.windows", "d=math.ceil(10 * size)", "d=math.ceil(20 * size)"),
     ("exponential/own-limit-kernel", "exponential.kernels", "moment**2 / (math.factorial(k) * mean**2)", "moment**2 / mean**2"),
     ("exponential/own-rank", "exponential.kernels", "math.comb(degree + d - 2, d - 1)\n", "math.comb(degree + d - 2, d)\n"),

@@ -211,7 +211,7 @@ def test_beyond_bounds_draws_and_counts_as_it_says(monkeypatch):
         u, model, case = calls[-1]
         assert (weights, m) == (u, case["m"])
         for D, a in ((D1, case["a1"]), (D0, case["a0"])):
-            assert windows.DataSet(model, case["log_n"], a, case.get("b"), case.get("c"), case["d"]) == D
+            assert windows.DataSet(model, case["log_n"], a, case.get("b"), case.get("c"), case["d"], case["key"]) == D
         return windows.Bounds(*answers[len(calls) % 5][:2])
 
     asked = []
