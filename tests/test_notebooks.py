@@ -216,7 +216,6 @@ NOT_YET_TOLD = {
     "exponential/words",
     "patches/gaussian-patches",
     "patches/real-images",
-    "tangent/widths-and-steps",
 }
 #: Appendix pages, the record of a part: for who doubts a step. They are held to less.
 RECORDS = {
