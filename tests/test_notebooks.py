@@ -215,7 +215,6 @@ NOT_YET_TOLD = {
     "exponential/together",
     "exponential/words",
     "patches/gaussian-patches",
-    "patches/real-images",
 }
 #: Appendix pages, the record of a part: for who doubts a step. They are held to less.
 RECORDS = {
