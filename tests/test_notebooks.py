@@ -214,7 +214,6 @@ def test_no_function_stands_in_two_places(path):
 NOT_YET_TOLD = {
     "exponential/together",
     "exponential/words",
-    "patches/gaussian-patches",
 }
 #: Appendix pages, the record of a part: for who doubts a step. They are held to less.
 RECORDS = {

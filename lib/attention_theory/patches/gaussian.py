@@ -60,8 +60,8 @@ def train_gaussian(
     """
     if kind not in PARAMETRISATIONS:
         raise ValueError(f"parametrisation {kind!r} is unknown; choose one of {', '.join(PARAMETRISATIONS)}")
-    source = generator(seed + 1)
-    X = normal(N + tests, D, d, generator=generator(seed))
+    source = generator(seed)
+    X = normal(N + tests, D, d, generator=source)
     y = convolution_label(X, C)
     v = 0.1 * normal(d, generator=source)
     if kind == "A":
