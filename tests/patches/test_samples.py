@@ -235,7 +235,8 @@ def test_failures_after_one_step():
 def test_gaussian_training_is_the_literal_loop(kind):
     """Start, scores and Adam by hand; the rows of the record with them."""
     D, C, d, N, tests, rate = 6, 3, 2, 30, 40, 0.02
-    X, source = normal(N + tests, D, d, generator=generator(5)), generator(6)
+    source = generator(5)
+    X = normal(N + tests, D, d, generator=source)
     y = convolution_label(X, C)
     parts = [0.1 * normal(d, generator=source)]
     if kind == "A":
