@@ -8,8 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import Count, Extended, Natural, Positive, Seed, Size, Steps
+from attention_theory.domain import AtLeastOne, Count, Extended, Natural, Positive, Seed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.upper_bound import own_bound
 from attention_theory.sensitivity.word import climb
 
 
@@ -106,3 +107,58 @@ def nearly_three(n: Count, tilt: Positive = 1e-4) -> tuple[OneTokenAttention, Fl
     W = torch.tensor([[tilt, -1.0], [0.0, 0.0]], dtype=torch.float64)
     turn = torch.tensor([[math.cos(4 * tilt), math.sin(4 * tilt)]], dtype=torch.float64)
     return OneTokenAttention(Weights("sharp", math.inf), W, X, 0), math.sqrt(2) * turn
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What bounds S(X): how far the other rows and the moved row can change, and the length of the features."""
+
+    others: float
+    own: float
+    length: float
+
+    @property
+    def bound(self) -> float:
+        """S(X) is at most sqrt(others^2 + own^2) / length."""
+        return math.hypot(self.others, self.own) / self.length
+
+
+def largest_weight(moved: OneTokenAttention) -> Float[Tensor, "n"]:
+    """The largest weight that each other row can give to the moved token, over all moves of length sqrt(d) at most.
+
+    The score moves by |K_j| sqrt(d) at most, and u is largest at an end of that range: every u of the families grows, or falls
+    and then grows.
+    """
+    reach = moved.K.norm(dim=1) * math.sqrt(len(moved.x))
+    return torch.maximum(moved.weight_at(moved.scores + reach), moved.weight_at(moved.scores - reach))
+
+
+def three_parts(moved: OneTokenAttention) -> Parts:
+    """The three parts of the bound on S(X) that holds for every context and every u >= 0 of the families.
+
+    A row j changes by p_j delta + (p_j - a_j)(x_i - M_j), at most by its largest weight times sqrt(d) + |x_i - M_j|. The moved
+    row is an average of tokens, before and after.
+    """
+    d = len(moved.x)
+    gap = (moved.x - moved.M).norm(dim=1)
+    others = float((largest_weight(moved) * (math.sqrt(d) + gap)).norm())
+    return Parts(others, own_bound(moved), float(moved.norm))
+
+
+def long_context_limit(W: Float[Tensor, "d d"]) -> float:
+    """The limit of sqrt(n) S(X) for n standard normal tokens, W and the sharpness fixed: sqrt(d) |W|_2 / |W|_F."""
+    return math.sqrt(len(W)) * float(torch.linalg.matrix_norm(W, 2) / W.norm())
+
+
+def expected_sensitivity(beta: Positive, n: AtLeastOne, d: Count) -> float:
+    """A guess for S at independent tokens, u = exp(beta z) and random W, with no constant fitted and no proof.
+
+    (2 d rows min(1, crowd/n)^2 + own^2) over the squared length d min(n, exp(beta^2)) + n beta^2. A move raises about
+    d beta^2 / (log n + beta^2/2)^2 rows, crowd = exp(beta sqrt(d) - beta^2/2) is the contrast that one row can reach, and
+    own = max(2 beta, sqrt(2 d) min(1, exp(sqrt(2 d) beta - beta^2)/n)) is what the moved row changes.
+    """
+    crowd, of_its_own = beta * math.sqrt(d) - beta**2 / 2, beta * math.sqrt(2 * d) - beta**2
+    share, own_share = (math.exp(min(0.0, x - math.log(n))) for x in (crowd, of_its_own))
+    rows = min(n, max(1.0, d * beta**2 / (math.log(n) + beta**2 / 2) ** 2))
+    own = max(2 * beta, math.sqrt(2 * d) * own_share)
+    return math.sqrt((2 * d * rows * share**2 + own**2) / (d * min(n, math.exp(beta**2)) + n * beta**2))
