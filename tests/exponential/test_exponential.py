@@ -297,3 +297,21 @@ def test_a_recorded_length():
     assert found["found"] == words.word_sensitivity(sharp(1), X, 0, 0, 2, 5).value <= found["bound"]
     assert found["averaging"] == words.averaging_sensitivity(X)
     assert {(p["n"], p["d"]) for p in lengths.points()} >= {(4096, 64), (12_800, 128)}
+
+
+@pytest.mark.parametrize("u", [sharp(1), power(1), relu_power(1), sharp(math.inf)], ids=str)
+def test_a_row_at_three_sizes(monkeypatch, u):
+    monkeypatch.setattr(together, "LENGTHS", (4,))
+    monkeypatch.setattr(together, "WORLDS", ((6, 2),))
+    row = together.at_three_sizes(u, steps=2)
+    X = tokens.contexts("iid", 1, 4, 64, seed=1)
+    assert row.words == (words.mean_sensitivity(u, X, 2, 0 if u.knob == math.inf else 30),)
+    assert row.separation == tuple(together.separates(u, k) for k in (6, 12, 100))
+    assert row.few_blocks == separation_probability(u, "self-identity", **together.FEW_BLOCKS)
+    raised = float(u.family in ("power", "relu_power"))
+    run = space.population_descent(u, 6, 2, 0.25, steps=2, start=raised, beta=1 + raised)
+    assert row.error == (float(run.error[2]) / float(space.group_error(6, 2, Fraction(1, 4))),)
+    flat = u in (power(1), sharp(math.inf))
+    kernel = None if flat else exponential.limit_kernel(u, tangent.unit_points(30, 3, seed=2))
+    least = [0.0 if flat else max(0.0, float(torch.linalg.eigvalsh(kernel[:n, :n])[0] / kernel[0, 0])) for n in (5, 10, 30)]
+    assert row.eigenvalue == pytest.approx(least, abs=1e-12)

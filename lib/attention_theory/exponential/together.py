@@ -4,21 +4,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import AtLeastOne, Extended, Natural, Size, Steps
+from attention_theory.domain import ANY, AtLeastOne, Extended, Natural, Size, Steps
 from attention_theory.exponential.families import sharp
-from attention_theory.exponential.kernels import start_network
+from attention_theory.exponential.kernels import limit_kernel, start_network
 from attention_theory.exponential.space import group_error, population_descent
 from attention_theory.exponential.windows import paper_probability
 from attention_theory.exponential.words import mean_sensitivity
+from attention_theory.separation.exact import separation_probability
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import unit_points
+from attention_theory.tokens import contexts
 
 #: The world of patches.
 WORLD: dict[str, Any] = dict(D=9, C=3, q=0.25)
@@ -101,3 +103,53 @@ def abilities(
     raised = float(weights.family in ("power", "relu_power"))
     error = float(population_descent(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])
     return Abilities(mean_sensitivity(weights, X), separates(weights, digits), rank, error, len(points))
+
+
+#: Three sizes of each world: tokens at d = 64; log10 n at X = 1; points of the sphere; (D, C) at q = 1/4.
+LENGTHS, DIGITS, POINTS, WORLDS = (20, 100, 400), (6, 12, 100), (5, 10, 30), ((6, 2), (9, 3), (12, 3))
+#: X = I where the blocks are so few and so alike that softmax hears them.
+FEW_BLOCKS: dict[str, Any] = dict(d=208, m=187, a0=0.01, a1=1.2, b=0.5, c=0.8, log_n=7 * math.log(10))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of weights at three sizes of each world.
+
+    Attributes:
+        words: sensitivity found at :data:`LENGTHS`.
+        separation: the exact probability at 10^:data:`DIGITS`.
+        few_blocks: that at :data:`FEW_BLOCKS`.
+        eigenvalue: least eigenvalue of the limit kernel at :data:`POINTS`, over its first entry; 0 without a slope.
+        error: after 300 steps of descent in :data:`WORLDS`, over that of perfect groups.
+    """
+
+    words: Annotated[tuple[float, ...], ANY]
+    separation: tuple[float, ...]
+    few_blocks: float
+    eigenvalue: tuple[float, ...]
+    error: tuple[float, ...]
+
+
+def at_three_sizes(weights: Weights, steps: Steps = 300) -> Row:
+    """The row of the table for these weights; odd powers, whose sums may vanish, have infinite sensitivity and rank d.
+
+    Args:
+        weights: the family. Powers start at scores of 1, where they have a slope.
+        steps: of the descents on patches.
+    """
+    raised, climbs = float(weights.family in ("power", "relu_power")), 30 if weights.knob < math.inf else 0
+    words = tuple(mean_sensitivity(weights, contexts("iid", 1, n, 64, seed=1), 2, climbs) for n in LENGTHS)
+    flat = weights.knob in (0, math.inf) or (weights.family == "power" and weights.knob % 2 == 1)
+    kernel = None if flat else limit_kernel(weights, unit_points(max(POINTS), 3, seed=2))
+    least = [0.0 if kernel is None else float(torch.linalg.eigvalsh(kernel[:n, :n])[0] / kernel[0, 0]) for n in POINTS]
+    errors = []
+    for D, C in WORLDS:
+        run = population_descent(weights, D=D, C=C, q=0.25, steps=steps, start=raised, beta=1 + raised)
+        errors.append(float(run.error[-1]) / float(group_error(D, C, Fraction(1, 4))))
+    return Row(
+        words,
+        tuple(separates(weights, k) for k in DIGITS),
+        separation_probability(weights, "self-identity", **FEW_BLOCKS),
+        tuple(max(value, 0.0) for value in least),
+        tuple(errors),
+    )
