@@ -36,4 +36,4 @@ def bare(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("bare")
 def test_records_and_ledger_are_found_after_a_restart_too(clone, tmp_path):
     # up to its first verdict, which judges a record
-    assert colab.run("patches/gaussian-patches", tmp_path / "empty", clone, "python3", cells=13) == []
+    assert colab.run("patches/gaussian-patches", tmp_path / "empty", clone, "python3", cells=22) == []

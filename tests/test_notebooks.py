@@ -217,30 +217,6 @@ RECORDS = {
     "sensitivity/attention-proof",
     "sensitivity/paper-sizes",
 }
-#: Chapters whose cards do not print all mathematics as mathematics yet. Whoever mends one takes it from this list.
-NOT_YET_TYPESET = {
-    "exponential/one-knob",
-    "exponential/training",
-    "patches/learning-from-samples",
-    "patches/learning-in-expectation",
-    "patches/three-events",
-    "patches/world-of-patches",
-    "sensitivity/attention-proof",
-    "sensitivity/depth",
-    "sensitivity/new-label",
-    "sensitivity/random-features",
-    "separation/cross-attention",
-    "separation/exact-probability",
-    "separation/self-attention-identity",
-    "separation/self-attention-ones",
-    "separation/threshold",
-    "tangent/closed-form",
-    "tangent/constants",
-    "tangent/gradient-descent",
-    "tangent/kernel-barely-moves",
-    "tangent/kernel-regression",
-    "tangent/network-and-kernel",
-}
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
 #: Of a visible cell with checks: lines and checks. Of a page: words of prose a visible line of code, pictures.
 LINES, BESIDE, WORDS, PICTURES = 12, 2, 10, 3
@@ -320,8 +296,6 @@ BARE = re.compile(r"\w_\w|\^|\bsqrt\b")
 
 
 def test_cards_print_their_mathematics_as_mathematics(path):
-    if path.relative_to(BOOK).with_suffix("").as_posix() in NOT_YET_TYPESET:
-        pytest.skip("its cards are not all in TeX")
     for verdict in stored_verdicts(path):
         words = [check["text"].rpartition(": ")[0] for check in verdict["checks"]]
         words = [re.sub(r" on [^:;]*(?=[:;]|$)", "", text) for text in words]  # the range of a proof is made from its box

@@ -335,7 +335,7 @@ def symmetry() -> dict[str, Proof]:
         argued=f"every D and C, from D = {D}, C = {C}",
     )
     groups_proof = every(
-        "the z_i of permuted patches are the z_i permuted",
+        "the $z_i$ of permuted patches are the $z_i$ permuted",
         lambda *order: rows(three, [X[i] for i in order]) == rows(three, X),
         keeping,
         name="order",
@@ -509,13 +509,13 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
         return proof.beside("printed gradient", [rows if printed.ndim > 1 else [sum(c) for c in zip(*rows)]], [printed])
 
     h_1 = same(
-        "dz_i/dv = D sum_r S_ir X_r",
+        r"$dz_i/dv = D \sum_r S_{ir} X_r$",
         sympy.Matrix([sympy.diff(seen, x) for x in v]),
         sympy.Matrix([D * sum(S[r] * X[r, c] for r in range(D)) for c in range(d)]),
         sizes=f"D = {D}, d = {d}; all entries alike",
     ).tied(at, of_v, of_v)
     h_2 = same(
-        "dz_i/dA_ij = D/sqrt(d) S_ij sum_r S_ir <v, X_j - X_r>",
+        r"$dz_i/dA_{ij} = D/\sqrt{d} S_{ij} \sum_r S_{ir} \langle v, X_j - X_r\rangle$",
         sympy.Matrix([e[j] / root * sympy.diff(z, e[j]) for j in range(D)]),
         sympy.Matrix([D / root * S[j] * sum(S[r] * (u[j] - u[r]) for r in range(D) if r != j) for j in range(D)]),
         sizes=f"D = {D}, d = {d}; all entries alike",

@@ -54,13 +54,13 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
     unit = [math.exp(math.log(n) - math.log(n) ** 2 / 2) for n in sizes]
     logs = [math.log(n) for n in large]
     return {
-        "near": positive(f"n P(g > log n) < exp(-{c} log^2 n)", near, where={"x": "log(n)"}, x=(0.69, 12)).tied(
+        "near": positive(rf"$n P(g > \log n) < \exp(-{c} \log^2 n)$", near, where={"x": "log(n)"}, x=(0.69, 12)).tied(
             [{"n": n} for n in sizes],
             [n * norm.sf(math.log(n)) / u for n, u in zip(sizes, unit)],
             [math.exp(-float(c) * math.log(n) ** 2) / u for n, u in zip(sizes, unit)],
         ),
         "far": nonnegative(
-            "log n <= (1/2 - c) log^2 n, by Mills' bound",
+            r"$\log n \le (1/2 - c) \log^2 n$, by Mills' bound",
             lambda x: (x, (Fraction(1, 2) - Fraction(c)) * x**2),
             where={"x": "log(n)"},
             x=(12, None),
@@ -90,16 +90,16 @@ def small_balls() -> dict[str, Proof]:
     ranks = [{"r": r} for r in (2, 3, 10)]
     below = lambda t: (t / 2).sqrt().erf()  # P(g^2 <= t)
     return {
-        "variance": same("E g^4 - (E g^2)^2 = 2", moments[1] - moments[0] ** 2, sympy.Integer(2)).tied([{}], [chi2(1).var()]),
-        "chebyshev": nonnegative("(2/r)/2^2 <= 1 - 0.75", lambda r: (2 / r / 4, Fraction(1, 4)), r=(2, None)).tied(
+        "variance": same("$E g^4 - (E g^2)^2 = 2$", moments[1] - moments[0] ** 2, sympy.Integer(2)).tied([{}], [chi2(1).var()]),
+        "chebyshev": nonnegative(r"$(2/r)/2^2 \le 1 - 0.75$", lambda r: (2 / r / 4, Fraction(1, 4)), r=(2, None)).tied(
             ranks, [chi2(x["r"], scale=1 / x["r"]).var() / (3 - 1) ** 2 for x in ranks], [1 - 0.75] * 3
         ),
-        "one": positive("0.75 < erf(sqrt(3/2)), r = 1", lambda t: (_constant("0.75"), below(t)), t=(3, 3)).tied(
-            [{"t": 3}], [0.75], [chi2(1).cdf(3)]
-        ),
-        "density": positive("erf(sqrt(0.015)) < 0.14", lambda t: (below(t), _constant("0.14")), t=(0.03, 0.03)).tied(
-            [{"t": 0.03}], [chi2(1).cdf(0.03)], [0.14]
-        ),
+        "one": positive(
+            r"$0.75 < \operatorname{erf}(\sqrt{3/2}), r = 1$", lambda t: (_constant("0.75"), below(t)), t=(3, 3)
+        ).tied([{"t": 3}], [0.75], [chi2(1).cdf(3)]),
+        "density": positive(
+            r"$\operatorname{erf}(\sqrt{0.015}) < 0.14$", lambda t: (below(t), _constant("0.14")), t=(0.03, 0.03)
+        ).tied([{"t": 0.03}], [chi2(1).cdf(0.03)], [0.14]),
     }
 
 
@@ -204,21 +204,21 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
     one = "N = 1"
     return {
         "schur": same(
-            "(phi.phi - k K^-1 k) [K_r^-1]_last = 1",
+            r"$(\phi\cdot\phi - k K^{-1} k)\,[K_r^{-1}]_{\mathrm{last}} = 1$",
             (s - (k.T * K.inv() * k)[0]) * whole.inv()[2, 2],
             sympy.Integer(1),
             nonzero=[K.det(), whole.det(), K[0, 0]],
             sizes="N = 2; for every N the last step of elimination",
         ).tied([{name: float(x) for name, x in blocks.items()}], [rest @ rest * torch.linalg.inv(gram)[-1, -1]]),
         "rayleigh": nonnegative(
-            "w/x + (1 - w)/(x + e) <= 1/x, in units of lambda_min",
+            r"w/x + (1 - w)/(x + e) <= 1/x, in units of $\lambda_{\min}$",
             lambda w, x, e: (w / x + (1 - w) / (x + e), 1 / x),
             w=(0, 1),
             x=(1, None),
             e=(0, None),
         ).tied([{"w": 0.64, "x": 1.5, "e": 2.5}], [torch.linalg.inv(matrix)[0, 0]], [1 / torch.linalg.eigvalsh(matrix).min()]),
         "retrained": same(
-            "theta_r fits old and new samples",
+            r"$\theta_r$ fits old and new samples",
             sympy.Matrix([to + r * rest_o, tf + r * rest_f]),
             sympy.Matrix([to, y]),
             nonzero=[rest_f],
@@ -232,16 +232,16 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
             sympy.Matrix([tf + (y - tf) / ff * ff, tg + (y - tf) / ff * fg - tg]),
             sympy.Matrix([y, fg / ff * (y - tf)]),
         ).tied(at, [torch.stack([fine @ new, (fine - theta) @ shifted])]),
-        "fine-gap": same("alignment - 1 = (phi' - phi) phi/|phi|^2", fg / ff - 1, (fg - ff) / ff).tied(at, [alone - 1]),
+        "fine-gap": same(r"alignment $- 1 = (\phi' - \phi) \phi/|\phi|^2$", fg / ff - 1, (fg - ff) / ff).tied(at, [alone - 1]),
         "again-gap": same(
-            "alignment - 1 = (phi' - phi) P_perp phi/|P_perp phi|^2",
+            r"alignment $- 1 = (\phi' - \phi) P_{\perp} \phi/|P_{\perp} \phi|^2$",
             rest_g / rest_f - 1,
             (rest_g - rest_f) / rest_f,
             nonzero=[rest_f],
             sizes=one,
         ).tied(at, [aligned - 1]),
         "cauchy": same(
-            "|u|^2 |v|^2 - (u v)^2 = a sum of squares",
+            "$|u|^2 |v|^2 - (u v)^2$ is a sum of squares",
             x.dot(x) * z.dot(z) - x.dot(z) ** 2,
             cross,
             sizes="three entries; a sum over pairs of entries",
@@ -270,12 +270,12 @@ def lengths(equation_4_3: Callable) -> dict[str, Proof]:
     at, betas = [{"w": float(weights[0]), "u": 1.3, "v": 0.4}], [0.5, 2.0]
     return {
         "mean": same(
-            "|w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2",
+            "$|w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2$",
             (w * u + (1 - w) * v) ** 2,
             w * u**2 + (1 - w) * v**2 - w * (1 - w) * (u - v) ** 2,
             sizes="two tokens, entry by entry; then by induction",
         ).tied(at, [(weights @ tokens) ** 2]),
-        "relu": same("E ReLU(rho)^2 = beta/2, rho ~ N(0, beta)", beta * half, beta / 2).tied(
+        "relu": same(r"$E \operatorname{ReLU}(\rho)^2 = \beta/2$, rho ~ N(0, beta)", beta * half, beta / 2).tied(
             [{"beta": b} for b in betas], [equation_4_3(lambda x: max(x, 0.0), b) for b in betas]
         ),
     }
@@ -316,7 +316,7 @@ def infinite_width() -> dict[str, Proof]:
         "rising": same("its derivative is a sin(a)/pi", sympy.diff(gap, a), turned).tied(at, growth, growth),
         "ray": same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi).tied(at, rays, rays),
         "chord": same(
-            "1 - c kappa - kappa' (1 - c^2) = (kappa - c) + slack (1 + c), kappa' (1 - c) = 1 - kappa - slack",
+            r"$1 - c \kappa - \kappa' (1 - c^2) = (\kappa - c) + \epsilon (1 + c)$, $\kappa' (1 - c) = 1 - \kappa - \epsilon$",
             1 - c * k - (1 - k - slack) / (1 - c) * (1 - c**2),
             (k - c) + slack * (1 + c),
             nonzero=[1 - c],

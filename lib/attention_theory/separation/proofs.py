@@ -12,6 +12,7 @@ sizes; the printed formulas come as arguments: ``tau`` a threshold, ``hoeffding`
 import functools
 import itertools
 import math
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -149,7 +150,8 @@ def two_level_bounds() -> dict[str, Bound]:
         """An upper bound for all r >= 1."""
         matrix, columns, what, value = values[kind]
         text, above = least.get(kind, ("({})/n", lambda k, t, r: r / (k * t)))
-        said = f"{what} <= {text}".format(r.replace("**", "^").replace("*", " "))
+        power = re.sub(r"\*\*\(?([^()]*)\)?", r"^{\1}", r).replace("*", " ")
+        said = rf"{what} $\le {text.replace('{}', power)}$"
         return Bound((matrix, rows, columns), said, value, "<=", above, one, where | {"r": r})
 
     def half(kind: str, rows: str, x: str, where: dict[str, str]) -> Bound:
@@ -235,16 +237,16 @@ def identity_bounds() -> dict[str, Bound]:
     column = lambda k, t, B, w: B / k if w is None else t * w
     return {
         "e.1-3a": high(("f", "j3", "j3"), "weight of j3 >= 1/2", lambda k, t, w, near, far: w),
-        "e.1-3b-near": low(("f", "j3", "own block"), "other weights of the block <= n^(b^2 - 1)", 1, per_key),
-        "e.1-3b": low(("f", "j3", "not own block"), "weights off the block <= n^(b^2 - 1)", 2, per_key),
-        "e.1-4a": low(("f", "not j3", "own block"), "t weights <= n^(b^2 - 1)", 0, per_key, own=False),
+        "e.1-3b-near": low(("f", "j3", "own block"), r"other weights of the block $\le n^{b^2 - 1}$", 1, per_key),
+        "e.1-3b": low(("f", "j3", "not own block"), r"weights off the block $\le n^{b^2 - 1}$", 2, per_key),
+        "e.1-4a": low(("f", "not j3", "own block"), r"t weights $\le n^{b^2 - 1}$", 0, per_key, own=False),
         "e.1-4b": low(("f", "not j3", "not own block"), "n - t weights <= 1/n", 1, uniform, own=False),
         "e.2-1": high(("c", "j3", "first"), "first column / a >= 1/2", lambda k, t, w, near, far: w),
         "e.2-2a": high(("c", "j3", "block of j3"), "j3's column / b >= 1/2", lambda k, t, w, near, far: w + (t - 1) * near),
         "e.2-2a-one": high(("c", "j3", "other blocks"), "another column / b < 1/2", lambda k, t, w, near, far: t * far, "<="),
-        "e.2-2b": low(("c", "j3", "other blocks"), "another column / b <= t n^(b^2 - 1)", 2, column),
-        "e.2-4": low(("c", "not j3", "first"), "first column / a <= n^(b^2 - 1)", 0, per_key, own=False, t=2),
-        "e.2-5": low(("c", "not j3", "blocks"), "every column / b <= t n^(b^2 - 1)", 0, column, own=False),
+        "e.2-2b": low(("c", "j3", "other blocks"), r"another column $/ b \le t n^{b^2 - 1}$", 2, column),
+        "e.2-4": low(("c", "not j3", "first"), r"first column $/ a \le n^{b^2 - 1}$", 0, per_key, own=False, t=2),
+        "e.2-5": low(("c", "not j3", "blocks"), r"every column $/ b \le t n^{b^2 - 1}$", 0, column, own=False),
     }
 
 
@@ -280,9 +282,9 @@ def _scores(kind: str) -> Proof:
     if kind == "self-ones":
         ones = table(lambda i, j: (1 + a) ** ((i == 0) + (j == 0)))
         found = (A * sympy.ones(k + 2) * A.T).subs(c, 1 - b)
-        return same("scores (1 + a)^2, 1 + a, 1 where b + c = 1", found, ones, sizes=SMALL)
+        return same("scores $(1 + a)^2$, 1 + a, 1 where b + c = 1", found, ones, sizes=SMALL)
     identity = table(lambda i, j: c**2 + (b**2 if i % k == j % k else 0) + (a**2 if i == j == 0 else 0))
-    return same("scores a^2 + b^2 + c^2, b^2 + c^2, c^2", A * A.T, identity, sizes=SMALL)
+    return same("scores $a^2 + b^2 + c^2$, $b^2 + c^2$, $c^2$", A * A.T, identity, sizes=SMALL)
 
 
 def _small(on: Sequence[Layer]) -> list[Layer]:
@@ -313,9 +315,11 @@ def _features(kind: str) -> Proof:
     w = w / sum(w[i] for i in range(k * t))
     blocks = [sum(w[i] for i in range(k * t) if i % k == j) for j in range(k)]
     if kind == "cross":
-        return same("features w_3, sums over the blocks", _tokens(k, t, 1, 1).T * w, sympy.Matrix([w[0], *blocks]), sizes=SMALL)
+        return same(
+            "features $w_3$, sums over the blocks", _tokens(k, t, 1, 1).T * w, sympy.Matrix([w[0], *blocks]), sizes=SMALL
+        )
     sums = sympy.Matrix([a * w[0], *(b * x for x in blocks), c])
-    return same("features a w_3, b (sum over a block), c", _tokens(k, t, a, b, c).T * w, sums, sizes=SMALL)
+    return same("features $a w_3$, b (sum over a block), c", _tokens(k, t, a, b, c).T * w, sums, sizes=SMALL)
 
 
 def features(on: Sequence[Layer], _: object = None) -> Proof:
@@ -340,7 +344,10 @@ def tensor_trick() -> Proof:
     # Matrix.vec stacks columns; the row-major vec of M is that of M^T
     long = sympy.kronecker_product(A1, A2) * X.T.vec()
     proof = same(
-        "(A1 kron A2) vec(X) = vec(A1 X A2^T)", long, (A1 * X * A2.T).T.vec(), sizes="n = d = 2; an entry meets two rows only"
+        r"$(A1 \otimes A2) \operatorname{vec}(X) = \operatorname{vec}(A1 X A2^T)$",
+        long,
+        (A1 * X * A2.T).T.vec(),
+        sizes="n = d = 2; an entry meets two rows only",
     )
     numbers = [[math.sin(7 * i + j) for j in range(12)] for i in range(3)]
     at = [{f"{name}{i + 1}": x[4 * j + i] for j, name in enumerate("abx") for i in range(4)} for x in numbers]
@@ -351,7 +358,7 @@ def tensor_trick() -> Proof:
 def no_such_data() -> Proof:
     """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1: (b + c)^2 > b^2 + c^2."""
     proof = nonnegative(
-        "b^2 + c^2 < (b + c)^2",
+        "$b^2 + c^2 < (b + c)^2$",
         lambda b, c: (b**2 + c**2, (b + c) ** 2),
         strict=True,
         where={"b": "b", "c": "c"},
@@ -478,7 +485,7 @@ def _tenths(x: int) -> Any:
 def _enough(C: str, share: Fraction) -> Proof:
     """``share``^m <= delta/n for m >= C log(n/delta): C log(1/share) > 1."""
     proof = positive(
-        f"({share})^m < delta/n",
+        rf"$({share})^m < \delta/n$",
         lambda C: (1, C * (_tenths(10) * share.denominator / share.numerator).log()),
         where={"C": "m/log(n/delta)"},
         C=(C, C),
@@ -621,7 +628,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         "e": joined("e = (a + b) w <= 0.0022", soft, linear),
         "row": flat(
             positive(
-                "2 exp(-k ((0.1 - e)/b)^2/2) < delta/n",
+                r"$2 \exp(-k ((0.1 - e)/b)^2/2) < \delta/n$",
                 lambda e, y, z: (y * (1 + z * _tenths(20).log()), square(e)),
                 where=letters,
                 e=(0, EXCESS),
@@ -633,7 +640,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         ),
         "network": flat(
             positive(
-                "2 m exp(-k ((0.1 - e)/b)^2/2) < delta/n, m = 7.5 log(n/delta) + 1",
+                r"$2 m \exp(-k ((0.1 - e)/b)^2/2) < \delta/n, m = 7.5 \log(n/\delta) + 1$",
                 lambda e, y, z: (union(y, z), square(e)),
                 where=letters,
                 e=(0, EXCESS),
@@ -645,7 +652,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         ),
         "other-rows": flat(
             positive(
-                "exp(-k ((0.1 - e)/b)^2/2) < delta/n",
+                r"$\exp(-k ((0.1 - e)/b)^2/2) < \delta/n$",
                 lambda e, y: (y, square(e)),
                 where=letters | {"e": "(a + b)/n**(1 - a)"},
                 e=(0, "1/35"),
@@ -657,7 +664,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         ),
         "identity-network": block_apart(
             positive(
-                "2 m exp(-S^2/(2 k)) < delta/n at the sum S that fires, m = 7.5 log(n/delta) + 1",
+                r"$2 m \exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires, m = 7.5 log(n/delta) + 1",
                 lambda r, b, e, y, z: (union(y, z), own(400)(r, b, e)),
                 where=letters | twice | r,
                 r=(0, "1/40"),
@@ -672,7 +679,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
             math.exp(-9.3),
         ),
         "identity-linear": joined(
-            "b^2/c^2 < n^(b^2) and 10/(n c^2) < 0.00275",
+            "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
             nonnegative("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=c_letters, s=(0, 0.5)).tied(
                 map(vars, below), [L.b**2 / L.c**2 for L in below]
             ),
@@ -695,7 +702,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         ),
         "identity": block_apart(
             positive(
-                "exp(-S^2/(2 k)) < delta/n at the sum S that fires",
+                r"$\exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires",
                 lambda r, b, e, y: (y, own(200)(r, b, e)),
                 where=letters | r,
                 r=(0, 0.25),
@@ -739,9 +746,9 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
         "shift": joined(
             "a row is at most 2 p + |S|/k", *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
         ),
-        "row": quiet("2 exp(-S^2/(2 k))", HALF, 12, lambda z: 1 + z * _tenths(20).log(), lambda x: 2, "1/40"),
+        "row": quiet(r"$2 \exp(-S^2/(2 k))$", HALF, 12, lambda z: 1 + z * _tenths(20).log(), lambda x: 2, "1/40"),
         "network": quiet(
-            "m exp(-S^2/(2 k))",
+            r"$m \exp(-S^2/(2 k))$",
             9 * TENTH,
             6,
             lambda z: 1 + z * (_tenths(75) + z).log() + entropy(z),
@@ -846,11 +853,13 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             x["n"] * float(model.regression_weights(x["n"], 1, "linear", high).square().sum())
             for x, high in zip(at, [high for n in drawn if n >= low for high in (0, n // 2, n - 1)])
         ]
-        return nonnegative(f"n |f_lin|^2 <= {bound}, data of D1", spread, n=(low, None), s=(1, 1.4)).tied(at, found)
+        return nonnegative(rf"$n |f_{{\mathrm{{lin}}}}|^2 \le {bound}$, data of D1", spread, n=(low, None), s=(1, 1.4)).tied(
+            at, found
+        )
 
     def spike(bound: str, top: str, low: int) -> Proof:
         above = lambda v: (Fraction(bound), 2 / (1 + (1 - v**5) * v**8) - 1)
-        proof = nonnegative(f"2 f_j - 1 > {bound}, data of D1", above, strict=True, where={"v": "n**-0.2"}, v=(0, top))
+        proof = nonnegative(f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where={"v": "n**-0.2"}, v=(0, top))
         return proof.tied([x for x in sizes if x["n"] >= low], right=[model.sure_margin(n) for n in drawn if n >= low])
 
     # exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda
@@ -862,7 +871,7 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
     even = [float(model.norm_bound(1.4, n)) ** 2 for n in drawn]
     return {
         "kantorovich": same(
-            "(1 + r) m - n r m^2 = (1 + r)^2/(4 r n) - a square",
+            "$(1 + r) m - n r m^2 = (1 + r)^2/(4 r n)$ minus a square",
             (1 + r) * m - n * r * m**2,
             (1 + r) ** 2 / (4 * r * n) - square,
         ).tied(
@@ -870,27 +879,32 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             right=[model.norm_bound(n**0.4, n) ** 2 for n in drawn],
         ),
         "exponent": same(
-            "(1 + r)^2/(4 r n) = ((1 + n^-0.4) n^-0.3/2)^2, r = n^0.4",
+            "$(1 + r)^2/(4 r n) = ((1 + n^{-0.4}) n^{-0.3}/2)^2$, $r = n^{0.4}$",
             (1 + v**-2) ** 2 / (4 * v**-2 * v**-5),
             (1 + v**2) ** 2 * v**3 / 4,
             where={"v": "n**-0.2"},
         ).tied(sizes, [model.norm_bound(n**0.4, n) ** 2 for n in drawn], [((1 + n**-0.4) * n**-0.3 / 2) ** 2 for n in drawn]),
         "linear-0": nonnegative(
-            "n |f_lin|^2 <= 1.0286, data of D0", lambda r: ((1 + r) ** 2 / (4 * r), Fraction("1.0286")), r=(1, 1.4)
+            r"$n |f_{\mathrm{lin}}|^2 \le 1.0286$, data of D0",
+            lambda r: ((1 + r) ** 2 / (4 * r), Fraction("1.0286")),
+            r=(1, 1.4),
         ).tied([{"r": 1.4}] * len(drawn), [n * x for n, x in zip(drawn, even)]),
         "linear-1": linear_1("1.6", 2, "linear-1"),
         "hoeffding": nonnegative(
-            "2 exp(-C^2 log(n/delta)/(2 * 1.6)) <= delta/n, C = 2",
+            r"$2 \exp(-C^2 \log(n/\delta)/(2 \cdot 1.6)) \le \delta/n$, C = 2",
             lambda L, h: (L + h, L * 4 / Fraction(32, 10)),
             where={"L": "log(n/delta)", "h": "log(2)"},
             L=(2.99, None),
             h=(0.693, "0.6932"),
         ).tied(deltas, [math.log(2 * x["n"] / x["delta"]) for x in deltas], exponents),
         "norm-0.1": nonnegative(
-            "n^0.2 |f_exp|^2 <= 1, data of D0", lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1), where={"v": "n**-0.2"}, v=(0, 1)
+            r"$n^{0.2} |f_{\exp}|^2 \le 1$, data of D0",
+            lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1),
+            where={"v": "n**-0.2"},
+            v=(0, 1),
         ).tied(sizes, [n**0.2 * model.norm_bound(n**0.4, n) ** 2 for n in drawn]),
         "empty": positive(
-            "1 < C sqrt(log(n/delta))/n^0.1, C = 2",
+            r"$1 < C \sqrt{\log(n/\delta)}/n^{0.1}, C = 2$",
             lambda x, e: (1, 2 * (x + e).sqrt() * (-x / 10).exp()),
             where={"x": "log(n)", "e": "log(1/delta)"},
             x=(0.69, 23.03),
@@ -941,7 +955,7 @@ def _interval() -> Proof:
     spread = [2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01) for n in drawn]
     bars = [0.99**2] * len(drawn)
     return joined(
-        "|f|_max sqrt(2 log(m n/delta)) < 0.99, delta = 0.01",
+        r"$|f|_{\max} \sqrt{2 \log(m n/\delta)} < 0.99, \delta = 0.01$",
         soft.tied(at, [model.norm_bound(n**0.4, n) ** 2 * x for n, x in zip(drawn, spread)], bars),
         linear.tied(at, [1.25 / n * x for n, x in zip(drawn, spread)], bars),
     )
@@ -1019,11 +1033,11 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
         fires = [_row(low, 0, -1, sign, others(high, row, -1, sign)) for low, high in pairs]
         return proof.tied(at, [bar(low) for low, _ in pairs], fires)
 
-    needs = "F_exp(D1) > 0 without false alarm needs y_1 = "
+    needs = r"$F_{\exp}(D1) > 0$ without false alarm needs $y_1 =$ "
     return {
         "cross": joined(needs + "y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
-        "ones": joined(needs + "y_d = 1, X = 1", self_attention("self-ones", 1), self_attention("self-ones", -1)),
-        "identity": joined(needs + "y_d = 1, X = I", self_attention("self-identity", 1), self_attention("self-identity", -1)),
+        "ones": joined(needs + "$y_d = 1$, X = 1", self_attention("self-ones", 1), self_attention("self-ones", -1)),
+        "identity": joined(needs + "$y_d = 1$, X = I", self_attention("self-identity", 1), self_attention("self-identity", -1)),
     }
 
 
@@ -1101,7 +1115,7 @@ def higher() -> dict[str, Proof]:
             *both("cross", "softmax", "n**a", lambda L: L.n**L.a),
         ),
         "identity": joined(
-            "1 - n/q <= w <= q B/n; other rows w <= B/n; linear w <= (a^2 + b^2 + c^2)/(n c^2)",
+            r"1 - n/q <= w <= q B/n; other rows w <= B/n; linear $w \le (a^2 + b^2 + c^2)/(n c^2)$",
             q_low.tied(at, [1 - L.n / x for L, x in zip(on, power_ratio)], w),
             q_high.tied(at, w, [x * L.n ** (L.b**2 - 1) for L, x in zip(on, power_ratio)]),
             rest.tied(at, others, [L.n ** (L.b**2 - 1) for L in on]),

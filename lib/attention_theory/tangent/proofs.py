@@ -64,26 +64,26 @@ def series(paper: Any) -> dict[str, Proof]:
     sums = [{"x": value, "N": N} for value in (0.0, 0.03, 0.1) for N in (1, 2, 5)]
     half = [((math.expm1(z) - z) / z**2 - 0.5) ** 2 for z in small]
     return {
-        "a.3": same("|u - v|^2 = |u|^2 - 2 u v + |v|^2", (u - v).dot(u - v), u.dot(u) - 2 * u.dot(v) + v.dot(v)).tied(
+        "a.3": same("$|u - v|^2 = |u|^2 - 2 u v + |v|^2$", (u - v).dot(u - v), u.dot(u) - 2 * u.dot(v) + v.dot(v)).tied(
             [_letters(u=a, v=b) for a, b in drawn],
             [(a - b).square().sum() for a, b in drawn],
             [paper.fact_a_3(a, b) for a, b in drawn],
         ),
-        "a.5": nonnegative("1 - x <= (1 - x/2)^2", lambda x: (1 - x, (1 - x / 2) ** 2), x=(-0.1, 0.1)).tied(
+        "a.5": nonnegative(r"$1 - x \le (1 - x/2)^2$", lambda x: (1 - x, (1 - x / 2) ** 2), x=(-0.1, 0.1)).tied(
             at, [math.sqrt(1 - z) ** 2 for z in x], [paper.fact_a_5(z) ** 2 for z in x]
         ),
-        "a.6": positive("((e^x - 1)/x)^2 < 2^2", lambda x: (exprel(x) ** 2, 4), x=(-0.1, 0.1)).tied(
+        "a.6": positive("$((e^x - 1)/x)^2 < 2^2$", lambda x: (exprel(x) ** 2, 4), x=(-0.1, 0.1)).tied(
             at, [(math.expm1(z) / z) ** 2 for z in x], [(paper.fact_a_6(z) / z) ** 2 for z in x]
         ),
         "a.7": nonnegative(
-            "1 + x + ... + x^(N-1) <= 1/(1 - x)",
+            r"1 + x + ... $+ x^{N-1} \le 1/(1 - x)$",
             lambda x, p: ((1 - p) / (1 - x), 1 / (1 - x)),
             where={"p": "x**N"},
             x=(0, 0.1),
             p=(0, 1),
         ).tied(sums, [sum(z["x"] ** i for i in range(z["N"])) for z in sums], [paper.fact_a_7(z["x"]) for z in sums]),
         "a.8": positive(
-            "|(e^x - 1 - x)/x^2 - 1/2| < 0.005",
+            "$|(e^x - 1 - x)/x^2 - 1/2| < 0.005$",
             lambda x: ((exprel2(x) - _hundredths(50)) ** 2, (_hundredths(1) / 2) ** 2),
             x=(-0.01, 0.01),
         ).tied(tiny, half, [(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0.5)) ** 2] * 3),
@@ -109,14 +109,14 @@ def perturbation(lemma_b_1: Any) -> dict[str, Proof]:
     R_, B_, m_ = ([x[name] for x in DRAWN] for name in "RBm")
     moves = [{"z": 2 * r} for r in R_]
     return {
-        "6": positive("((e^z - 1)/z)^2 < 2^2, |z| <= 2 R", lambda z: (exprel(z) ** 2, 4), z=(-0.02, 0.02)).tied(
+        "6": positive(r"$((e^z - 1)/z)^2 < 2^2, |z| \le 2 R$", lambda z: (exprel(z) ** 2, 4), z=(-0.02, 0.02)).tied(
             moves, [(s[6] / (2 * r)) ** 2 for s, r in zip(sharp, R_)], [(p[6] / (2 * r)) ** 2 for p, r in zip(printed, R_)]
         ),
-        "7": positive("(e^(-R) - 1 + R)/R^2 > 0", lambda R: exprel2(-R), R=(0, 1)).tied(
+        "7": positive("$(e^{-R} - 1 + R)/R^2 > 0$", lambda R: exprel2(-R), R=(0, 1)).tied(
             DRAWN, right=[(p[7] - s[7]) / (r**2 * math.exp(b + r)) for p, s, r, b in zip(printed, sharp, R_, B_)]
         ),
         "9": same(
-            "m R e^(B+R)/(m e^(-B) m e^(-B-R)) = (R/m) e^(3B+2R)",
+            "$m R e^{B+R}/(m e^{-B} m e^{-B-R}) = (R/m) e^{3B+2R}$",
             m * R * exp(B + R) / (m * exp(-B) * m * exp(-B - R)),
             R / m * exp(3 * B + 2 * R),
         ).tied(
@@ -124,11 +124,11 @@ def perturbation(lemma_b_1: Any) -> dict[str, Proof]:
             [p[8] / (k * math.exp(-b) * k * math.exp(-b - r)) for p, k, b, r in zip(printed, m_, B_, R_)],
             [p[9] for p in printed],
         ),
-        "11": same("e^(B+R)/(m e^(-B-R)) = e^(2B+2R)/m", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m).tied(
+        "11": same("$e^{B+R}/(m e^{-B-R}) = e^{2B+2R}/m$", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m).tied(
             DRAWN, [s[5] ** 2 / k for s, k in zip(sharp, m_)], [p[11] for p in printed]
         ),
         "12": nonnegative(
-            "2 e^(2B+2R) <= e^(4B+3R)",
+            r"$2 e^{2B+2R} \le e^{4B+3R}$",
             lambda h, x: (h, x),
             where={"h": "log(2)", "x": "2*B + R"},
             h=(0.693, "0.6932"),
@@ -171,7 +171,7 @@ def covariance() -> dict[str, Proof]:
         "square": same(
             "2 (p' - p) = 2 (q - 1)/(q + 1) - a square", 2 * (after - p), 2 * (q - 1) / (q + 1) - rest, where=where
         ).tied(drawn, [change(**x) for x in drawn]),
-        "tanh": same("d/dR (R - 2 tanh(R/2)) = tanh(R/2)^2", sympy.diff(R - 2 * half, R), half**2).tied(
+        "tanh": same(r"$d/dR (R - 2 \tanh(R/2)) = \tanh(R/2)^2$", sympy.diff(R - 2 * half, R), half**2).tied(
             lengths, right=[(x / 2) ** 2 for x in sharp]
         ),
         "attained": same(
@@ -228,7 +228,7 @@ def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
     sizes = [{"n": n, "d": d, "lambda": lam, "B": theorem_4_2(n, d, lam).B} for n, d, lam in SIZES]
     return {
         "speed": nonnegative(
-            "(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) <= 16",
+            r"$(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) \le 16$",
             lambda p, q: ((1 - p**2) * (1 + q) + (1 + p) * (1 - q**2) + 4 * (1 + p) * (1 + q), 16),
             p=(0, 1),
             q=(0, 1),
@@ -238,7 +238,7 @@ def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
             [16 * 0.25 * change_factor(0.3, False) / math.expm1(1.2)] * len(means),
         ),
         "free": same(
-            "the integral of 16 R e^(4Rt) is 4 (e^(4R) - 1)",
+            "the integral of $16 R e^{4Rt}$ is $4 (e^{4R} - 1)$",
             sympy.integrate(16 * R * sympy.exp(4 * R * t), (t, 0, 1)),
             4 * (growth - 1),
         ).tied(moves, free, free),
@@ -246,23 +246,23 @@ def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
             terms, summands, summands
         ),
         "paired": same(
-            "the terms at their largest are (1 + 2R)(e^(4R) - 1) + R^2 e^(4R)",
+            "the terms at their largest are $(1 + 2R)(e^{4R} - 1) + R^2 e^{4R}$",
             left.subs({ci: -1, cj: -1, di: R, dj: R, rho: growth - 1}),  # where all terms are positive
             (1 + 2 * R) * (growth - 1) + R**2 * growth,
         ).tied(moves, paired, paired),
-        "linear": positive("(e^(-z) - 1 + z)/z^2 > 0", lambda z: exprel2(-z), where={"z": "4*R"}, z=(0, 4)).tied(
+        "linear": positive("$(e^{-z} - 1 + z)/z^2 > 0$", lambda z: exprel2(-z), where={"z": "4*R"}, z=(0, 4)).tied(
             moves,
             right=[
                 (16 * x["R"] * math.exp(4 * x["R"]) - f) / (64 * x["R"] ** 2 * math.exp(4 * x["R"]))
                 for x, f in zip(moves, free)
             ],
         ),
-        "B": _log("16 e^(4R + 2B) <= e^(10B)", 2.77, 2.773, 16, lambda B, R, h: h + 4 * R, lambda B, R, h: 8 * B).tied(
+        "B": _log(r"$16 e^{4R + 2B} \le e^{10B}$", 2.77, 2.773, 16, lambda B, R, h: h + 4 * R, lambda B, R, h: 8 * B).tied(
             DRAWN,
             [math.log(16 * math.exp(4 * x["R"])) for x in DRAWN],
             [math.log(lemma_5_1(x["R"], x["B"]) / x["R"]) - 2 * x["B"] for x in DRAWN],
         ),
-        "half": same("R nd e^(10B) = lambda/2", R0 * n * d * sympy.exp(10 * B), lam / 2).tied(
+        "half": same(r"$R nd e^{10B} = \lambda/2$", R0 * n * d * sympy.exp(10 * B), lam / 2).tied(
             sizes, [10 ** theorem_4_2(n, d, lam).R * n * d * math.exp(10 * x["B"]) for x, (n, d, lam) in zip(sizes, SIZES)]
         ),
     }
@@ -328,33 +328,33 @@ def descent(paper: Any) -> dict[str, Proof]:
     weights = [(net, x) for x in (0.9, -2.0)]
     gap = [math.cos(k) for k in range(4)]
     return {
-        "d.1": _log("2 e^(2R) <= e^B", 0.693, 0.694, 2, lambda B, R, h: h + 2 * R, lambda B, R, h: B).tied(
+        "d.1": _log(r"$2 e^{2R} \le e^B$", 0.693, 0.694, 2, lambda B, R, h: h + 2 * R, lambda B, R, h: B).tied(
             sizes, eleven, [x - 2 * size["B"] for x, size in zip(thrice, sizes)]
         ),
-        "d.2": _log("0.2 e^(-11B) <= 0.01", 2.995, 2.996, 20, lambda B, R, h: h, lambda B, R, h: 11 * B).tied(
+        "d.2": _log(r"$0.2 e^{-11B} \le 0.01$", 2.995, 2.996, 20, lambda B, R, h: h, lambda B, R, h: 11 * B).tied(
             sizes, [math.log(0.1 * 2 / 0.01)] * 2, [x - y - 2 * size["B"] for x, y, size in zip(sixteen, thrice, sizes)]
         ),
         "one-step": same(
-            "the integral of (1 - s) (2 h^2 + 4 p h (f + s h)) over s in [0, 1]",
+            "the integral of $(1 - s) (2 h^2 + 4 p h (f + s h))$ over s in [0, 1]",
             sympy.integrate((1 - s) * (2 * h**2 + 4 * p * h * (f + s * h)), (s, 0, 1)),
             h**2 + 2 * p * h * (f + h / 3),
         ).tied([changed], right=[step_bound(net, one, label, step) - residual**2 + 2 * step * float(slope.square().sum())]),
         "e.2": nonnegative(
-            "0.54 e^(-10B) <= 1/2", lambda B, h: (h, 10 * B), where={"h": "log(1.08)"}, B=(1, None), h=(0, 1)
+            r"$0.54 e^{-10B} \le 1/2$", lambda B, h: (h, 10 * B), where={"h": "log(1.08)"}, B=(1, None), h=(0, 1)
         ).tied(sizes, [math.log(0.1 * 5.4 / 0.5)] * 2, [x - 2 * y for x, y in zip(sixteen, thrice)]),
         "e.3": nonnegative(
-            "1.03 e^(-7B) <= 0.1", lambda B, h: (h, 7 * B), where={"h": "log(10.3)"}, B=(1, None), h=(0, 3)
+            r"$1.03 e^{-7B} \le 0.1$", lambda B, h: (h, 7 * B), where={"h": "log(10.3)"}, B=(1, None), h=(0, 3)
         ).tied(sizes, [math.log(1.03 / 0.1)] * 2, seven),
-        "e.4": nonnegative("2 e^(-7B) <= 0.4", lambda B, h: (h, 7 * B), where={"h": "log(5)"}, B=(1, None), h=(0, 3)).tied(
+        "e.4": nonnegative(r"$2 e^{-7B} \le 0.4$", lambda B, h: (h, 7 * B), where={"h": "log(5)"}, B=(1, None), h=(0, 3)).tied(
             sizes, [math.log(2 / (2 - 1.6))] * 2, seven
         ),
         "c.2": same(
-            "eta e^(3B) sqrt(nd) |f(0)| / (1 - (1 - m eta lambda/4)) = D",
+            r"$\eta e^{3B} \sqrt{nd} |f(0)| / (1 - (1 - m \eta \lambda/4)) = D$",
             eta * length / (1 - (1 - m * eta * lam / 4)),
             4 / (m * lam) * length,
         ).tied(sizes, paths, paths),
         "e.1": same(
-            "|r + v0 + v1 + v2|^2 = |r|^2 + C0 + C1 + C2 + C3",
+            "$|r + v0 + v1 + v2|^2 = |r|^2 + C0 + C1 + C2 + C3$",
             (r + v0 + v1 + v2) ** 2,
             r**2 + 2 * r * v0 + 2 * r * v1 + 2 * r * v2 + (v0 + v1 + v2) ** 2,
             sizes="one entry; the others add up",
@@ -364,7 +364,7 @@ def descent(paper: Any) -> dict[str, Proof]:
             [residual**2 + paper.lemma_e_1(net.W, net.a, one, label, step).sum()],
         ),
         "e.2-rate": same(
-            "0.7 m eta lambda - 2 eta^2 m^2 n^2 d^2 e^(16B) = 0.5 m eta lambda",
+            r"$0.7 m \eta \lambda - 2 \eta^2 m^2 n^2 d^2 e^{16B} = 0.5 m \eta \lambda$",
             sympy.Rational(7, 10) * m * printed * lam - 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
             m * printed * lam / 2,
         ).tied(
@@ -373,17 +373,17 @@ def descent(paper: Any) -> dict[str, Proof]:
             [-paper.equation_11(rate, x["lambda"], x["B"], x["n"] * x["d"])[1] for rate, x in zip(rates, sizes)],
         ),
         "e.2-width": same(
-            "D/R = 8 e^(-5B)/L^2",
+            "$D/R = 8 e^{-5B}/L^2$",
             4 / (width * lam) * sympy.exp(3 * B) * n * d / (lam / (2 * n * d * sympy.exp(10 * B))),
             8 * sympy.exp(-5 * B) / L**2,
         ).tied(sizes, shares, shares),
-        "e.2-width-below": _log("8 e^(-5B) <= 1", 2.079, 2.08, 8, lambda B, R, h: h, lambda B, R, h: 5 * B).tied(
+        "e.2-width-below": _log(r"$8 e^{-5B} \le 1$", 2.079, 2.08, 8, lambda B, R, h: h, lambda B, R, h: 5 * B).tied(
             sizes, [math.log(s * x["L"] ** 2) + 5 * x["B"] for s, x in zip(shares, sizes)], [5 * x["B"] for x in sizes]
         ),
         "e.6": nonnegative(
-            "1.01 e^(6B) <= 2 e^(9B)", lambda B, h: (h, 3 * B), where={"h": "log(1.01/2)"}, B=(1, None), h=(-1, 0)
+            r"$1.01 e^{6B} \le 2 e^{9B}$", lambda B, h: (h, 3 * B), where={"h": "log(1.01/2)"}, B=(1, None), h=(-1, 0)
         ).tied(sizes, [math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0))] * 2, thrice),
-        "e.7": nonnegative("e^(6B) <= e^(16B)", lambda B: (6 * B, 16 * B), B=(1, None)).tied(
+        "e.7": nonnegative(r"$e^{6B} \le e^{16B}$", lambda B: (6 * B, 16 * B), B=(1, None)).tied(
             sizes, [2 * x for x in thrice], sixteen
         ),
         "g.1": same(
@@ -392,7 +392,7 @@ def descent(paper: Any) -> dict[str, Proof]:
             gaps,
         ).tied([_letters(z=gap)], [4 * paper.claim_g_1([x**2 for x in gap]) - sum(gap) ** 2]),
         "f.2-features": same(
-            "sum_r a_r S_r = sum_r <a, S> S_r",
+            r"$\sum_r a_r S_r = \sum_r \langle a, S\rangle S_r$",
             sum(x * s for x, s in zip(a, S)),
             sum(mean * s for s in S),
             sizes="m = 3; all neurons alike",
@@ -442,11 +442,11 @@ def coupling() -> dict[str, Proof]:
         return prediction
 
     return {
-        "steps": same("e + sum c_s", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps").tied(
+        "steps": same(r"$e + \sum c_s$", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps").tied(
             [_letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow, learned
         ),
         "attained": same(
-            "(K* + eps_test)/(lambda - eps_H) - K*/lambda",
+            r"$(K^* + \epsilon_{\mathrm{test}})/(\lambda - \epsilon_H) - K^*/\lambda$",
             (K + eps) / (lam - h) - K / lam,
             (eps + K / lam * h) / (lam - h),
             nonzero=[lam - h],
@@ -527,7 +527,7 @@ def network(equation_2: Any) -> dict[str, Proof]:
     pair = [_letters(a=[1.0, 0.5, 0.0], u=row[[0, 2]]) for row in equal]
     return {
         "equation-2": same(
-            "dF/ds_r = m S_r (a_r - <a, S>)",
+            r"$dF/ds_r = m S_r (a_r - \langle a, S\rangle)$",
             sympy.Matrix([sympy.diff(F, z) for z in s]),
             sympy.Matrix(slope(a, weights(s))),
             sizes=three,
@@ -538,11 +538,11 @@ def network(equation_2: Any) -> dict[str, Proof]:
         "shift": same("S(s + c) = S(s)", sympy.Matrix(weights([z + c for z in s])), sympy.Matrix(weights(s)), sizes=three).tied(
             at, moved, [net.weights(inputs)[0] for net in nets]
         ),
-        "jacobian": same("(J J^T)_ij = m H_ij", sum(p * q for p, q in zip(*J)), M * H, sizes=three).tied(
+        "jacobian": same("$(J J^T)_{ij} = m H_{ij}$", sum(p * q for p, q in zip(*J)), M * H, sizes=three).tied(
             at, [(p * q).sum() for p, q in gradients], [3 * K[0, 1] for K in ntk]
         ),
         "psd": same(
-            "m f H f = |J^T f|^2",
+            "$m f H f = |J^T f|^2$",
             sum(f[i] * f[j] * sum(p * q for p, q in zip(J[i], J[j])) for i in range(2) for j in range(2)),
             sum((f[0] * p + f[1] * q) ** 2 for p, q in zip(*J)),
             sizes=three,
