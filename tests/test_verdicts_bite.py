@@ -387,6 +387,8 @@ MUTANTS = [
     ("exponential/own-exchange", "attention", "return self.knob * self(scores)", "return self(scores)"),
     ("exponential/own-push", "exponential.space", "(total - (a - b) - (D - C) * seen)", "(total - (a - b) - D * seen)"),
     ("exponential/own-push", "exponential.space", "ball(nu).root(p - 1)", "ball(nu).root(p)"),
+    ("exponential/own-escape", "exponential.space", "(1 - ratio**-0.5)", "(1 - ratio**-1.0)"),
+    ("exponential/own-escape", "exponential.space", "return 2 * D * alpha * (p", "return D * alpha * (p"),
     ("exponential/own-dead", "attention", "return (scores > 0) * (degree", "return (scores >= 0) * (degree"),
     ("exponential/own-errors", "exponential.space", "start=C**3)", "start=C**2)"),
     ("exponential/own-range", "exponential.space", "other * (total - (a - b))) ** 3", "other * (total - (a - b))) ** 5"),

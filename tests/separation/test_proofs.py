@@ -107,7 +107,7 @@ GIVEN = {
         ("linear_separates", "ones", {"a": (-0.6, None)}),
         ("linear_separates", "identity", {"c": (0, None)}),
         ("linear_separates", "value on D0 < value on D1, cross", {"t": (1, None)}),
-        ("no_such_data", "b^2", {"b": (0, None)}),
+        ("no_such_data", "$b^2 + c^2", {"b": (0, None)}),
     ],
 )
 def test_a_proof_can_fail(monkeypatch, family, part, changes):

@@ -11,7 +11,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import FILLED, Arithmetic, Chance, Count, Natural, NonNegative, Signed, Size, outside
+from attention_theory.domain import (
+    FILLED,
+    Arithmetic,
+    AtLeastOne,
+    Chance,
+    Count,
+    Natural,
+    NonNegative,
+    Positive,
+    Signed,
+    Size,
+    outside,
+)
 from attention_theory.patches import population
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, check_population
 
@@ -220,3 +232,29 @@ def push_difference(ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fra
         inside += fails * push_in
         outside += fails * push_out
     return inside / (D * (C - 1)) - outside / (D * (D - C))
+
+
+def score_gradient_bound(D: Count, alpha: NonNegative, p: Count = 3, nu: NonNegative = 1e-3) -> float:
+    """G = 2 D alpha (p (D alpha)^(p-1) + nu): |dF/dA_ij| <= G beta S_ij for softmax of sharpness beta and patches in [-1, 1].
+
+    Args:
+        D, alpha, p, nu: as in :func:`population_descent`.
+    """
+    return 2 * D * alpha * (p * (D * alpha) ** (p - 1) + nu)
+
+
+def escape_steps(
+    beta: Positive, ratio: AtLeastOne, D: Count, alpha: Positive, rate: Positive = 10.0, p: Count = 3, nu: NonNegative = 1e-3
+) -> float:
+    """Before so many steps no two weights off the diagonal of a row differ by this ratio, for any data in [-1, 1].
+
+    (1 - ratio^(-1/2)) e^beta / (rate beta^2 G), for scores that start at 0 beside a fixed diagonal of 1.
+
+    Args:
+        beta: sharpness.
+        ratio: of two weights.
+        D, p, nu: as in :func:`population_descent`.
+        alpha: largest length of the value vector during these steps.
+        rate: of descent on the scores.
+    """
+    return (1 - ratio**-0.5) * math.exp(beta) / (rate * beta**2 * score_gradient_bound(D, alpha, p, nu))
