@@ -138,7 +138,12 @@ def three_parts(moved: OneTokenAttention) -> Parts:
 
     A row j changes by p_j delta + (p_j - a_j)(x_i - M_j), at most by its largest weight times sqrt(d) + |x_i - M_j|. The moved
     row is an average of tokens, before and after.
+
+    Raises:
+        ValueError: the features are 0.
     """
+    if not float(moved.norm) > 0:
+        raise ValueError("the features of the context are 0: their relative change is not defined")
     d = len(moved.x)
     gap = (moved.x - moved.M).norm(dim=1)
     others = float((largest_weight(moved) * (math.sqrt(d) + gap)).norm())

@@ -1,0 +1,93 @@
+"""Part V's theorems attacked at the edges of their hypotheses, by code that shares nothing with the proofs but the layer."""
+
+import itertools
+import math
+import random
+
+import pytest
+import torch
+from attention_theory.attention import attention_weights
+from attention_theory.exponential import dividing, power, relu_power, sharp, truncated, windows, words
+from attention_theory.sensitivity.attention_features import OneTokenAttention
+from attention_theory.separation import data
+
+
+def drawn(generator, *shape):
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def all_signs(d):
+    return torch.tensor(list(itertools.product((1.0, -1.0), repeat=d)), dtype=torch.float64)
+
+
+def test_no_small_context_beats_the_bound_in_three_parts():
+    source, draw, largest, cases = torch.Generator().manual_seed(5), random.Random(5), 0.0, 0
+    families = (sharp(0.5), sharp(1), sharp(4), truncated(2), truncated(6), power(2), power(4), relu_power(1), relu_power(2))
+    for _ in range(250):
+        n, d, u = draw.choice((2, 2, 3, 5, 9)), draw.choice((1, 1, 2, 3, 6)), draw.choice(families)
+        X, W, token = drawn(source, n, d), draw.choice((0.1, 1, 5)) * drawn(source, d, d), draw.randrange(n)
+        X *= math.sqrt(d) / X.norm(dim=1, keepdim=True)
+        moves = drawn(source, 40, d)
+        moves *= math.sqrt(d) / moves.norm(dim=1, keepdim=True)
+
+        def features(x, u=u, W=W, d=d):
+            return attention_weights(x @ W @ x.T / math.sqrt(d), u) @ x
+
+        try:
+            bound, before = words.three_parts(OneTokenAttention(u, W, X, token)).bound, features(X)
+        except ValueError:  # a row of ReLU weights that sums to 0
+            continue
+        for move in torch.cat([moves, X[token][None], -0.999 * X[token][None]]):
+            moved = X.clone()
+            moved[token] += move
+            try:
+                change = float((features(moved) - before).norm() / before.norm())
+            except ValueError:
+                continue
+            largest, cases = max(largest, change / bound), cases + 1
+    assert 0.9 < largest <= 1 and cases > 5000
+
+
+@pytest.mark.parametrize("d", range(1, 9))
+def test_memories_of_few_signs_and_patterns(d):
+    for u in (lambda s: s * s, lambda s: s**4, lambda s: 2 ** ((s + d) // 2), lambda s: max(s, 0), lambda s: int(s > 0)):
+        law = {2 * k - d: math.comb(d, k) / 2**d for k in range(d + 1)}
+        mean = sum(p * u(s) for s, p in law.items())
+        spread = sum(p * u(s) ** 2 for s, p in law.items()) / mean**2 - 1
+        star = u(d) / mean
+        for n in (1, 2, 3, 5, 10, 50, 200):
+            chance = dividing.retrieval_probability(u, d, n)
+            assert 1 - (n - 1) / star - 1e-9 <= chance <= (1 - 2.0**-d) ** (n - 1) + 1e-9
+            if n - 1 > star:
+                assert chance <= spread / ((n - 1) * (1 - star / (n - 1)) ** 2) + 1e-9
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 4), (6, 5), (8, 6)])
+@pytest.mark.parametrize("beta", [0.3, 1.0, 5.0])
+def test_thresholds_of_small_layers_that_do_not_divide(n, d, beta):
+    found, ones, signs = dividing.thresholds(beta, math.log(n)), torch.ones(d, d, dtype=torch.float64), all_signs(d)
+    small, large = (
+        ((torch.exp(beta * (A @ ones @ A.T)) @ A) @ signs.T).amax(0) / math.sqrt(math.log(n))
+        for A in (data.self_attention_data(n, d, a, 0.2, 0.8) for a in (0.01, 1.2))
+    )
+    assert float((small > math.exp(found.alarm)).double().mean()) >= 1 / 8
+    assert float(small.max()) <= math.exp(found.silent) * (1 + 1e-12)
+    assert float((large > math.exp(found.fires) * (1 - 1e-12)).double().mean()) >= 1 / 8
+    if beta == 1:  # no threshold for the sharpnesses 1 and 5
+        assert float(large.max()) <= 2.2 * n**4.84 + n**3.2 < 0.6 * n**6
+
+
+def test_no_drawn_scores_fire_more_often_than_their_contrast_allows():
+    source, draw = torch.Generator().manual_seed(7), random.Random(7)
+    for _ in range(100):
+        n = draw.choice((4, 6, 8, 12))
+        blocks = draw.choice([k for k in (2, 3, 4, 6) if n % k == 0])
+        a, b, spread = draw.uniform(0, 0.5), draw.uniform(0.05, 0.3), draw.uniform(0, 2)
+        u = 1 + spread * torch.rand(n, n, generator=source, dtype=torch.float64)
+        weights, signs = u / u.sum(1, keepdim=True), all_signs(blocks + 2)
+        columns = weights @ torch.eye(blocks, dtype=torch.float64).repeat(n // blocks, 1)
+        values = a * weights[:, :1] * signs[:, 0] + b * columns @ signs[:, 1:-1].T + 0.8 * signs[:, -1]
+        fires = float((values > 0.9 + 1e-12).any(0).double().mean())
+        contrast = float((u.amax(1) / u.amin(1)).max())
+        found = windows.DataSet("self-ones", math.log(n), a, b, 0.8, d=blocks + 2)
+        assert fires <= windows.fires_at_most_for_any_scores(math.log(contrast), found, 1)
