@@ -10,7 +10,7 @@ from browsing import BUILT, LOOKS, PAGES, PHONE, WIDE, axe
 CHAPTER = next(
     name
     for name in PAGES
-    if '<details class="checks">' in (words := (BUILT / name).read_text(encoding="utf-8")) and 'class="verdict shown' in words
+    if '<details class="checks ' in (words := (BUILT / name).read_text(encoding="utf-8")) and 'class="verdict shown' in words
 )
 CHECKS = "details.checks, details.verdict, details.verdicts"
 OPEN = f"[...document.querySelectorAll('{CHECKS}')].map(fold => fold.open)"
@@ -137,8 +137,9 @@ def test_a_statement_reads_in_lines_wherever_it_stands(visit, look):
         page.locator(lines).first.locator("mjx-container").first.wait_for()
         shown = page.locator(lines)
         assert [line.split()[0] for line in shown.all_inner_texts()] == ["Hypotheses", "Claim", "Scope"]
-        boxes = [line.bounding_box() for line in shown.all()]
-        assert all(a["y"] + a["height"] <= b["y"] + 1 for a, b in pairwise(boxes))
+        # all at once: what is set above may move them
+        boxes = shown.evaluate_all("lines => lines.map(line => line.getBoundingClientRect().toJSON())")
+        assert all(a["bottom"] <= b["top"] + 1 for a, b in pairwise(boxes))
         assert page.locator(f"{lines} mjx-container").count() > 10 and not page.locator("mjx-merror").count()
         assert not any("$" in line or "\\" in line for line in shown.all_inner_texts())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
