@@ -322,7 +322,7 @@
     address.searchParams.delete("marked");
     history.replaceState(null, "", address);
     const walk = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT), found = [];
-    while (walk.nextNode()) if (!walk.currentNode.parentElement.closest(".math, pre, script, template, svg, button")) found.push(walk.currentNode);
+    while (walk.nextNode()) if (!walk.currentNode.parentElement.closest(".math, pre, script, template, svg, button, .letters")) found.push(walk.currentNode);
     for (const text of found) {
       const pieces = text.data.split(/([\p{L}\p{N}_]+)/u);
       if (!pieces.some((piece) => words.includes(piece.toLowerCase()))) continue;

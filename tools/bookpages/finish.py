@@ -17,6 +17,8 @@ from urllib.parse import unquote
 from attention_theory.evidence.words import plain
 
 from .ledger import PLURAL, row_anchor, used_by
+from .letters import PAGE as NOTATION
+from .letters import symbols, with_letters
 from .typeset import typeset
 
 #: Runs of so many cards fold into one line; a card shows so many checks before the rest folds.
@@ -61,7 +63,8 @@ def finish_pages(folder: Path, version: str, address: str, keep_previews: bool =
         path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts
     }
     before = {name: path.read_text(encoding="utf-8") for name, path in pages.items()}
-    texts = {name: finished(text, name, folder, version, address) for name, text in before.items()}
+    known = symbols(before[NOTATION]) if NOTATION in before else {}
+    texts = {name: with_letters(finished(text, name, folder, version, address), name, known) for name, text in before.items()}
     targets = {name: dict(statements(text)) for name, text in texts.items()}
     style = folder / "_static" / "styles" / "pydata-sphinx-theme.css"
     if style.is_file():  # two thousand icons of which book.css draws the ones in use
