@@ -49,7 +49,7 @@ def environment(folder: Path, torch: Path | None) -> Path:
                 path.suffix == ".dist-info" and f"{name}" in {n.removesuffix(".py") for n in NEEDED}
             )
             if known and not (site / path.name).exists():
-                (site / path.name).symlink_to(path)
+                (site / path.name).symlink_to(path.resolve())
     return python
 
 
@@ -95,6 +95,8 @@ def main() -> int:
     parser.add_argument("chapters", nargs="*", default=CHAPTERS)
     parser.add_argument("--torch", type=Path, help="a site-packages folder whose torch is used")
     arguments = parser.parse_args()
+    if arguments.torch and not (arguments.torch / "torch").is_dir():
+        parser.error(f"--torch: no torch in {arguments.torch}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         python = environment(folder / "env", arguments.torch)

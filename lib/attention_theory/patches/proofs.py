@@ -443,7 +443,7 @@ def row_sums() -> dict[str, Proof]:
 
     x, y, z, C, D = sympy.symbols("x y z C D", positive=True)  # e^beta, e^gamma, e^rho
     total = x + (C - 1) * y + (D - C) * z
-    cases = [(6, 2, 1.0, 0.5, -0.3), (12, 4, 0.2, 2.0, 0.1), (3, 3, 0.0, 0.7, 0.0)]
+    cases = [(6, 2, 1.0, -0.5, -0.3), (12, 4, 0.2, 2.0, 0.1), (3, 3, 0.0, 0.7, 0.0)]
     at = [{"D": D, "C": C, "x": math.exp(b), "y": math.exp(g), "z": math.exp(r), "s": 0.4 * (D - C)} for D, C, b, g, r in cases]
     rows = [PositionalViT(three_values(*case), _row(1.0)).weights[0] for case in cases]
     part = [float(row[:C].sum() + (0.4 * row[C:]).sum()) for row, (_, C, *_) in zip(rows, cases)]

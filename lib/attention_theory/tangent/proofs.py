@@ -268,6 +268,18 @@ def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
     }
 
 
+#: Scores at which a tenth, and a fortieth, of the keys make the kernel as large as it can be.
+LEVELS = (math.log(9) / 2, math.log(39) / 2)
+
+
+def _two_levels(B: float) -> SoftmaxNetwork:
+    """Paired keys on the line, one in 1 + e^(2B) of them at B and the others at -B."""
+    m = 2 * round(1 + math.exp(2 * B))
+    scores = torch.full((1, m), -B, dtype=torch.float64)
+    scores[0, :2] = B
+    return SoftmaxNetwork(scores, torch.tensor([[1.0, -1.0] * (m // 2)], dtype=torch.float64))
+
+
 @functools.cache
 def descent(paper: Any) -> dict[str, Proof]:
     """Constants of the gradient descent, for B >= 1, scores at the start in [-B, B], weights within R of a paired start.
@@ -289,7 +301,10 @@ def descent(paper: Any) -> dict[str, Proof]:
     |v2| <= m 0.505 z^2 in each entry (Fact A.8), |z| <= eta e^(3B) sqrt(nd) |f|, and |f|_1 <= sqrt(nd) |f| <= nd, so C_2 <=
     1.01 m eta^2 n^2 d^2 e^(6B) |f|^2. ``e.7``: |F' - F| in one entry is at most m eta |Delta w| <= m eta e^(3B) sqrt(nd) |f| by
     :func:`covariance`, so C_3 <= eta^2 m^2 n^2 d^2 e^(6B) |f|^2. ``g.1``: a sum of squares; the factor 4 is the corrected one.
-    ``f.2-features``: the printed map is zero, as the covariances with S add up to 0.
+    ``f.2-features``: the printed map is zero, as the covariances with S add up to 0. ``width``: lambda is at most the kernel of
+    an input with itself, m sum S_r^2, which is at most cosh(B)^2 if all scores lie in [-B, B] (the mean square of numbers
+    between e^-B and e^B over the square of their mean); e^(18B)/cosh(B)^4 is least at B = 1. Tied where a tenth and a fortieth
+    of the keys have the score B and the others -B.
     """
     import sympy
 
@@ -327,7 +342,17 @@ def descent(paper: Any) -> dict[str, Proof]:
     changed = {"p": p_1, "h": 3 * p_1, "f": abs(residual)}
     weights = [(net, x) for x in (0.9, -2.0)]
     gap = [math.cos(k) for k in range(4)]
+    asked, logs = [paper.theorem_4_2(2, 1, 1.0, x / (10 * math.sqrt(math.log(20)))) for x in (1, *LEVELS)], math.log(10)
+    more = [math.exp((c.m - asked[0].m) * logs - 4 * (c.B - 1)) * (1 + math.exp(-2)) ** 4 for c in asked[1:]]
+    largest = [float(tangent_kernel(_two_levels(B), torch.ones(1, 1, dtype=torch.float64))) for B in LEVELS]
     return {
+        "width": nonnegative(
+            r"$(e^{18B}/\cosh^4 B)/(e^{18}/\cosh^4 1) \ge 1$",
+            lambda y, c: ((1 + c / y) ** 4, y**7 * (1 + c) ** 4),
+            where={"y": "exp(2*(B - 1))", "c": "exp(-2)"},
+            y=(1, None),
+            c=(0, 1),
+        ).tied([{"B": B} for B in LEVELS], [(4 * x * math.exp(-2 * B)) ** 2 for x, B in zip(largest, LEVELS)], more),
         "d.1": _log(r"$2 e^{2R} \le e^B$", 0.693, 0.694, 2, lambda B, R, h: h + 2 * R, lambda B, R, h: B).tied(
             sizes, eleven, [x - 2 * size["B"] for x, size in zip(thrice, sizes)]
         ),
