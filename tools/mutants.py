@@ -482,6 +482,7 @@ def store(name: str, command: str, settings: dict[str, Any], chosen: list[Mutant
     from attention_theory.evidence.records import Record, write_record
     from attention_theory.sweep import provenance
 
+    Path(out).mkdir(parents=True, exist_ok=True)
     points = [{key: value for key, value in mutant._asdict().items() if key != "site"} for mutant in chosen]
     write_record(Record(name, {"command": command} | provenance(), settings, points, results), out)
 
