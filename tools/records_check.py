@@ -20,7 +20,7 @@ from attention_theory.sweep import Recording, sweep
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "book" / "data"
 #: Records that a tool writes by its own make target.
-TABLES = ("fuzz", "matrix", "mutants", "speed")
+TABLES = ("fuzz", "hostile-reading", "matrix", "mutants", "row-mutants", "speed")
 
 
 def recordings() -> dict[str, Recording]:
