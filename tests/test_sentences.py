@@ -7,7 +7,8 @@ import re
 
 import nbformat
 import pytest
-from conftest import BOOK
+from attention_theory.evidence import COMPUTED, load_ledger
+from conftest import BOOK, ROOT
 
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
 TOLD = [f"{p.parent.name}/{p.stem}" for part in PARTS for p in sorted((BOOK / part).glob("*.md"))]
@@ -103,3 +104,29 @@ def test_every_number_in_a_sentence_was_computed(name):
             if len(digits) > 1 and value not in set_by_hand(name) and not any(stands(value, places, p) for p in pages):
                 lost.append(f"{value:g} in {' '.join(words.split())[:100]!r}")
     assert not lost, f"in no output of {name} or of a page that the sentence links to:\n" + "\n".join(lost)
+
+
+#: What names a row, an equation or a year in the words of a row.
+ROW_NAMES = re.compile(r"\b[a-z]+(?:-[\w.]+)+|\(?\b[A-F]\.\d+(?:-\d)?\b|inequality \(\d+\)|\b(?:19|20)\d\d\b")
+LEDGER = {id: row for path in sorted((BOOK / "ledger").glob("*.yml")) for id, row in load_ledger(path).items()}
+
+
+@functools.cache
+def in_tests(part):
+    """The numbers in the code of a part's tests."""
+    sources = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / part).glob("*.py")))
+    return {value for source in sources for value, _ in numbers(re.sub(r"(?<=\d)_(?=\d)", "", source))}
+
+
+def test_every_number_in_the_words_of_a_row_was_computed():
+    """In its note and scope: by its chapter, that of a row it depends on, or, where a test is named, by its part's tests."""
+    lost = []
+    for row in (row for row in LEDGER.values() if row.outcome in COMPUTED):
+        pages = {page for page in (row.chapter, *(LEDGER[id].chapter for id in row.depends)) if page}
+        words = ROW_NAMES.sub(" ", NAMES.sub(" ", f"{row.note} {row.scope}"))
+        settings = set_by_hand(row.chapter) | (in_tests(row.chapter.partition("/")[0]) if "test" in words else set())
+        for value, places in numbers(re.sub(r"10\^(?=\{?\d)", "", words)):
+            digits = f"{value:g}".replace(".", "").lstrip("0")
+            if len(digits) > 1 and value not in settings and not any(stands(value, places, page) for page in pages):
+                lost.append(f"{row.id}: {value:g}")
+    assert not lost, "in no output of the row's chapter:\n" + "\n".join(lost)

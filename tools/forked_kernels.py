@@ -105,6 +105,7 @@ class ForkedProvisioner(LocalProvisioner):
 
 def use() -> None:
     """Start kernels in this way from now on, unless the environment chooses another."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # kernels run side by side: more threads would wait for one another
     if sys.platform == "linux" and CHOICE not in os.environ:
         group = KernelProvisionerFactory.GROUP_NAME
         KernelProvisionerFactory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:{ForkedProvisioner.__name__}", group)

@@ -681,7 +681,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         "identity-linear": joined(
             "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
             nonnegative("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=c_letters, s=(0, 0.5)).tied(
-                map(vars, below), [L.b**2 / L.c**2 for L in below]
+                map(vars, below), [L.b**2 / L.c**2 for L in below], [1.0] * len(below)
             ),
             positive(
                 "log(b^2/c^2)/log n < b^2",
@@ -691,7 +691,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
                 z=(0, 0.1086),
             ).tied(sizes, logs, [L.b**2 for L in unit_layers]),
             positive("10/(0.00275 c^2) < 10^4", lambda q: (_tenths(400000) / 11 / q, 10**4), where=c_letters, q=(0.4, 1)).tied(
-                map(vars, below), [10 / (0.00275 * L.c**2) for L in below]
+                map(vars, below), [10 / (0.00275 * L.c**2) for L in below], [1e4] * len(below)
             ),
             positive(
                 "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
@@ -888,7 +888,7 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             r"$n |f_{\mathrm{lin}}|^2 \le 1.0286$, data of D0",
             lambda r: ((1 + r) ** 2 / (4 * r), Fraction("1.0286")),
             r=(1, 1.4),
-        ).tied([{"r": 1.4}] * len(drawn), [n * x for n, x in zip(drawn, even)]),
+        ).tied([{"r": 1.4}] * len(drawn), [n * x for n, x in zip(drawn, even)], [1.0286] * len(drawn)),
         "linear-1": linear_1("1.6", 2, "linear-1"),
         "hoeffding": nonnegative(
             r"$2 \exp(-C^2 \log(n/\delta)/(2 \cdot 1.6)) \le \delta/n$, C = 2",
@@ -902,7 +902,7 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1),
             where={"v": "n**-0.2"},
             v=(0, 1),
-        ).tied(sizes, [n**0.2 * model.norm_bound(n**0.4, n) ** 2 for n in drawn]),
+        ).tied(sizes, [n**0.2 * model.norm_bound(n**0.4, n) ** 2 for n in drawn], [1.0] * len(drawn)),
         "empty": positive(
             r"$1 < C \sqrt{\log(n/\delta)}/n^{0.1}, C = 2$",
             lambda x, e: (1, 2 * (x + e).sqrt() * (-x / 10).exp()),
