@@ -55,7 +55,7 @@ OTHER_TESTS = {
 PRELOADED = ["torch", "scipy.stats", "scipy.optimize", "matplotlib.pyplot", "nbformat", "hypothesis", "pytest", "flint"]
 SWAPS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult,
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 NAMES = {"min": "max", "max": "min", "sum": "prod", "any": "all", "all": "any", "cos": "sin", "sin": "cos"}
@@ -458,9 +458,10 @@ def drawn_from_rows(sample: int, seed: int) -> tuple[dict[str, int], list[Mutant
 
 
 def ask_rows(chosen: list[Mutant], jobs: int) -> list[dict[str, str]]:
-    """By which row's verdict, or else by which unit tests, each change is noticed."""
-    claims = claims_by_reach()
-    tasks = [delayed(noticed_by)(mutant, claims[top(mutant)][:ASKED]) for mutant in chosen]
+    """By which row's verdict, or else by which unit tests, each is noticed; of a proof those are asked first that state it."""
+    claims, stating = claims_by_reach(), claims_by_proof()
+    asked = {name: list(dict.fromkeys([*stating.get(name, []), *claims[name]]))[:ASKED] for name in map(top, chosen)}
+    tasks = [delayed(noticed_by)(mutant, asked[top(mutant)]) for mutant in chosen]
     results = []
     for mutant, claim in zip(chosen, Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)):
         by = claim or ("unit tests" if _tests_fail(mutant) else "nothing")
