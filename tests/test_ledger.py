@@ -136,3 +136,30 @@ def test_whose_proof_names_hoeffding_depends_on_his_lemma(entries, book):
                 assert any(lemmas & set(row.depends) for row in rows), label
     noted = [entry for entry in entries.values() if entry.printed == "ours" and re.search(r"\([^)]*Hoeffding", entry.note)]
     assert all(lemmas & set(entry.depends) for entry in noted if "Proof" in entry.note) and named >= 3
+
+
+#: How a table of a page begins that says what became of a row -> the outcomes that this may stand for.
+FATES = {
+    "hold": {"holds"}, "proved": {"holds"}, "sharp": {"holds"}, "open": {"open"}, "observed": {"open"}, "empty": {"empty"},
+    "corrected": {"corrected"}, "false": {"false"}, "reproduced": {"reproduced"},
+}  # fmt: skip
+
+
+def test_tables_of_fates_say_what_the_rows_say(book, entries):
+    """Lines whose first column is references; "holds" alone is no regime: that is "holds in", "where", "for" or the like."""
+    outcomes = {}
+    for row in entries.values():
+        outcomes.setdefault(row.label, set()).add(row.outcome)
+    seen = 0
+    for path in sorted(book.glob("*/*.md")):
+        for first, fate in re.findall(r"^\| (.*?) \| (.*?) \|.*\|$", path.read_text(encoding="utf-8"), flags=re.M):
+            labels = re.findall(r"\{prf:ref\}`(?:[^`<]*<)?([\w-]+)>?`", first)
+            allowed = next((found for word, found in FATES.items() if fate.startswith(word)), None)
+            if allowed and labels and not re.sub(r"\{prf:ref\}`[^`]*`|[,; ]|and", "", first):
+                if re.match(r"holds? (?:in|where|for|on|with|at|wide)", fate):
+                    allowed = allowed | {"holds-in-regime"}
+                assert set().union(*(outcomes.get(label, set()) for label in labels)) <= allowed, (
+                    f"{path.name}: {first}: {fate}"
+                )
+                seen += 1
+    assert seen > 30
