@@ -433,12 +433,22 @@ def definition(code: str) -> str:
 
 
 def claims_by_reach() -> dict[str, list[str]]:
-    """Definition -> ids of the rows whose code comes to it, those first whose code comes to least besides."""
+    """Definition -> ids of the rows whose code comes to it: one of each chapter first, and those whose code comes to least."""
+    from attention_theory.evidence import load_ledger
+
+    chapter = {id: row.chapter for path in (ROOT / "book" / "ledger").glob("*.yml") for id, row in load_ledger(path).items()}
     found = defaultdict(list)
     for code, claims in claims_by_code().items():
         for name in reached_from()[definition(code)]:
             found[name] += [(len(reached_from()[definition(code)]), claim) for claim in claims]
-    return {name: [claim for _, claim in sorted(claims)] for name, claims in found.items()}
+    ordered = {}
+    for name, reaching in found.items():
+        before, ranked = Counter(), []
+        for reach, claim in sorted(reaching):
+            ranked.append((before[chapter[claim]], reach, claim))
+            before[chapter[claim]] += 1
+        ordered[name] = [claim for *_, claim in sorted(ranked)]
+    return ordered
 
 
 def top(mutant: Mutant) -> str:

@@ -99,9 +99,14 @@ def group_share(A: Float[Tensor, "D D"]) -> float:
     return float((torch.softmax(A, 1) * (group[:, None] == group)).sum(1).mean())
 
 
+def large_task(size: Size) -> PatchDistribution:
+    """D = d = size patches and numbers, four strays on average (q D = 4), the noise of a patch as long as the feature."""
+    return PatchDistribution(size, C, size, 4 / size, size**-0.5)
+
+
 def failures(size: Size, share: Chance, draws: Size, N: Count = 5) -> int:
-    """Draws of N samples and one fresh point on which f* F > 0 fails after one step; d = D = size, q D = 4."""
-    task, A, failed = PatchDistribution(size, C, size, 4 / size, size**-0.5), learned_form(size, share), 0
+    """Draws of N samples and one fresh point on which f* F > 0 fails after one step on :func:`large_task`."""
+    task, A, failed = large_task(size), learned_form(size, share), 0
     for seed in range(draws):
         X, y = task.sample(N + 1, seed=seed)
         F = one_step(A, X[:N], y[:N])(X[N:])
