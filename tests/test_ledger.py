@@ -163,3 +163,11 @@ def test_tables_of_fates_say_what_the_rows_say(book, entries):
                 )
                 seen += 1
     assert seen > 30
+
+
+def test_an_order_that_only_runs_show_is_a_regime(entries):
+    """An O, an Omega or a probability that is judged by draws alone holds only if the note says whose proof it rests on."""
+    order = re.compile(r"[ΩΘ]|\bO\(|\bo\(|\\Omega|\\Theta|high probability|probability at least")
+    for row in entries.values():
+        if row.outcome == "holds" and row.method in ("draws", "exponent", "interval") and order.search(row.statement):
+            assert re.search("proof|inequality", row.note, flags=re.I), row.id
