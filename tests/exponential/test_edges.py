@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import dividing, power, relu_power, sharp, truncated, windows, words
+from attention_theory.exponential import dividing, power, relu_power, sharp, space, truncated, windows, words
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import data
 
@@ -91,3 +91,22 @@ def test_no_drawn_scores_fire_more_often_than_their_contrast_allows():
         contrast = float((u.amax(1) / u.amin(1)).max())
         found = windows.DataSet("self-ones", math.log(n), a, b, 0.8, d=blocks + 2)
         assert fires <= windows.fires_at_most_for_any_scores(math.log(contrast), found, 1)
+
+
+def test_no_drawn_rows_of_small_range_read_the_crowd_right():
+    """In whole numbers: rows from m to M < m (L - 1) k / C see less of the full group than of what stands against it."""
+    draw = random.Random(8)
+    for L, C in itertools.product(range(2, 7), range(2, 5)):
+        for k in range(1, C):
+            bound, image = space.least_range(L * C, C, k), [1] * C + ([-1] * k + [0] * (C - k)) * (L - 1)
+            least = draw.randrange(20, 60)
+            most = math.ceil(bound * least) - 1  # below the bound, as an integer
+            for _ in range(20 if most >= least else 0):
+                row = [draw.choice((least, most, draw.randint(least, most))) for _ in image]
+                assert sum(w * x for w, x in zip(row, image)) < 0
+            most = math.floor(bound * least) + 1  # above it
+            if most >= least:
+                assert sum((most if i < C else least) * x for i, x in enumerate(image)) > 0
+    for sizes in ((9, 2, 1), (8, 4, 4)):
+        with pytest.raises(ValueError):
+            space.least_range(*sizes)

@@ -130,6 +130,20 @@ def group_error(D: Count, C: Count, q: Fraction) -> Fraction:
     return _wrong_sign(_law_of_sum({value**3: chance for value, chance in group.items()}, D // C - 1, start=C**3))
 
 
+def least_range(D: Count, C: Count, against: Count) -> float:
+    """(L - 1) k / C, L = D/C: rows whose largest weight is less than so many times the smallest misread one kind of image.
+
+    It has one group full of the label's sign, k = ``against`` patches of the other sign in each other group, and else nothing
+    (chapter "Space", "The range at any size"). Below 1 no row is meant.
+
+    Raises:
+        ValueError: C does not divide D, or more patches against the label than a group has without being full.
+    """
+    if D % C or not against < C:
+        raise ValueError(f"D = {D}, C = {C}, against = {against}; C must divide D, and less than a whole group be against")
+    return (D // C - 1) * against / C
+
+
 def margin(
     groups: Annotated[list[tuple[Natural, Natural]], FILLED],
     C: Count,
