@@ -1,10 +1,37 @@
-"""Proofs that must fail: run a family of proofs with one of its statements tightened, or with wider ranges."""
+"""All proofs of a part, and proofs that must fail: one of their statements tightened, or with wider ranges."""
 
 import contextlib
 import inspect
+from importlib import import_module
 
 import pytest
 from attention_theory.evidence.prove import NotProved
+
+#: What a family of proofs calls a printed formula that it is given, if not by its name in ``paper``.
+PRINTED = {
+    "tau": "theorem_6_2",
+    "hoeffding": "lemma_3_1",
+    "level": "THEOREM_F_5",
+    "printed": "equation_d_42",
+    "after": "moved",
+}
+
+
+def everything(module, part):
+    """Every proof of a ``proofs`` module, under ``family`` or ``family/part``."""
+    paper, found = import_module(f"attention_theory.{part}.paper"), {}
+    for name, family in vars(module).items():
+        own = inspect.isfunction(inspect.unwrap(family)) and family.__module__ == module.__name__ and not name.startswith("_")
+        signature = inspect.signature(family) if own else None
+        if not signature or signature.return_annotation not in (module.Proof, dict[str, module.Proof]):
+            continue
+        printed = [x for x, p in signature.parameters.items() if p.default is p.empty]
+        if "on" in printed:  # tied to the layers that a chapter brings
+            continue
+        given = [paper if x == "paper" else getattr(paper, PRINTED.get(x, x)) for x in printed]
+        proofs = family(*given)
+        found |= {f"{name}/{key}": x for key, x in proofs.items()} if isinstance(proofs, dict) else {name: proofs}
+    return found
 
 
 class Refused(Exception):

@@ -5,9 +5,9 @@ from importlib import import_module
 
 import pytest
 from attention_theory.evidence.prove import NotProved
+from proving import everything
 
-LEAST = {"sensitivity": 18, "separation": 105, "tangent": 28, "patches": 24}
-TIED, LISTS = ("separation", "tangent", "patches", "sensitivity"), ("two_level", "identity_rows")
+LEAST = {"sensitivity": 18, "separation": 37, "tangent": 28, "patches": 24}
 
 
 def proofs_of(part):
@@ -22,18 +22,11 @@ def forget(proofs):
             function = getattr(function, "__wrapped__", None)
 
 
-def everything_of(part):
-    paper = import_module(f"attention_theory.{part}.paper")
-    return proofs_of(part).everything(paper) if part in TIED else proofs_of(part).everything()
-
-
 @pytest.mark.parametrize("part", LEAST)
 def test_everything_is_proved_in_seconds(part):
     start = time.process_time()
-    found = everything_of(part)
-    if part in TIED:
-        # the bounds of lists are tied where a lemma is judged
-        assert all(proof.ties and not proof.untied for name, proof in found.items() if not name.startswith(LISTS))
+    found = everything(proofs_of(part), part)
+    assert all(proof.ties and not proof.untied for proof in found.values())
     assert len(found) >= LEAST[part] and all(proof.boxes for proof in found.values())
     assert time.process_time() - start < 15
 
@@ -51,5 +44,5 @@ def test_an_identity_with_another_factor_fails(monkeypatch, part):
 
     monkeypatch.setattr(proofs, "same", both)
     forget(proofs)
-    everything_of(part)
+    everything(proofs_of(part), part)
     assert len(refused) >= 3

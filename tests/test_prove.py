@@ -14,7 +14,6 @@ from attention_theory.evidence.prove import (
     exprel,
     exprel2,
     joined,
-    least,
     nonnegative,
     positive,
     power,
@@ -215,10 +214,3 @@ def test_a_check_wants_a_proof():
             proved("positive", *wrong)
     with pytest.raises(ValueError):
         joined("")
-
-
-def test_the_least_of_several_is_positive_only_if_all_are():
-    one, nan, wide = flint.arb(1), flint.arb("nan"), flint.arb(1, 2)
-    assert least(one, flint.arb(2)) > 0
-    for bad in (nan, wide, -one):
-        assert not least(one, bad) > 0 and not least(bad, one) > 0

@@ -140,10 +140,10 @@ MUTANTS = [
         "identity_weights(k * t * x, B, k, t)[0] - b",
         "identity_weights(k * t * x, B, k, t)[0] + b",
     ),
-    ("deng2023/lemma-d.4-2", "separation.proofs", "lambda e, y: (y, square(e)),", "lambda e, y: (y / 2, square(e)),"),
+    ("deng2023/lemma-d.4-2", "separation.proofs", "side, lambda y: y, lambda x: 1", "side, lambda y: y / 2, lambda x: 1"),
     ("deng2023/theorem-d.9", "separation.proofs", "return 2 * (7.5 * math.log", "return (7.5 * math.log"),
-    ("deng2023/lemma-f.4-1", "separation.proofs", "e - k / 5 - level", "e - k / 4 - level"),
-    ("deng2023/own-identity-quiet", "separation.proofs", "(_tenths(1) - e) - b * r", "(_tenths(1) - e) + b * r"),
+    ("deng2023/lemma-f.4-1", "separation.proofs", "e - k / 5 - bar", "e - k / 4 - bar"),
+    ("deng2023/own-identity-quiet", "separation.proofs", '(ball("0.1") - e) - b * r', '(ball("0.1") - e) + b * r'),
     ("deng2023/definition-d.1", "separation.data", "A[:, -1] = c", "A[:, -1] = b"),
     ("deng2023/lemma-d.12-1", "separation.chances", 'model == "cross" else d - 3', 'model == "cross" else d - 2'),
     # looser bounds than the printed ones
@@ -205,7 +205,7 @@ MUTANTS = [
     ("deng2023/lemma-d.3-2a", "separation.proofs", "return t * ordinary(r, k * t)", "return (t - 1) * ordinary(r, k * t)"),
     ("deng2023/lemma-e.1-3a", "separation.proofs", "(t - 1) * B + (k - 1) * t", "(t - 1) + (k - 1) * t"),
     ("deng2023/lemma-d.6-3a", "separation.proofs", "wide.bound(k, t, r * x)", "9 * wide.bound(k, t, r * x)"),
-    ("deng2023/lemma-d.8-1", "separation.proofs", "200 * (_tenths(1) - e) ** 2", "800 * (_tenths(1) - e) ** 2"),
+    ("deng2023/lemma-d.8-1", "separation.proofs", '200 * (ball("0.1") - e) ** 2', '800 * (ball("0.1") - e) ** 2'),
     ("deng2023/own-threshold-range", "separation.proofs", "two + z).log() + entropy(z))", "two + z).log())"),
     ("deng2023/lemma-f.8-1", "separation.proofs", "- 2 * p) ** 2 / 2", "- p) ** 2 / 2"),
     # Part III

@@ -10,7 +10,7 @@ from attention_theory.attention import attention_weights
 from attention_theory.evidence.prove import NotProved
 from attention_theory.separation import paper, proofs
 from mutation import mutated_library
-from proving import refuse
+from proving import everything, refuse
 
 BOUNDS = proofs.two_level_bounds() | proofs.identity_bounds()
 
@@ -120,9 +120,9 @@ def test_a_proof_can_fail(monkeypatch, family, part, changes):
         ("return t * ordinary(r, k * t)", "return (t - 1) * ordinary(r, k * t)"),
         ("(t - 1) * B + (k - 1) * t", "(t - 1) + (k - 1) * t"),
         ("bound=lambda k, t, r, x: wide.bound(k, t, r * x)", "bound=lambda k, t, r, x: 9 * wide.bound(k, t, r * x)"),
-        ("return 200 * (_tenths(1) - e) ** 2", "return 800 * (_tenths(1) - e) ** 2"),
+        ('return 200 * (ball("0.1") - e) ** 2', 'return 800 * (ball("0.1") - e) ** 2'),
         ("z * ((1 + z * hundred) / two + z).log() + entropy(z)", "z * ((1 + z * hundred) / two + z).log()"),
-        ("(_tenths(int(10 * level)) - 2 * p) ** 2 / 2", "(_tenths(int(10 * level)) - p) ** 2 / 2"),
+        ("(ball(level) - 2 * p) ** 2 / 2", "(ball(level) - p) ** 2 / 2"),
     ],
 )
 def test_wrong_algebra_is_not_that_of_the_layer(tmp_path, old, new):
@@ -130,7 +130,7 @@ def test_wrong_algebra_is_not_that_of_the_layer(tmp_path, old, new):
         fresh = import_module("attention_theory.separation.proofs")
         printed = import_module("attention_theory.separation.paper")
         try:
-            found = fresh.everything(printed)
+            found = everything(fresh, "separation")
         except ArithmeticError:
             return
         layers = fresh._drawn("self-ones", "softmax", (0.05, 0.0999))

@@ -63,23 +63,24 @@ class Proof:
         count = f"{self.boxes} {self.by if self.boxes != 1 else one.get(self.by, self.by[:-1])}"
         return f"{self.what} on {self.range}: {count}{_said(self.ties)}"
 
-    def tied(self, at: Iterable[Mapping[str, Any]], left: Any = None, right: Any = None) -> "Proof":
+    def tied(self, at: Iterable[Any], left: Any = None, right: Any = None) -> "Proof":
         """The same proof, its sides compared with other computations at drawn points.
 
         Args:
-            at: the points, each by its letters, inside the range.
-            left, right: what the sides of the statement stand for there: numbers, or arrays for identities of matrices.
+            at: the points, each by its letters or with them as its attributes, inside the range.
+            left, right: what the sides of the statement stand for there: a number or an array for each point, a function of the
+                letters (of the object, where a point is one) that gives it, or one number for all.
 
         Raises:
             NotProved: a point lies outside of what was proved.
         """
-        points = [dict(point) for point in at]
+        points = list(at)
         if self.sides is None or not points or (left is None and right is None):
             raise ValueError(f"{self.what}: a tie needs points and what one of the sides is there")
-        found = self
-        for name, column, values in zip(("left", "right"), zip(*map(self.sides, points)), (left, right)):
-            if values is not None:
-                values = list(values)
+        found, pairs = self, [self.sides(point if isinstance(point, Mapping) else vars(point)) for point in points]
+        for name, column, side in zip(("left", "right"), zip(*pairs), (left, right)):
+            if side is not None:
+                values = _at_points(side, points)
                 if len(values) != len(points):
                     raise ValueError(f"{self.what}: {len(points)} points, but {len(values)} values of the {name} side")
                 found = found.beside(f"{name} side", column, values)
@@ -97,6 +98,13 @@ class Proof:
             raise ValueError(f"{self.what}: {what}: sizes that do not fit, or nothing to compare")
         holds = all(np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs)
         return replace(self, ties=(*self.ties, (what, len(pairs), holds)))
+
+
+def _at_points(side: Any, points: list[Any]) -> list[Any]:
+    """What :meth:`Proof.tied` is given for a side, point by point."""
+    if callable(side):
+        return [side(**point) if isinstance(point, Mapping) else side(point) for point in points]
+    return [side] * len(points) if isinstance(side, int | float) else list(side)
 
 
 def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
@@ -227,12 +235,11 @@ def positive(
     """
     import flint
 
-    def ball(low: Fraction, high: Fraction) -> "flint.arb":
-        ends = [flint.arb(flint.fmpq(x.numerator, x.denominator)) for x in (low, high)]
-        return ends[0] if low == high else ends[0].union(ends[1])
+    def enclosed(low: Fraction, high: Fraction) -> "flint.arb":
+        return ball(low) if low == high else ball(low).union(ball(high))
 
     def gap(box: dict[str, Any]) -> "flint.arb":
-        left, right = _pair(f(**box))
+        left, right = (ball(side) if isinstance(side, Fraction) else side for side in _pair(f(**box)))
         return flint.arb(right - left)
 
     where = where or {}
@@ -243,7 +250,7 @@ def positive(
         while todo:
             box = todo.pop()
             tried += 1
-            if gap({name: ball(*ends) for name, ends in box.items()}) > 0:
+            if gap({name: enclosed(*ends) for name, ends in box.items()}) > 0:
                 boxes += 1
                 continue
             middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
@@ -253,7 +260,7 @@ def positive(
             if widest is None or tried == 1 or widths[widest] < COARSE:
                 points += [dict(zip(box, corner)) for corner in itertools.product(*box.values())]
             for point in points:
-                if gap({name: ball(x, x) for name, x in point.items()}) <= 0:
+                if gap({name: ball(x) for name, x in point.items()}) <= 0:
                     raise NotProved(what, {name: _short(x) for name, x in point.items()}, violated=True)
             if widest is None or widths[widest] < FINEST or tried > most:
                 found = {name: f"[{float(low)!r}, {float(high)!r}]" for name, (low, high) in box.items()}
@@ -525,29 +532,45 @@ def joined(what: str, *proofs: Proof) -> Proof:
     return Proof(what, ranges, sum(proof.boxes for proof in proofs), by.pop() if len(by) == 1 else "pieces", ties=ties)
 
 
-def least(*values: Any) -> Any:
-    """A ball that is > 0 only if all of them are: the first that is not certainly positive, else the last."""
-    return next((value for value in values if not value > 0), values[-1])
+def letters(**vectors: Any) -> dict[str, float]:
+    """A point of :meth:`Proof.tied` from vectors: ``S=[.1, .9]`` as S1 and S2."""
+    return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
+
+
+def ball(x: Number) -> Any:
+    """A ball around an exact number: ``ball("0.1")`` and ``ball(0.1)`` contain 1/10."""
+    import flint
+
+    x = _exact(x)
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def monotone(f: Callable[[Any], Any], x: Any) -> Any:
+    """A monotone function of a ball, enclosed by its values at the ends."""
+    import flint
+
+    x = flint.arb(x)
+    return f(x.lower()).union(f(x.upper()))
 
 
 def exprel(x: Any) -> Any:
-    """(e^x - 1)/x of a ball, which may contain 0: 1F1(1, 2, x), increasing, so that its ends enclose it."""
-    return _increasing(x, lambda end: end.hypgeom_1f1(1, 2))
+    """(e^x - 1)/x of a ball, which may contain 0: 1F1(1, 2, x), increasing."""
+    return monotone(lambda end: end.hypgeom_1f1(1, 2), x)
 
 
 def exprel2(x: Any) -> Any:
-    """(e^x - 1 - x)/x^2 of a ball, which may contain 0: 1F1(1, 3, x)/2, increasing, so that its ends enclose it."""
-    return _increasing(x, lambda end: end.hypgeom_1f1(1, 3) / 2)
+    """(e^x - 1 - x)/x^2 of a ball, which may contain 0: 1F1(1, 3, x)/2, increasing."""
+    return monotone(lambda end: end.hypgeom_1f1(1, 3) / 2, x)
 
 
 def entropy(x: Any) -> Any:
-    """-x log x of a ball in [0, 1/e], which may contain 0: increasing there, so that its ends enclose it."""
+    """-x log x of a ball in [0, 1/e], which may contain 0: increasing there."""
     import flint
 
     x = flint.arb(x)
     if not x.upper() < flint.arb(0.3678):
         raise ValueError(f"{x} is not below 1/e")
-    return _increasing(x, lambda end: -end * end.log() if end > 0 else flint.arb(0))
+    return monotone(lambda end: -end * end.log() if end > 0 else flint.arb(0), x)
 
 
 def power(x: Any, p: Any) -> Any:
@@ -557,10 +580,3 @@ def power(x: Any, p: Any) -> Any:
     x, p = flint.arb(x), flint.arb(p)
     low = x.lower() ** p.upper() if x.lower() > 0 else flint.arb(0)
     return low.union(x.upper() ** p.lower() if x.upper() > 0 else flint.arb(0))
-
-
-def _increasing(x: Any, f: Callable[[Any], Any]) -> Any:
-    import flint
-
-    x = flint.arb(x)
-    return f(x.lower()).union(f(x.upper()))

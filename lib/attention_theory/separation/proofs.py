@@ -20,7 +20,19 @@ from typing import Any, NamedTuple
 import torch
 
 from attention_theory.domain import Arithmetic, Positive
-from attention_theory.evidence.prove import Proof, entropy, every, joined, nonnegative, positive, power, same
+from attention_theory.evidence.prove import (
+    Proof,
+    ball,
+    entropy,
+    every,
+    joined,
+    letters,
+    monotone,
+    nonnegative,
+    positive,
+    power,
+    same,
+)
 from attention_theory.separation import regression as model
 from attention_theory.separation.parts import Layer, Part, layer, layers
 
@@ -52,9 +64,9 @@ def _columns(L: Layer, row: int) -> tuple[float, float, float]:
     return float(L.features[row, 0]) / _scale(L), float(blocks[0]), float(blocks[1:].sum())
 
 
-def _row(L: Layer, row: int, first: float, star: float, others: float) -> float:
-    """<c, s> of a row for these signs of the first, of j3's and of all other block columns, less the last column's feature."""
-    return sum(x * s for x, s in zip(_columns(L, row), (first, star, others)))
+def _row(L: Layer, row: int, first: float, star: float, others: float, last: float = 1) -> float:
+    """<c, s> - c of a row for these signs of the first, of j3's, of all other block columns and of the last one."""
+    return sum(x * s for x, s in zip(_columns(L, row), (first, star, others))) + (last - 1) * (L.c or 0)
 
 
 # Weights of a row ----------------------------------------------------------------------------------------------------
@@ -109,19 +121,20 @@ class Bound(NamedTuple):
         return nonnegative(self.what, sides, strict=self.strict, where=self.where, **self.ranges)
 
     def __call__(self, on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
-        here, at, pairs = Part(*self.entries, self.relation, 0.0), [], []
-        for L in on:
-            values = L.entries(here)
-            if len(values) and L.t >= self.least_t:
-                line = next((x for x in lines(L) if x.columns == here.columns), lines(L)[0])
-                unit = (
-                    1.0 if here.matrix == "f" or L.model == "cross" else (L.a if here.columns == "first" else L.b) * _scale(L)
-                )
-                extreme, bar = values.max() if self.relation == "<=" else values.min(), line.counting or line.value
-                pair = float(extreme) / unit, bar / unit
-                at.append(vars(L))
-                pairs.append(pair if self.relation == "<=" else pair[::-1])
-        return self.proof().tied(at, *zip(*pairs))
+        here, upper = Part(*self.entries, self.relation, 0.0), self.relation == "<="
+
+        def unit(L: Layer) -> float:
+            return 1.0 if here.matrix == "f" or L.model == "cross" else (L.a if here.columns == "first" else L.b) * _scale(L)
+
+        def extreme(L: Layer) -> float:
+            return float(L.entries(here).max() if upper else L.entries(here).min()) / unit(L)
+
+        def printed(L: Layer) -> float:
+            line = next((x for x in lines(L) if x.columns == here.columns), lines(L)[0])
+            return (line.counting or line.value) / unit(L)
+
+        there = [L for L in on if len(L.entries(here)) and L.t >= self.least_t]
+        return self.proof().tied(there, *((extreme, printed) if upper else (printed, extreme)))
 
 
 def two_level_bounds() -> dict[str, Bound]:
@@ -302,7 +315,7 @@ def scores(on: Sequence[Layer], _: object = None) -> Proof:
     """
     drawn = _small(on)
     found = [(L.u.log() if L.weights == "softmax" else L.u) / math.log(L.n) for L in drawn]
-    return _scores(drawn[0].model).tied(map(vars, drawn), found, found)
+    return _scores(drawn[0].model).tied(drawn, found, found)
 
 
 @functools.cache
@@ -328,7 +341,7 @@ def features(on: Sequence[Layer], _: object = None) -> Proof:
     Serves Lemmas D.3, D.7, D.11, D.15 and E.2 Parts 3 and 6, and the uniform rows of F.3, F.7, F.11, F.15: 1/n, t/n.
     """
     drawn = [(L, row) for L in _small(on) for row in (0, 1)]
-    at = [vars(L) | {f"w{i + 1}": float(x) for i, x in enumerate(L.f[row])} for L, row in drawn]
+    at = [vars(L) | letters(w=L.f[row]) for L, row in drawn]
     found = [L.features[row] / _scale(L) for L, row in drawn]
     return _features(drawn[0][0].model).tied(at, found, found)
 
@@ -349,25 +362,17 @@ def tensor_trick() -> Proof:
         (A1 * X * A2.T).T.vec(),
         sizes="n = d = 2; an entry meets two rows only",
     )
-    numbers = [[math.sin(7 * i + j) for j in range(12)] for i in range(3)]
-    at = [{f"{name}{i + 1}": x[4 * j + i] for j, name in enumerate("abx") for i in range(4)} for x in numbers]
-    mats = [torch.tensor(x, dtype=torch.float64).reshape(3, 2, 2) for x in numbers]
+    mats = torch.sin(7 * torch.arange(3.0)[:, None] + torch.arange(12)).double().reshape(3, 3, 2, 2)
+    at = [letters(a=A.flatten(), b=B.flatten(), x=Q.flatten()) for A, B, Q in mats]
     return proof.tied(at, [torch.kron(A, B) @ Q.flatten() for A, B, Q in mats], [A @ Q @ B.T for A, B, Q in mats])
 
 
 def no_such_data() -> Proof:
     """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1: (b + c)^2 > b^2 + c^2."""
-    proof = nonnegative(
-        "$b^2 + c^2 < (b + c)^2$",
-        lambda b, c: (b**2 + c**2, (b + c) ** 2),
-        strict=True,
-        where={"b": "b", "c": "c"},
-        b=(0.1, None),
-        c=(0.1, None),
-    )
+    sides = lambda b, c: (b**2 + c**2, (b + c) ** 2)
+    proof = nonnegative("$b^2 + c^2 < (b + c)^2$", sides, strict=True, b=(0.1, None), c=(0.1, None))
     drawn = [layer("self-identity", "linear", 6, 5, 0.0, b, 1 - b) for b in (0.1, 0.5, 0.9)]
-    own = [float(L.u[1, 1]) / math.log(L.n) for L in drawn]
-    return proof.tied(map(vars, drawn), own, [1.0] * 3)
+    return proof.tied(drawn, lambda L: float(L.u[1, 1]) / math.log(L.n), 1.0)
 
 
 # Detection -----------------------------------------------------------------------------------------------------------
@@ -389,132 +394,102 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     - .7) or b >= .74 - .78 (a1 - .7) is enough; there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s = a1 (1 + a1).
     ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4 has b < .2).
     """
-    a_b: dict[str, Any] = {"a": (0.619, None), "b": (0, None)}
-    x: dict[str, Any] = {"x": (1, None)}
-    square = SELF | {"x": "n**(a*(1 + a) - 2)"}
 
-    def tied(proof: Proof, on: list[Layer], row: int, *signs: int, last: int = 1) -> Proof:
-        """The bar is tau, the value that of a row with these signs, both less the last column."""
-        bars = [tau(L.n, L.c) / _scale(L) - last * L.c for L in on]
-        return proof.tied(map(vars, on), bars, [_row(L, row, *signs) for L in on])
-
-    def ones(k: Any, t: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    def ones(k: Any, t: Any, x: Any, a: Any, b: Any) -> Any:
         r = k * t * x
-        return TENTH, a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t))
+        return a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t))
 
-    def identity(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> tuple[Any, Any]:
+    def identity(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
         special, near, far = identity_weights(k * t * x, B, k, t)
-        return TENTH, a * special + b * (special + (t - 1) * near - (k - 1) * t * far)
+        return a * special + b * (special + (t - 1) * near - (k - 1) * t * far)
 
-    def first_and_last(n: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
-        return TENTH, a * special(n * n * x, n) - b
+    def identity_two(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
+        return a * identity_weights(k * t * x, B, k, t)[0] - b
 
-    def first_and_star(k: Any, t: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
-        r = (k * t) ** 2 * x
-        return 2 * (1 - b) + TENTH, a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t))
+    def first_and_last(n: Any, x: Any, a: Any, b: Any) -> Any:
+        return a * special(n * n * x, n) - b
+
+    def first_and_star(k: Any, t: Any, x: Any, a: Any, b: Any) -> Any:
+        return ones(k, t, k * t * x, a, b) - 2 * (1 - b)
 
     def weight(a: Any, y: Any) -> Any:
         return 1 / (1 + (1 - y) * power(y, a * (1 + a) - 1))
 
-    def below_low(a: Any, y: Any, v: Any) -> tuple[Any, Any]:
-        return _tenths(1), a * weight(a, y) - (_tenths(33) / 10 + (a - _tenths(7)) * _tenths(12) - v)
+    def below_low(a: Any, y: Any, v: Any) -> Any:
+        return a * weight(a, y) - (ball("0.33") + (a - ball("0.7")) * ball("1.2") - v)
 
-    def below_high(a: Any, y: Any, v: Any) -> tuple[Any, Any]:
-        b, w = _tenths(74) / 10 - (a - _tenths(7)) * _tenths(78) / 10 + v, weight(a, y)
-        return 2 * (1 - b) + _tenths(1), a * w + b * (2 * w - 1)
+    def below_high(a: Any, y: Any, v: Any) -> Any:
+        b, w = ball("0.74") - (a - ball("0.7")) * ball("0.78") + v, weight(a, y)
+        return a * w + b * (2 * w - 1) - 2 * (1 - b)
 
-    def identity_two(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> tuple[Any, Any]:
-        return TENTH, a * identity_weights(k * t * x, B, k, t)[0] - b
+    strictly = functools.partial(nonnegative, strict=True)
+    firsts = "c(j3) y - c > 0.1", "c(j) y - c > 0.1", "c(j3) y + c > 2 c + 0.1, c = 1 - b"
+
+    def fires(row: int, value: Callable, on: list[Layer], *signs: int, prove: Callable = strictly, **ranges: Any) -> Proof:
+        """``value`` is a row of ``on`` with these signs, the bar tau, both less c."""
+        said = firsts[row] if signs[-1] > 0 else firsts[2]
+        proof = prove(said, lambda **x: (TENTH, value(**x)), **ranges)
+        return proof.tied(on, lambda L: tau(L.n, L.c) / _scale(L) - L.c, lambda L: _row(L, row, *signs))
+
+    def at_line(b: Callable[[float], float]) -> list[Layer]:
+        return [
+            L
+            for a in (0.7, 0.8, 1.0)
+            for L in layers("self-ones", "softmax", [(k, k + 2, b(a), 1 - b(a)) for k in (2, 3, 5)], [a])
+        ]
 
     on, unit = _drawn("self-ones", "softmax", (1.0, 1.5)), _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True)
     faint, high = _drawn("self-ones", "softmax", (0.619, 1.0)), _drawn("self-ones", "softmax", (1.0, 1.5), (0.6, 1.0))
-    below, above = (
-        [
-            L
-            for y in (0.7, 0.8, 1.0)
-            for L in layers("self-ones", "softmax", [(k, k + 2, b(y), 1 - b(y)) for k in (2, 3, 5)], [y])
-        ]
-        for b in (lambda a: 0.33 + 1.2 * (a - 0.7), lambda a: 0.74 - 0.78 * (a - 0.7))
+    x: dict[str, Any] = {"x": (1, None)}
+    a_b: dict[str, Any] = SIZES | x | {"a": (0.619, None), "b": (0, None)}
+    eye: dict[str, Any] = SIZES | {"a": (1, None), "B": (1, None)} | x
+    own, other, square, to_eye = (
+        SELF | {"x": power_of_n} for power_of_n in ("n**(a*(1 + a) - 1)", "n**(a - 1)", "n**(a*(1 + a) - 2)", "n**(a**2 - 1)")
     )
-    strictly = functools.partial(nonnegative, strict=True)
-    eye, unit_ranges = SELF | {"x": "n**(a**2 - 1)", "B": "n**(b**2)"}, SIZES | {"a": (1, None), "B": (1, None)} | x
-    near = dict(a=(0.7, 1), y=(0, 0.5))
-    row, star_row = "c(j3) y - c > 0.1", "c(j3) y + c > 2 c + 0.1, c = 1 - b"
+    to_eye |= {"B": "n**(b**2)"}
+    low, top = at_line(lambda a: 0.33 + 1.2 * (a - 0.7)), at_line(lambda a: 0.74 - 0.78 * (a - 0.7))
+    low_line, high_line = {"y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"}, {"y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"}
+    below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5)}
+    four_fifths = nonnegative(
+        "weight of j3 >= 4/5", lambda n, x: (Fraction(4, 5), special(n * n * x, n)), where=square, n=(2, None), **x
+    )
     return {
-        "ones": tied(
-            strictly(row, ones, where=SELF | {"x": "n**(a*(1 + a) - 1)"}, **SIZES, **x, **a_b), faint, 0, 1, 1, -1
-        ),
-        "ones-others": tied(
-            strictly("c(j) y - c > 0.1", ones, where=SELF | {"x": "n**(a - 1)"}, **SIZES, **x, **a_b), on, 1, 1, 1, -1
-        ),
-        "identity": tied(strictly(row, identity, where=eye, b=(0, None), **unit_ranges), unit, 0, 1, 1, -1),
-        "quarter-identity": tied(strictly(row, identity_two, where=eye, b=(0, 0.4), **unit_ranges), unit, 0, 1, -1, -1),
+        "ones": fires(0, ones, faint, 1, 1, -1, 1, where=own, **a_b),
+        "ones-others": fires(1, ones, on, 1, 1, -1, 1, where=other, **a_b),
+        "identity": fires(0, identity, unit, 1, 1, -1, 1, where=to_eye, b=(0, None), **eye),
+        "quarter-identity": fires(0, identity_two, unit, 1, -1, -1, 1, where=to_eye, b=(0, 0.4), **eye),
         "m": _enough("7.5", Fraction(7, 8)),
-        "weight": nonnegative(
-            "weight of j3 >= 4/5",
-            lambda n, x: (Fraction(4, 5), special(n * n * x, n)),
-            where=square,
-            n=(2, None),
-            **x,
-        ).tied(map(vars, on), right=[float(L.f[0, 0]) for L in on]),
-        "quarter": tied(
-            strictly(row, first_and_last, where=square, n=(2, None), a=(1, None), b=(0, 0.65), **x),
-            on, 0, 1, -1, -1,
-        ),
-        "quarter-high": tied(
-            strictly(star_row, first_and_star, where=square, a=(1, None), b=(0.6, 1), **SIZES, **x),
-            high, 0, 1, 1, -1, last=-1,
-        ),
-        "quarter-below-low": tied(
-            positive(row, below_low, where={"a": "a", "y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"}, v=(0, 0.7), **near),
-            below, 0, 1, -1, -1,
-        ),
-        "quarter-below-high": tied(
-            positive(star_row, below_high, where={"a": "a", "y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"}, v=(0, 0.5), **near),
-            above, 0, 1, 1, -1, last=-1,
-        ),
-    }  # fmt: skip
-
-
-def _tenths(x: int) -> Any:
-    import flint
-
-    return flint.arb(x) / 10
+        "weight": four_fifths.tied(on, right=lambda L: float(L.f[0, 0])),
+        "quarter": fires(0, first_and_last, on, 1, -1, -1, 1, where=square, n=(2, None), a=(1, None), b=(0, 0.65), **x),
+        "quarter-high": fires(0, first_and_star, high, 1, 1, -1, -1, where=square, a=(1, None), b=(0.6, 1), **SIZES, **x),
+        "quarter-below-low": fires(0, below_low, low, 1, -1, -1, 1, prove=positive, where=low_line, v=(0, 0.7), **below),
+        "quarter-below-high": fires(0, below_high, top, 1, 1, -1, -1, prove=positive, where=high_line, v=(0, 0.5), **below),
+    }
 
 
 def _enough(C: str, share: Fraction) -> Proof:
     """``share``^m <= delta/n for m >= C log(n/delta): C log(1/share) > 1."""
-    proof = positive(
-        rf"$({share})^m < \delta/n$",
-        lambda C: (1, C * (_tenths(10) * share.denominator / share.numerator).log()),
-        where={"C": "m/log(n/delta)"},
-        C=(C, C),
-    )
+    sides = lambda C: (1, C * ball(1 / share).log())
+    proof = positive(rf"$({share})^m < \delta/n$", sides, where={"C": "m/log(n/delta)"}, C=(C, C))
     m = 2 * float(C)  # at n/delta = e^2
-    return proof.tied([{"m": m, "n": math.exp(2), "delta": 1.0}], right=[-math.log(float(share) ** m) / 2])
+    return proof.tied([{"m": m, "n": math.exp(2), "delta": 1.0}], right=-math.log(float(share) ** m) / 2)
 
 
 # Quiet networks ------------------------------------------------------------------------------------------------------
 
 
-def _tail(
-    proof: Proof,
-    hoeffding: Hoeffding,
-    at: Sequence[dict[str, Any]],
-    deviation: Callable[[dict], float],
-    count: Callable,
-    unit: Any,
-) -> Proof:
+def _tail(proof: Proof, hoeffding: Hoeffding, at: list[dict], deviation: Callable, count: Callable, unit: Callable) -> Proof:
     """Beside Hoeffding's inequality: ``count`` chances that a sum of k signs exceeds its deviation leave delta/n.
 
     The sides of the proof are ``unit`` times log(count n/delta) and the exponent.
     """
-    left, right = [], []
-    for x in at:
+
+    def exponent(x: dict[str, Any]) -> float:
         signs = torch.ones(x["k"], dtype=torch.float64)
-        left.append(unit(x) * math.log(count(x) * x["n"] / x["delta"]))
-        right.append(unit(x) * (math.log(2) - math.log(hoeffding(deviation(x), -signs, signs))))
-    return proof.tied(at, left, right)
+        return math.log(2) - math.log(hoeffding(deviation(x), -signs, signs))
+
+    left = [unit(x) * math.log(count(x) * x["n"] / x["delta"]) for x in at]
+    return proof.tied(at, left, [unit(x) * exponent(x) for x in at])
 
 
 def _readouts(x: dict[str, Any]) -> float:
@@ -525,14 +500,16 @@ def _readouts(x: dict[str, Any]) -> float:
 def _shift(kind: str, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
     """j3's column exceeds another by at most the weight of j3, and that one is at most 1/k."""
     ranges, where = SIZES | {"r": (1, None)}, where | {"r": r}
-    columns = [(_columns(L, 0)[1] / (L.b or 1), _columns(L, 0)[2] / (L.b or 1) / (L.n // L.t - 1)) for L in on]
-    apart = nonnegative(
-        "j3's column - another <= w", lambda k, t, r: (star(r, k, t) - block(r, k, t), special(r, k * t)), where=where, **ranges
-    )
+
+    def other(L: Layer) -> float:
+        return _columns(L, 0)[2] / (L.b or 1) / (L.n // L.t - 1)
+
+    sides = lambda k, t, r: (star(r, k, t) - block(r, k, t), special(r, k * t))
+    apart = nonnegative("j3's column - another <= w", sides, where=where, **ranges)
     flat = nonnegative("another column <= 1/k", lambda k, t, r: (block(r, k, t), 1 / k), where=where, **ranges)
     return (
-        apart.tied(map(vars, on), [j3 - other for j3, other in columns], [float(L.f[0, 0]) for L in on]),
-        flat.tied(map(vars, on), [other for _, other in columns], [L.t / L.n for L in on]),
+        apart.tied(on, lambda L: _columns(L, 0)[1] / (L.b or 1) - other(L), lambda L: float(L.f[0, 0])),
+        flat.tied(on, other, lambda L: L.t / L.n),
     )
 
 
@@ -541,20 +518,19 @@ def _excess() -> tuple[Proof, Proof]:
 
     def soft(v: Any, u: Any, s: Any) -> tuple[Any, Any]:
         part = u * v**89  # r/n
-        return s * part / (part + 1 - v**100), _tenths(10) * EXCESS.numerator / EXCESS.denominator
+        return s * part / (part + 1 - v**100), EXCESS
 
     def linear(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (a + b) * special(1 + a, 1000 * (1 + a) ** 2 * x), EXCESS
 
     where = {"v": "n**-0.01", "u": "n**(a*(1 + a) - 0.11)", "s": "a + b"}
     softmax = positive("(a + b) w < 0.0022, softmax", soft, where=where, v=(0, "0.9333"), u=(0, 1), s=(0, 1))
-    other = nonnegative(
-        "(a + b) w <= 0.0022, linear", linear, where={"x": "n/(1000*(1 + a)**2)"}, x=(1, None), a=(0, None), b=(0, 1)
-    )
+    where, ranges = {"x": "n/(1000*(1 + a)**2)"}, {"x": (1, None), "a": (0, None), "b": (0, 1)}
+    other = nonnegative("(a + b) w <= 0.0022, linear", linear, where=where, **ranges)
     on = [layer("self-ones", "softmax", 1000, 22, a, 0.1, 0.9) for a in (0.01, 0.09)]
-    on_linear = [layer("self-ones", "linear", 1000, 22, 0.0, 0.1, 0.9), layer("self-ones", "linear", 4000, 22, 1.0, 0.1, 0.9)]
+    on_linear = [layer("self-ones", "linear", n, 22, a, 0.1, 0.9) for n, a in ((1000, 0.0), (4000, 1.0))]
     excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
-    return softmax.tied(map(vars, on), [*map(excess, on)]), other.tied(map(vars, on_linear), [*map(excess, on_linear)])
+    return softmax.tied(on, excess), other.tied(on_linear, excess)
 
 
 @functools.cache
@@ -578,30 +554,29 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
     (for s <= .6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= .011.
     """
 
-    def square(e: Any) -> Any:
-        return 200 * (_tenths(1) - e) ** 2
+    def where(y_factor: int = 400, **more: str) -> dict[str, str]:
+        return {"y": f"{y_factor}*b**2*log(n/delta)/(d - 2)", "z": "1/log(n/delta)", "r": "(n**(b**2) - 1)/(d - 2)"} | more
 
-    def own(factor: int) -> Callable[..., Any]:
-        return lambda r, b, e: factor * ((1 + r) * (_tenths(1) - e) - b * r) ** 2
+    def square(e: Any) -> Any:
+        return 200 * (ball("0.1") - e) ** 2
+
+    def own(r: Any, b: Any, e: Any) -> Any:
+        return 200 * ((1 + r) * (ball("0.1") - e) - b * r) ** 2
 
     def union(y: Any, z: Any) -> Any:
         """Y (1 + z log(2 m)), m = 7.5/z + 1."""
         return y * (1 + z * (15 + 2 * z).log() + entropy(z))
 
-    letters = {"y": "400*b**2*log(n/delta)/(d - 2)", "z": "1/log(n/delta)"}
-    twice, r = {"y": "800*b**2*log(n/delta)/(d - 2)"}, {"r": "(n**(b**2) - 1)/(d - 2)"}
-    y, z = {"y": (0, 1)}, {"z": (0, 0.145)}
-    at = [dict(n=1000, delta=x, b=0.2, d=122 + k, k=120 + k, e=e) for x, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022))]
-    faint = [x | {"a": a} for x, a in zip(at, (0.2, 0.3))]
+    def tail(proof: Proof, at: list[dict], deviation: Callable, count: Callable, factor: int) -> Proof:
+        return _tail(proof, hoeffding, at, deviation, count, lambda x: factor * x["b"] ** 2 / x["k"])
 
-    def unit(factor: int) -> Callable[[dict], float]:
-        return lambda x: factor * x["b"] ** 2 / x["k"]
+    def flat(what: str, left: Callable, count: Callable, at: list[dict], letters: dict[str, str], e: Any, **z: Any) -> Proof:
+        """``count`` rows of X = 1, each of which fires where the mean of signs exceeds (.1 - e)/b."""
+        proof = positive(what, lambda e, y, **z: (left(y, **z), square(e)), where=letters, e=(0, e), y=(0, 1), **z)
+        return tail(proof, at, lambda x: (0.1 - x["e"]) * x["k"] / x["b"], count, 400)
 
-    def flat(proof: Proof, count: Callable, at: Sequence[dict], e: Callable = lambda x: x["e"]) -> Proof:
-        return _tail(proof, hoeffding, at, lambda x: (0.1 - e(x)) * x["k"] / x["b"], count, unit(400))
-
-    def block_apart(proof: Proof, factor: int, count: Callable, b: float, delta: float) -> Proof:
-        """The deviation that makes a row of a layer exceed its own block's part."""
+    def apart(proof: Proof, factor: int, count: Callable, b: float, delta: float) -> Proof:
+        """X = I: the deviation that makes a row of a layer exceed its own block's part."""
         drawn = [layer("self-identity", "softmax", n, 102, 0.05, b, math.sqrt(1 - b * b)) for n in (200, 300)]
         at = [vars(L) | {"k": 100, "e": e, "delta": delta * L.n, "L": L} for L, e in zip(drawn, (0.0, 0.0004))]
 
@@ -609,113 +584,74 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
             mine, other = (float(x["L"].features[1, column]) / _scale(x["L"]) for column in (2, 3))
             return (0.1 - x["e"] - (mine - other)) / other
 
-        return _tail(proof, hoeffding, at, deviation, count, unit(factor))
+        return tail(proof, at, deviation, count, factor)
 
-    soft, linear = _excess()
+    one = positive(
+        r"$\exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires",
+        lambda r, b, e, y: (y, own(r, b, e)),
+        where=where(),
+        r=(0, 0.25),
+        b=(0, 0.2),
+        e=(0, 0.0005),
+        y=(0, 1),
+    )
+    many = positive(
+        r"$2 m \exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires, m = 7.5 log(n/delta) + 1",
+        lambda r, b, e, y, z: (union(y, z), 2 * own(r, b, e)),
+        where=where(800),
+        r=(0, "1/40"),
+        b=(0, 1),
+        e=(0, 0.011),
+        z=(0, "0.1087"),
+        y=(0, 1),
+    )
+    at = [dict(n=1000, delta=x, b=0.2, d=122 + k, k=120 + k, e=e) for x, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022))]
+    faint = [x | {"a": a, "e": (a + x["b"]) / x["n"] ** (1 - a)} for x, a in zip(at, (0.2, 0.3))]
     ones = [L for w in ("softmax", "linear") for L in _drawn("self-ones", w, (0.05, 2.0)) if L.n > L.t]
-    c_letters = {"s": "b**2", "z": "1/log(n)", "q": "c**2"}
-    unit_layers = [layer("self-identity", "linear", 12, 5, 2.0, b, math.sqrt(1 - b * b)) for b in (0.8, 0.9, 0.95)]
-    logs = [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in unit_layers]
-    sizes = [vars(L) | {"n": 10**4} for L in unit_layers]
-    ratio = lambda x: math.log(10 / 0.00275 / x["c"] ** 2)
-    below = [layer("self-identity", "linear", 12, 5, 2.0, b, math.sqrt(1 - b * b)) for b in (0.1, 0.5, 0.7)]
+    side = r"$\exp(-k ((0.1 - e)/b)^2/2) < \delta/n$"
+    row, network = side.replace("$", "$2 ", 1), rf"$2 m {side[1:-1]}, m = 7.5 \log(n/\delta) + 1$"
+    shifts = [
+        _shift("self-ones", SELF, r, *(L for L in ones if L.weights == w))
+        for w, r in (("softmax", "n**(a*(1 + a))"), ("linear", "1 + a"))
+    ]
     return {
-        "shift": joined(
-            "a row is at most c + (a + b) w + (b/k) |S|",
-            *_shift("self-ones", SELF, "n**(a*(1 + a))", *(L for L in ones if L.weights == "softmax")),
-            *_shift("self-ones", SELF, "1 + a", *(L for L in ones if L.weights == "linear")),
-        ),
-        "e": joined("e = (a + b) w <= 0.0022", soft, linear),
-        "row": flat(
-            positive(
-                r"$2 \exp(-k ((0.1 - e)/b)^2/2) < \delta/n$",
-                lambda e, y, z: (y * (1 + z * _tenths(20).log()), square(e)),
-                where=letters,
-                e=(0, EXCESS),
-                **y,
-                **z,
-            ),
-            lambda x: 2,
-            at,
-        ),
-        "network": flat(
-            positive(
-                r"$2 m \exp(-k ((0.1 - e)/b)^2/2) < \delta/n, m = 7.5 \log(n/\delta) + 1$",
-                lambda e, y, z: (union(y, z), square(e)),
-                where=letters,
-                e=(0, EXCESS),
-                **y,
-                **z,
-            ),
-            _readouts,
-            at,
-        ),
-        "other-rows": flat(
-            positive(
-                r"$\exp(-k ((0.1 - e)/b)^2/2) < \delta/n$",
-                lambda e, y: (y, square(e)),
-                where=letters | {"e": "(a + b)/n**(1 - a)"},
-                e=(0, "1/35"),
-                **y,
-            ),
-            lambda x: 1,
-            faint,
-            lambda x: (x["a"] + x["b"]) / x["n"] ** (1 - x["a"]),
-        ),
-        "identity-network": block_apart(
-            positive(
-                r"$2 m \exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires, m = 7.5 log(n/delta) + 1",
-                lambda r, b, e, y, z: (union(y, z), own(400)(r, b, e)),
-                where=letters | twice | r,
-                r=(0, "1/40"),
-                b=(0, 1),
-                e=(0, 0.011),
-                z=(0, "0.1087"),
-                **y,
-            ),
-            800,
-            _readouts,
-            0.1,
-            math.exp(-9.3),
-        ),
-        "identity-linear": joined(
-            "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
-            nonnegative("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=c_letters, s=(0, 0.5)).tied(
-                map(vars, below), [L.b**2 / L.c**2 for L in below], [1.0] * len(below)
-            ),
-            positive(
-                "log(b^2/c^2)/log n < b^2",
-                lambda s, z: (z * (s / (1 - s)).log(), s),
-                where=c_letters,
-                s=(0.5, 0.99),
-                z=(0, 0.1086),
-            ).tied(sizes, logs, [L.b**2 for L in unit_layers]),
-            positive("10/(0.00275 c^2) < 10^4", lambda q: (_tenths(400000) / 11 / q, 10**4), where=c_letters, q=(0.4, 1)).tied(
-                map(vars, below), [10 / (0.00275 * L.c**2) for L in below], [1e4] * len(below)
-            ),
-            positive(
-                "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
-                lambda q: (q * (_tenths(400000) / 11 / q).log(), _tenths(1000).log()),
-                where=c_letters,
-                q=(0.01, 0.4),
-            ).tied(sizes, [x["c"] ** 2 * ratio(x) for x in sizes], [math.log(100)] * len(sizes)),
-        ),
-        "identity": block_apart(
-            positive(
-                r"$\exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires",
-                lambda r, b, e, y: (y, own(200)(r, b, e)),
-                where=letters | r,
-                r=(0, 0.25),
-                b=(0, 0.2),
-                e=(0, 0.0005),
-                **y,
-            ),
-            400,
-            lambda x: 1,
-            0.15,
-            0.01,
-        ),
+        "shift": joined("a row is at most c + (a + b) w + (b/k) |S|", *shifts[0], *shifts[1]),
+        "e": joined("e = (a + b) w <= 0.0022", *_excess()),
+        "row": flat(row, lambda y, z: y * (1 + z * ball(2).log()), lambda x: 2, at, where(), EXCESS, z=(0, 0.145)),
+        "network": flat(network, union, _readouts, at, where(), EXCESS, z=(0, 0.145)),
+        "other-rows": flat(side, lambda y: y, lambda x: 1, faint, where(e="(a + b)/n**(1 - a)"), "1/35"),
+        "identity-network": apart(many, 800, _readouts, 0.1, math.exp(-9.3)),
+        "identity-linear": _large_last_column(),
+        "identity": apart(one, 400, lambda x: 1, 0.15, 0.01),
     }
+
+
+def _large_last_column() -> Proof:
+    """``identity-linear`` of :func:`quiet`, in s = b^2, q = c^2 and z = 1/log n."""
+    where, sure = {"s": "b**2", "z": "1/log(n)", "q": "c**2"}, ball(10) / ball("0.00275")
+    below, above = (
+        [layer("self-identity", "linear", 12, 5, 2.0, b, math.sqrt(1 - b * b)) for b in bs]
+        for bs in ((0.1, 0.5, 0.7), (0.8, 0.9, 0.95))
+    )
+    large = [vars(L) | {"n": 10**4} for L in above]
+    return joined(
+        "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
+        nonnegative("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=where, s=(0, 0.5)).tied(
+            below, lambda L: L.b**2 / L.c**2, 1.0
+        ),
+        positive(
+            "log(b^2/c^2)/log n < b^2", lambda s, z: (z * (s / (1 - s)).log(), s), where=where, s=(0.5, 0.99), z=(0, 0.1086)
+        ).tied(large, [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above], [L.b**2 for L in above]),
+        positive("10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)).tied(
+            below, lambda L: 10 / (0.00275 * L.c**2), 1e4
+        ),
+        positive(
+            "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
+            lambda q: (q * (sure / q).log(), ball(100).log()),
+            where=where,
+            q=(0.01, 0.4),
+        ).tied(large, [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above], math.log(100)),
+    )
 
 
 @functools.cache
@@ -733,7 +669,7 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
     def quiet(what: str, level: Fraction, columns: int, union: Callable, count: Callable, most: str) -> Proof:
         proof = positive(
             f"{what} < delta/n at S = k ({float(level)} - 2 p)",
-            lambda y, z, p: (y * union(z), (columns - z) * (_tenths(int(10 * level)) - 2 * p) ** 2 / 2),
+            lambda y, z, p: (y * union(z), (columns - z) * (ball(level) - 2 * p) ** 2 / 2),
             where={"y": f"({columns}*log(n/delta) - 1)/(d - 1)", "z": "1/log(n/delta)"},
             y=(0, 1),
             z=(0, 0.189),
@@ -742,19 +678,13 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
         unit = lambda x: (columns - 1 / math.log(x["n"] / x["delta"])) / x["k"]
         return _tail(proof, hoeffding, at, lambda x: (float(level) - 2 * x["p"]) * x["k"], count, unit)
 
+    one = lambda z: 1 + z * ball(2).log()
+    union = lambda z: 1 + z * (ball("7.5") + z).log() + entropy(z)
+    shifts = *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
     return {
-        "shift": joined(
-            "a row is at most 2 p + |S|/k", *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
-        ),
-        "row": quiet(r"$2 \exp(-S^2/(2 k))$", HALF, 12, lambda z: 1 + z * _tenths(20).log(), lambda x: 2, "1/40"),
-        "network": quiet(
-            r"$m \exp(-S^2/(2 k))$",
-            9 * TENTH,
-            6,
-            lambda z: 1 + z * (_tenths(75) + z).log() + entropy(z),
-            lambda x: _readouts(x) / 2,
-            "1/20",
-        ),
+        "shift": joined("a row is at most 2 p + |S|/k", *shifts),
+        "row": quiet(r"$2 \exp(-S^2/(2 k))$", HALF, 12, one, lambda x: 2, "1/40"),
+        "network": quiet(r"$m \exp(-S^2/(2 k))$", 9 * TENTH, 6, union, lambda x: _readouts(x) / 2, "1/20"),
     }
 
 
@@ -764,49 +694,50 @@ def _enough_signs(k: int) -> int:
 
 
 @functools.cache
-def share_cross(tau: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
+def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
     """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign vectors, at all n and d.
 
     ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above -.2 k - .9, as r = n^a1 >=
     n. ``share``: so K is for at least 11/16 of their 2^(k - 1) vectors: counted for k < 48 (equal at k = 5), and beyond by
     Hoeffding, exp(-(.2 k + .9)^2/(2 (k - 1))) <= 5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
     """
-    level = 9 * TENTH
+    bar = 9 * TENTH
 
     def fires(k: Any, t: Any, x: Any, e: Any) -> tuple[Any, Any]:
-        r, n, K, other = k * t * x, k * t, e - k / 5 - level, block(k * t * x, k, t)
-        return level + e * other, special(r, n) + star(r, k, t) + K * other
+        r, n, K, other = k * t * x, k * t, e - k / 5 - bar, block(k * t * x, k, t)
+        return bar + e * other, special(r, n) + star(r, k, t) + K * other
 
-    ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
-    on = _drawn("cross", "softmax", (1.0, 1.5))
+    def other(L: Layer) -> float:
+        return _columns(L, 0)[2] / (L.d - 2) if L.d > 2 else float(L.t * L.f[0, 0] / L.n**L.a)
+
+    on, where = _drawn("cross", "softmax", (1.0, 1.5)), CROSS | {"x": "n**(a - 1)", "e": "K + 0.2*(d - 1) + 0.9"}
     drawn = [(L, K) for L in on for K in range(2 - L.d, L.d, 2) if -2 * (L.d - 1) - 9 < 10 * K]
-    columns = [(L, _columns(L, 0)[2] / max(L.d - 2, 1) if L.d > 2 else float(L.t * L.f[0, 0] / L.n**L.a), K) for L, K in drawn]
-    proof = nonnegative(
-        "c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=CROSS | {"x": "n**(a - 1)", "e": "K + 0.2*(d - 1) + 0.9"}, **ranges
-    )
-    far = [49, 60]
-    signs = [torch.ones(k - 1, dtype=torch.float64) for k in far]
-    tails = [math.log(2) - math.log(hoeffding(0.2 * k + 0.9, -s, s)) for k, s in zip(far, signs)]
-    small = range(2, 9)
+    small, far = range(2, 9), [49, 60]
     one_by_one = [sum(10 * sum(s) > -2 * k - 9 for s in itertools.product((1, -1), repeat=k - 1)) for k in small]
+
+    def tail(k: int) -> float:
+        signs = torch.ones(k - 1, dtype=torch.float64)
+        return math.log(2) - math.log(hoeffding(0.2 * k + 0.9, -signs, signs))
+
+    counted = every("11/16 of such K", lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1), range(1, 48), name="k")
+    beyond = nonnegative(
+        "exp(-(0.2 k + 0.9)^2/(2 (k - 1))) <= 5/16",
+        lambda k, h: (h, (k / 5 + bar) ** 2 / (2 * (k - 1))),
+        where={"h": "log(3.2)"},
+        k=(48, None),
+        h=(1.163, "1.1632"),
+    )
+    ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
     return {
-        "fires": proof.tied(
+        "fires": nonnegative("c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=where, **ranges).tied(
             [vars(L) | {"K": K} for L, K in drawn],
-            [tau + (K + 0.2 * (L.d - 1) + 0.9) * other for L, other, K in columns],
-            [sum(_columns(L, 0)[:2]) + K * other for L, other, K in columns],
+            [level + (K + 0.2 * (L.d - 1) + 0.9) * other(L) for L, K in drawn],
+            [sum(_columns(L, 0)[:2]) + K * other(L) for L, K in drawn],
         ),
         "share": joined(
             "11/16 of such K",
-            every("11/16 of such K", lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1), range(1, 48), name="k").beside(
-                "counts", map(_enough_signs, small), one_by_one
-            ),
-            nonnegative(
-                "exp(-(0.2 k + 0.9)^2/(2 (k - 1))) <= 5/16",
-                lambda k, h: (h, (k / 5 + level) ** 2 / (2 * (k - 1))),
-                where={"h": "log(3.2)"},
-                k=(48, None),
-                h=(1.163, "1.1632"),
-            ).tied([{"k": k} for k in far], [-math.log(1 - 11 / 16)] * 2, tails),
+            counted.beside("counts", map(_enough_signs, small), one_by_one),
+            beyond.tied([{"k": k} for k in far], -math.log(1 - 11 / 16), tail),
         ),
         "m": _enough("5.31", Fraction(53, 64)),
     }
@@ -835,83 +766,78 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
     """
     import sympy
 
-    m, r, n = sympy.symbols("m r n", positive=True)
-    v = sympy.symbols("v", positive=True)
+    m, r, n, v = sympy.symbols("m r n v", positive=True)
     square = n * r * (m - (1 + r) / (2 * n * r)) ** 2
-    drawn = [2, 3, 10, 35, 200]
-    sizes = [{"n": n} for n in drawn]
+    in_v, drawn = {"v": "n**-0.2"}, [{"n": n} for n in (2, 3, 10, 35, 200)]
+    deltas = [dict(n=n, delta=delta) for n in (2, 50) for delta in (0.1, 0.01)]
+    soft = lambda n: model.norm_bound(n**0.4, n) ** 2
 
-    def norm(n: int, dataset: int, weights: str) -> float:
-        return float(model.regression_weights(n, dataset, weights, model.worst_high(n, dataset, weights)).square().sum())
+    def linear_0(r: Any) -> tuple[Any, Any]:
+        return (1 + r) ** 2 / (4 * r), Fraction("1.0286")
 
-    def linear_1(bound: str, low: int, name: str) -> Proof:
+    def linear_1(bound: str, low: int) -> Proof:
+        """Data of D1 with ``high`` of the other scores at 1.4."""
+
         def spread(n: Any, s: Any) -> tuple[Any, Any]:
             return n * (16 + (n - 1) * (24 * s - 14) / 10) / (4 + (n - 1) * s) ** 2, Fraction(bound)
 
-        at = [{"n": n, "s": 1 + 0.4 * high / (n - 1)} for n in drawn if n >= low for high in (0, n // 2, n - 1)]
-        found = [
-            x["n"] * float(model.regression_weights(x["n"], 1, "linear", high).square().sum())
-            for x, high in zip(at, [high for n in drawn if n >= low for high in (0, n // 2, n - 1)])
-        ]
-        return nonnegative(rf"$n |f_{{\mathrm{{lin}}}}|^2 \le {bound}$, data of D1", spread, n=(low, None), s=(1, 1.4)).tied(
-            at, found
-        )
+        def norm(n: int, high: int) -> float:
+            return n * float(model.regression_weights(n, 1, "linear", high).square().sum())
+
+        cases = [(n, high) for n in (x["n"] for x in drawn) if n >= low for high in (0, n // 2, n - 1)]
+        proof = nonnegative(rf"$n |f_{{\mathrm{{lin}}}}|^2 \le {bound}$, data of D1", spread, n=(low, None), s=(1, 1.4))
+        return proof.tied([{"n": n, "s": 1 + 0.4 * high / (n - 1)} for n, high in cases], [norm(*case) for case in cases])
 
     def spike(bound: str, top: str, low: int) -> Proof:
         above = lambda v: (Fraction(bound), 2 / (1 + (1 - v**5) * v**8) - 1)
-        proof = nonnegative(f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where={"v": "n**-0.2"}, v=(0, top))
-        return proof.tied([x for x in sizes if x["n"] >= low], right=[model.sure_margin(n) for n in drawn if n >= low])
+        proof = nonnegative(f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where=in_v, v=(0, top))
+        return proof.tied([x for x in drawn if x["n"] >= low], right=model.sure_margin)
 
-    # exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda
-    deltas = [dict(n=n, delta=delta) for n in (2, 50) for delta in (0.1, 0.01)]
-    exponents = []
-    for x in deltas:
-        f = torch.full((x["n"],), math.sqrt(1.6) / x["n"], dtype=torch.float64)
-        exponents.append(math.log(2) - math.log(hoeffding(2 * math.sqrt(math.log(x["n"] / x["delta"]) / x["n"]), -f, f)))
-    even = [float(model.norm_bound(1.4, n)) ** 2 for n in drawn]
+    def exponent(n: int, delta: float) -> float:
+        """Of exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda."""
+        f = torch.full((n,), math.sqrt(1.6) / n, dtype=torch.float64)
+        return math.log(2) - math.log(hoeffding(2 * math.sqrt(math.log(n / delta) / n), -f, f))
+
+    fourth = nonnegative(r"$n |f_{\mathrm{lin}}|^2 \le 1.0286$, data of D0", linear_0, r=(1, 1.4))
+    kantorovich = same(
+        "$(1 + r) m - n r m^2 = (1 + r)^2/(4 r n)$ minus a square",
+        (1 + r) * m - n * r * m**2,
+        (1 + r) ** 2 / (4 * r * n) - square,
+    )
+    exponent_3 = same(
+        "$(1 + r)^2/(4 r n) = ((1 + n^{-0.4}) n^{-0.3}/2)^2$, $r = n^{0.4}$",
+        (1 + v**-2) ** 2 / (4 * v**-2 * v**-5),
+        (1 + v**2) ** 2 * v**3 / 4,
+        where=in_v,
+    )
+    two = nonnegative(
+        r"$2 \exp(-C^2 \log(n/\delta)/(2 \cdot 1.6)) \le \delta/n$, C = 2",
+        lambda L, h: (L + h, L * 4 / Fraction(32, 10)),
+        where={"L": "log(n/delta)", "h": "log(2)"},
+        L=(2.99, None),
+        h=(0.693, "0.6932"),
+    )
+    tenth = nonnegative(
+        r"$n^{0.2} |f_{\exp}|^2 \le 1$, data of D0", lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1), where=in_v, v=(0, 1)
+    )
+    empty = positive(
+        r"$1 < C \sqrt{\log(n/\delta)}/n^{0.1}, C = 2$",
+        lambda x, e: (1, 2 * (x + e).sqrt() * (-x / 10).exp()),
+        where={"x": "log(n)", "e": "log(1/delta)"},
+        x=(0.69, 23.03),
+        e=(2.3, 20),
+    )
+    least = [x | {"r": x["n"] ** 0.4, "m": (1 + x["n"] ** 0.4) / (2 * x["n"] ** 1.4)} for x in drawn]
     return {
-        "kantorovich": same(
-            "$(1 + r) m - n r m^2 = (1 + r)^2/(4 r n)$ minus a square",
-            (1 + r) * m - n * r * m**2,
-            (1 + r) ** 2 / (4 * r * n) - square,
-        ).tied(
-            [{"n": n, "r": n**0.4, "m": (1 + n**0.4) / (2 * n * n**0.4)} for n in drawn],
-            right=[model.norm_bound(n**0.4, n) ** 2 for n in drawn],
-        ),
-        "exponent": same(
-            "$(1 + r)^2/(4 r n) = ((1 + n^{-0.4}) n^{-0.3}/2)^2$, $r = n^{0.4}$",
-            (1 + v**-2) ** 2 / (4 * v**-2 * v**-5),
-            (1 + v**2) ** 2 * v**3 / 4,
-            where={"v": "n**-0.2"},
-        ).tied(sizes, [model.norm_bound(n**0.4, n) ** 2 for n in drawn], [((1 + n**-0.4) * n**-0.3 / 2) ** 2 for n in drawn]),
-        "linear-0": nonnegative(
-            r"$n |f_{\mathrm{lin}}|^2 \le 1.0286$, data of D0",
-            lambda r: ((1 + r) ** 2 / (4 * r), Fraction("1.0286")),
-            r=(1, 1.4),
-        ).tied([{"r": 1.4}] * len(drawn), [n * x for n, x in zip(drawn, even)], [1.0286] * len(drawn)),
-        "linear-1": linear_1("1.6", 2, "linear-1"),
-        "hoeffding": nonnegative(
-            r"$2 \exp(-C^2 \log(n/\delta)/(2 \cdot 1.6)) \le \delta/n$, C = 2",
-            lambda L, h: (L + h, L * 4 / Fraction(32, 10)),
-            where={"L": "log(n/delta)", "h": "log(2)"},
-            L=(2.99, None),
-            h=(0.693, "0.6932"),
-        ).tied(deltas, [math.log(2 * x["n"] / x["delta"]) for x in deltas], exponents),
-        "norm-0.1": nonnegative(
-            r"$n^{0.2} |f_{\exp}|^2 \le 1$, data of D0",
-            lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1),
-            where={"v": "n**-0.2"},
-            v=(0, 1),
-        ).tied(sizes, [n**0.2 * model.norm_bound(n**0.4, n) ** 2 for n in drawn], [1.0] * len(drawn)),
-        "empty": positive(
-            r"$1 < C \sqrt{\log(n/\delta)}/n^{0.1}, C = 2$",
-            lambda x, e: (1, 2 * (x + e).sqrt() * (-x / 10).exp()),
-            where={"x": "log(n)", "e": "log(1/delta)"},
-            x=(0.69, 23.03),
-            e=(2.3, 20),
-        ).tied(deltas, right=[lemma_4_1(x["n"], x["delta"], 2, 2) for x in deltas]),
+        "kantorovich": kantorovich.tied(least, right=lambda n, **_: soft(n)),
+        "exponent": exponent_3.tied(drawn, soft, lambda n: ((1 + n**-0.4) * n**-0.3 / 2) ** 2),
+        "linear-0": fourth.tied([{"r": 1.4}] * 5, [x["n"] * float(model.norm_bound(1.4, x["n"])) ** 2 for x in drawn], 1.0286),
+        "linear-1": linear_1("1.6", 2),
+        "hoeffding": two.tied(deltas, lambda n, delta: math.log(2 * n / delta), exponent),
+        "norm-0.1": tenth.tied(drawn, lambda n: n**0.2 * soft(n), 1.0),
+        "empty": empty.tied(deltas, right=lambda n, delta: lemma_4_1(n, delta, 2, 2)),
         "spike": spike("0.71", "0.871", 2),
-        "linear-35": linear_1("1.25", 35, "linear-35"),
+        "linear-35": linear_1("1.25", 35),
         "spike-35": spike("0.99", "0.4912", 35),
         "interval": _interval(),
     }
@@ -919,45 +845,31 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
 
 def _interval() -> Proof:
     """|f|^2 2 log(m n/delta) < .99^2 with both norms, in z = 1/log n."""
-    import flint
 
     def fading(z: Any, c: int) -> Any:
         """e^(-c/(10 z))/z, increasing in z < c/10."""
-        ends = [(-_tenths(c) / x).exp() / x if x > 0 else flint.arb(0) for x in (z.lower(), z.upper())]
-        return ends[0].union(ends[1])
-
-    def twice_log(z: Any) -> Any:
-        """2 z log(m n/delta), m = log2(n/delta) + 1."""
-        hundred, two = _tenths(1000).log(), _tenths(20).log()
-        return 2 * (1 + z * hundred + z * ((1 + z * hundred) / two + z).log() + entropy(z))
+        return monotone(lambda x: (-ball(c) / 10 / x).exp() / x if x > 0 else ball(0), z)
 
     def root(z: Any) -> Any:
         """e^(-0.4/z)"""
-        ends = [(-_tenths(4) / x).exp() if x > 0 else flint.arb(0) for x in (z.lower(), z.upper())]
-        return ends[0].union(ends[1])
+        return monotone(lambda x: (-ball("0.4") / x).exp() if x > 0 else ball(0), z)
 
-    bound = (_tenths(99) / 10) ** 2
-    where, z = {"z": "1/log(n)"}, (0, "0.2813")
-    soft = positive(
-        "|f_exp|^2 2 log(m n/delta) < 0.99^2",
-        lambda z: ((1 + root(z)) ** 2 * fading(z, 6) / 4 * twice_log(z), bound),
-        where=where,
-        z=z,
-    )
-    linear = positive(
-        "|f_lin|^2 2 log(m n/delta) < 0.99^2",
-        lambda z: (_tenths(125) / 10 * fading(z, 10) * twice_log(z), bound),
-        where=where,
-        z=z,
-    )
-    drawn = [35, 100, 1000]
-    at = [{"n": n} for n in drawn]
-    spread = [2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01) for n in drawn]
-    bars = [0.99**2] * len(drawn)
+    def twice_log(z: Any) -> Any:
+        """2 z log(m n/delta), m = log2(n/delta) + 1."""
+        hundred, two = ball(100).log(), ball(2).log()
+        return 2 * (1 + z * hundred + z * ((1 + z * hundred) / two + z).log() + entropy(z))
+
+    def proof(norm: str, square: Callable, tied_norm: Callable) -> Proof:
+        sides = lambda z: (square(z) * twice_log(z), bound)
+        found = positive(f"|{norm}|^2 2 log(m n/delta) < 0.99^2", sides, where={"z": "1/log(n)"}, z=(0, "0.2813"))
+        left = lambda n: tied_norm(n) * 2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01)
+        return found.tied([{"n": n} for n in (35, 100, 1000)], left, 0.99**2)
+
+    bound = Fraction(99, 100) ** 2
     return joined(
         r"$|f|_{\max} \sqrt{2 \log(m n/\delta)} < 0.99, \delta = 0.01$",
-        soft.tied(at, [model.norm_bound(n**0.4, n) ** 2 * x for n, x in zip(drawn, spread)], bars),
-        linear.tied(at, [1.25 / n * x for n, x in zip(drawn, spread)], bars),
+        proof("f_exp", lambda z: (1 + root(z)) ** 2 * fading(z, 6) / 4, lambda n: model.norm_bound(n**0.4, n) ** 2),
+        proof("f_lin", lambda z: ball("1.25") * fading(z, 10), lambda n: 1.25 / n),
     )
 
 
@@ -1000,35 +912,37 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
             K = (level - y1 * p - star_sign * (p + (t - 1) * o)) / (t * o)
             return level, y1 / n + (star_sign + K) / k
 
-        on = _drawn("cross", "softmax", (0.0, 1.2, 3.0))[3:]
-        uniform = [_row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)) for L in on]
         what = f"the uniform row fires too, y_1 = {y1}, y_* = {star_sign}"
-        return nonnegative(what, sides, where=CROSS | {"r": "n**a"}, **more).tied(map(vars, on), map(bar, on), uniform)
+        proof = nonnegative(what, sides, where=CROSS | {"r": "n**a"}, **more)
+        on = _drawn("cross", "softmax", (0.0, 1.2, 3.0))[3:]
+        return proof.tied(on, bar, lambda L: _row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)))
 
-    def self_attention(kind: str, sign: int) -> Proof:
-        def ones(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
+    def ones(sign: int) -> Proof:
+        def sides(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
             n, s = k * t, 1 + a0
             larger, w, w0 = ordinary(s, n) / ordinary(r * s, n), special(r * s, n), special(s, n)
             return TENTH, larger * (TENTH + (a0 + 2 * b + e - sign * b) * w) - (a0 - sign * b) * w0
 
-        def identity(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
+        letters = {"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"}
+        return self_attention("self-ones", sign, sides, "linear", 1, 0.8, letters, a0=(0, 1))
+
+    def identity(sign: int) -> Proof:
+        def sides(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
             (w, _, far), (w0, _, far0) = identity_weights(q * r, B, k, t), identity_weights(q, B, k, t)
             return TENTH, far0 / far * (TENTH + (a0 + b + e - sign * b) * w) - (a0 - sign * b) * w0
 
-        # kind: sides, weights on D0, row of D1, c, letters, ranges
-        sides, weights, row, c, letters, ranges = {
-            "self-ones": (ones, "linear", 1, 0.8, {"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"}, {"a0": (0, 1)}),
-            "self-identity": (
-                *(identity, "softmax", 0, math.sqrt(0.96)),
-                {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"},
-                {"q": (1, None), "B": (1, None)},
-            ),
-        }[kind]
+        letters = {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"}
+        return self_attention("self-identity", sign, sides, "softmax", 0, math.sqrt(0.96), letters, q=(1, None), B=(1, None))
+
+    def self_attention(
+        kind: str, sign: int, sides: Callable, weights: str, row: int, c: float, letters: dict[str, str], **ranges: Any
+    ) -> Proof:
+        """Row j3 on D0, of these weights, with the signs that make ``row`` on D1 reach the threshold."""
+        what = f"row j3 of {weights} on D0 fires too, y_1 = -1, y_* = {sign}, y_d = 1"
+        proof = nonnegative(what, sides, where=SELF | letters, **more | scales | ranges)
         pairs = [
             (layer(kind, weights, n, d, 0.05, 0.2, c), layer(kind, "softmax", n, d, 1.2, 0.2, c)) for n, d in ((6, 5), (20, 7))
         ]
-        what = f"row j3 of {weights} on D0 fires too, y_1 = -1, y_* = {sign}, y_d = 1"
-        proof = nonnegative(what, sides, where=SELF | letters, **more | scales | ranges)
         at = [vars(low) | {"a0": low.a, "a1": high.a} for low, high in pairs]
         fires = [_row(low, 0, -1, sign, others(high, row, -1, sign)) for low, high in pairs]
         return proof.tied(at, [bar(low) for low, _ in pairs], fires)
@@ -1036,8 +950,8 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
     needs = r"$F_{\exp}(D1) > 0$ without false alarm needs $y_1 =$ "
     return {
         "cross": joined(needs + "y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
-        "ones": joined(needs + "$y_d = 1$, X = 1", self_attention("self-ones", 1), self_attention("self-ones", -1)),
-        "identity": joined(needs + "$y_d = 1$, X = I", self_attention("self-identity", 1), self_attention("self-identity", -1)),
+        "ones": joined(needs + "$y_d = 1$, X = 1", ones(1), ones(-1)),
+        "identity": joined(needs + "$y_d = 1$, X = I", identity(1), identity(-1)),
     }
 
 
@@ -1062,10 +976,8 @@ def identity_block(tau: Callable[[float, float], float]) -> Proof:
     ]
     # the row of the second block column, whose sign is +1, as is S
     at = [vars(L) | {"S": 3} for L in drawn]
-    bars = [tau(L.n, L.c) / _scale(L) - L.c for L in drawn]
-    value = [sum(float(x) for x in L.features[1, 1:4]) / _scale(L) - float(L.features[1, 0]) / _scale(L) for L in drawn]
     proof = nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges)
-    return proof.tied(at, bars, value)
+    return proof.tied(at, [tau(L.n, L.c) / _scale(L) - L.c for L in drawn], [_row(L, 1, -1, 1, 1) for L in drawn])
 
 
 @functools.cache
@@ -1076,36 +988,25 @@ def higher() -> dict[str, Proof]:
     other rows w <= B/n, B = n^(b^2); linear weights: w <= (a^2 + b^2 + c^2)/(n c^2).
     """
     two: dict[str, Any] = {"n": (1, None), "r": (1, None)}
-    block_sizes: dict[str, Any] = SIZES | {"B": (1, None)}
-    q: dict[str, Any] = block_sizes | {"q": (1, None)}
-    eye = SELF | {"q": "n**(a**2)", "B": "n**(b**2)"}
+    B: dict[str, Any] = SIZES | {"B": (1, None)}
+    eye, q = SELF | {"q": "n**(a**2)", "B": "n**(b**2)"}, B | {"q": (1, None)}
+    weight = lambda L: float(L.f[0, 0])
 
     def linear(k: Any, t: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
         top = a**2 + b**2 + c**2
         return top / (a**2 + t * b**2 + k * t * c**2), top / (k * t * c**2)
 
-    def both(kind: str, weights: str, r: str, ratio: Callable[[Layer], float]) -> list[Proof]:
+    def both(kind: str, weights: str, r: str, ratio: Callable[[Layer], float]) -> tuple[Proof, Proof]:
         on = _drawn(kind, weights, (0.05, 2.0))
         on += [] if kind == "cross" else [layer(kind, weights, 12, 5, a, 0.3, 0.4) for a in (0.05, 2.0)]
-        at, w = [vars(L) for L in on], [float(L.f[0, 0]) for L in on]
-        low, high = [1 - L.n / ratio(L) for L in on], [ratio(L) / L.n for L in on]
-        where = {"r": r}
-        return [
-            nonnegative("1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where=where, **two).tied(at, low, w),
-            nonnegative("w <= r/n", lambda n, r: (special(r, n), r / n), where=where, **two).tied(at, w, high),
-        ]
+        low = nonnegative("1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where={"r": r}, **two)
+        high = nonnegative("w <= r/n", lambda n, r: (special(r, n), r / n), where={"r": r}, **two)
+        return low.tied(on, lambda L: 1 - L.n / ratio(L), weight), high.tied(on, weight, lambda L: ratio(L) / L.n)
 
-    on = _drawn("self-identity", "softmax", (0.05, 1.5), unit=True)
-    at, w = [vars(L) for L in on], [float(L.f[0, 0]) for L in on]
-    power_ratio = [L.n ** (L.a**2) for L in on]
-    others = [float(L.f[-1, -1]) for L in on]
-    flat = _drawn("self-identity", "linear", (0.05, 1.5), unit=True)
-    top = [(L.a**2 + L.b**2 + L.c**2) / (L.n * L.c**2) for L in flat]
+    on, flat = (_drawn("self-identity", weights, (0.05, 1.5), unit=True) for weights in ("softmax", "linear"))
     q_low = nonnegative("1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, identity_weights(q, B, k, t)[0]), where=eye, **q)
     q_high = nonnegative("w <= q B/n", lambda k, t, B, q: (identity_weights(q, B, k, t)[0], q * B / (k * t)), where=eye, **q)
-    rest = nonnegative(
-        "other rows: w <= B/n", lambda k, t, B: (identity_others(B, k, t)[0], B / (k * t)), where=eye, **block_sizes
-    )
+    rest = nonnegative("other rows: w <= B/n", lambda k, t, B: (identity_others(B, k, t)[0], B / (k * t)), where=eye, **B)
     line = nonnegative("linear: w <= |row|^2/(n c^2)", linear, where=SELF, **SIZES, a=(0, None), b=(0, None), c=(0.001, None))
     return {
         "ones": joined(
@@ -1116,10 +1017,10 @@ def higher() -> dict[str, Proof]:
         ),
         "identity": joined(
             r"1 - n/q <= w <= q B/n; other rows w <= B/n; linear $w \le (a^2 + b^2 + c^2)/(n c^2)$",
-            q_low.tied(at, [1 - L.n / x for L, x in zip(on, power_ratio)], w),
-            q_high.tied(at, w, [x * L.n ** (L.b**2 - 1) for L, x in zip(on, power_ratio)]),
-            rest.tied(at, others, [L.n ** (L.b**2 - 1) for L in on]),
-            line.tied(map(vars, flat), [float(L.f[0, 0]) for L in flat], top),
+            q_low.tied(on, lambda L: 1 - L.n ** (1 - L.a**2), weight),
+            q_high.tied(on, weight, lambda L: L.n ** (L.a**2 + L.b**2 - 1)),
+            rest.tied(on, lambda L: float(L.f[-1, -1]), lambda L: L.n ** (L.b**2 - 1)),
+            line.tied(flat, weight, lambda L: (L.a**2 + L.b**2 + L.c**2) / (L.n * L.c**2)),
         ),
     }
 
@@ -1158,26 +1059,4 @@ def linear_separates() -> dict[str, Proof]:
             SIZES | {"b": (0, None), "c": (0.1, None)},
         ),
         "cross": joined("value on D0 < value on D1, n >= 2", *(grows("cross", cross, CROSS, x) for x in (few, many))),
-    }
-
-
-def everything(paper: Any) -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
-    families = {
-        "two_level": {part: bound.proof() for part, bound in two_level_bounds().items()},
-        "identity_rows": {part: bound.proof() for part, bound in identity_bounds().items()},
-        "detection": detection(paper.theorem_6_2),
-        "quiet": quiet(paper.lemma_3_1),
-        "quiet_cross": quiet_cross(paper.lemma_3_1),
-        "share_cross": share_cross(paper.THEOREM_F_5, paper.lemma_3_1),
-        "regression": regression(paper.lemma_3_1, paper.lemma_4_1),
-        "cap": cap(paper.theorem_6_2, paper.THEOREM_F_5),
-        "linear_separates": linear_separates(),
-        "higher": higher(),
-    }
-    found = {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
-    return found | {
-        "tensor_trick": tensor_trick(),
-        "no_such_data": no_such_data(),
-        "identity_block": identity_block(paper.theorem_6_2),
     }
