@@ -26,7 +26,9 @@ from attention_theory.domain import (
     InputError,
     Limits,
     NonNegative,
+    Numbers,
     checked,
+    outside,
     unchecked,
 )
 from attention_theory.evidence import mean_interval
@@ -52,6 +54,9 @@ def product(
     number: Arithmetic | None = None,
     items: Annotated[list[int] | None, FILLED] = None,
     word: Literal["this", "that"] = "this",
+    samples: Numbers = (),
+    tensors: tuple[Tensor, ...] = (),
+    net: torch.nn.Module | None = None,
 ) -> float:
     """All kinds of parameters."""
     return sigma
@@ -77,6 +82,9 @@ def product(
         {"number": Fraction(1, 3)},
         {"items": [1]},
         {"word": "that"},
+        {"samples": [Fraction(1, 3)]},
+        {"samples": np.arange(3)},
+        {"tensors": (ONES,)},
     ],
 )
 def test_what_fits_passes(given):
@@ -108,7 +116,14 @@ def test_what_fits_passes(given):
         ({"number": "3"}, "number = '3' is not allowed: a number"),
         ({"number": float("inf")}, "number = inf is not allowed: finite"),
         ({"items": []}, r"items = \[\] is not allowed: not empty"),
+        ({"number": np.float32(0.5)}, "number = .* is not allowed: a number"),
         ({"word": "other"}, "word = 'other' is not allowed: one of this, that"),
+        ({"samples": "ab"}, "samples = 'ab' is not allowed: numbers"),
+        ({"samples": [[1], [1, 2]]}, "samples = .* is not allowed: numbers"),
+        ({"samples": np.array([1, np.nan])}, "samples = .* with NaN or infinity is not allowed: finite"),
+        ({"sigma": 1e200}, "sigma = 1e.200 is not allowed: numbers up to 1e.150"),
+        ({"tensors": (ONES, ONES.float())}, r"tensors\[1\] = float32, but X is float64"),
+        ({"net": torch.nn.Linear(2, 2)}, "net.weight = float32, but X is float64"),
     ],
 )
 def test_what_does_not_is_named(given, message):
@@ -128,6 +143,16 @@ def test_inside_a_call_and_in_an_unchecked_block_nothing_is_checked():
         assert product(ONES, sigma=-1.0) == -1
     with pytest.raises(InputError):
         product(ONES, sigma=-1.0)
+
+
+def test_what_a_function_of_the_readers_calls_is_checked():
+    @checked
+    def ask(reader: Any) -> float:
+        """Call what the reader gave."""
+        return outside(reader)()
+
+    with pytest.raises(InputError, match="sigma = -1.0"):
+        ask(lambda: product(ONES, sigma=-1.0))
 
 
 class Pair(NamedTuple):

@@ -1,53 +1,36 @@
-"""Refusals of Part V say what was given and what is allowed."""
+"""Conditions between arguments: refused with what was given and what is allowed."""
 
 import math
+from fractions import Fraction
 
 import pytest
-import torch
-from attention_theory import exponential, tokens
-from attention_theory.attention import attention_weights
-from attention_theory.exponential import power, relu_power, sharp, truncated, windows, words
+from attention_theory import exponential
+from attention_theory.exponential import power, relu_power, sharp, space, truncated, windows, words
 from attention_theory.tangent import unit_points
+from attention_theory.tokens import contexts
 
-X = tokens.contexts("iid", 1, 6, 8, seed=0)[0]
-POINTS = unit_points(4, 3, seed=0)
-POINT = dict(d=20, m=4, a0=0.1, a1=1.2)
+X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "message"),
     [
-        lambda: truncated(3),
-        lambda: truncated(0),
-        lambda: sharp(-0.1),
-        lambda: sharp(math.nan),
-        lambda: power(0.5),
-        lambda: relu_power(0),
-        lambda: power(math.inf),
-        lambda: exponential.Weights("cosine", 1),
-        lambda: attention_weights(torch.tensor([[-1.0, -2.0]]), relu_power(2)),
-        lambda: attention_weights(torch.tensor([[-1.0, 1.0]]), power(1)),
-        lambda: attention_weights(torch.ones(1, 2), "cubic"),
-        lambda: exponential.separation_probability(sharp(math.inf), "cross", **POINT | dict(a0=0), n=190),
-        lambda: words.vanishing_move(2, X),
-        lambda: windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8).fires_at_most(sharp(1), 3),
-        lambda: exponential.separation_probability(sharp(1), "cross", **POINT),
-        lambda: exponential.separation_probability(sharp(1), "crossed", **POINT, n=190),
-        lambda: exponential.least_sharpness("cross", 1, 1.2),
-        lambda: exponential.least_degree("self-ones", 100, 0.01, 0.02, 0.8),
-        lambda: exponential.limit_kernel(power(3), POINTS),
-        lambda: exponential.limit_kernel(truncated(2), 2 * POINTS),
-        lambda: exponential.limit_kernel(sharp(1), POINTS, sigma=0),
-        lambda: exponential.limit_kernel(sharp(math.inf), POINTS),
-        lambda: exponential.rank(0, 3),
-        lambda: exponential.word_sensitivity(power(3), X),
-        lambda: exponential.word_sensitivity(sharp(1), X, token=6),
-        lambda: exponential.population_descent(sharp(1), 6, 2, 0.25, start=math.nan),
-        lambda: exponential.population_descent(power(1), 4, 2, 0.25, start=-1.0, beta=3.0),
-        lambda: exponential.population_descent(sharp(1), 6, 4, 0.25),
-        lambda: exponential.population_descent(relu_power(1), 6, 2, 0.25, beta=0.0),
+        (lambda: exponential.separation_probability(sharp(math.inf), "cross", 20, 4, 0, 1.2, n=190), "hard maximum open"),
+        (lambda: exponential.separation_probability(sharp(1), "cross", 20, 4, 0.1, 1.2), "give exactly one of the two"),
+        (lambda: exponential.least_sharpness("cross", 1, 1.2), "n must be finite and > 1"),
+        (lambda: exponential.least_degree("self-ones", 100, 0.01, 0.02, 0.8), "no degree is enough"),
+        (lambda: windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8).fires_at_most(sharp(1), 3), "d = None is not allowed"),
+        (lambda: words.vanishing_move(2, X), "degree = 2 is not allowed"),
+        (lambda: exponential.limit_kernel(power(3), POINTS), "mean of an odd power vanishes"),
+        (lambda: exponential.limit_kernel(truncated(2), 2 * POINTS), "give rows of length 1"),
+        (lambda: exponential.limit_kernel(sharp(1), POINTS, sigma=0), "sigma = 0 is not allowed"),
+        (lambda: exponential.limit_kernel(sharp(math.inf), POINTS), "has no slope"),
+        (lambda: exponential.rank(0, 3), "degree = 0, d = 3 are not allowed"),
+        (lambda: space.population_descent(power(1), 4, 2, 0.25, start=-1.0, beta=3.0), "weights of a row sum to 0"),
+        (lambda: space.population_descent(relu_power(1), 6, 4, 0.25), "do not fall into groups"),
+        (lambda: space.push_difference(1j, 4, 2, Fraction(1, 2)), "ratio must be a number or a flint.arb, got 1j"),
     ],
 )
-def test_refused(call):
-    with pytest.raises(ValueError):
+def test_refused(call, message):
+    with pytest.raises(ValueError, match=message):
         call()

@@ -271,3 +271,9 @@ def test_standard_error_is_the_infinitesimal_jackknife(u):
     influence = torch.autograd.functional.jacobian(kernel, even)
     expected = (influence.square().mean(dim=2) / pairs).sqrt()
     assert torch.allclose(kernels.standard_error(net, x), expected, rtol=1e-9)
+
+
+def test_descent_in_float32_is_that_in_float64():
+    points, y = tangent.unit_points(3, 4, seed=1), torch.tensor([1.0, -1.0, 1.0]).double()
+    single, double = (kernels.descend(truncated(4), points.to(t), y.to(t), 20, 0, 30) for t in (torch.float32, torch.float64))
+    assert single.loss == pytest.approx(double.loss, rel=1e-3)

@@ -1,100 +1,56 @@
-"""Bad input is refused with what was given and what is allowed."""
+"""Conditions between arguments: refused with what was given and what is allowed."""
 
 import pytest
 import torch
 from attention_theory import patches
 from attention_theory.patches import errors, gaussian, similarity, train_images, transformer
 from attention_theory.patches import images as pictures
+from attention_theory.patches.runs import lemmas
 
-f64 = torch.float64
-square, vector = torch.zeros(4, 4, dtype=f64), torch.ones(3, dtype=f64)
-model = patches.PositionalViT(square, vector)
-images = torch.zeros(2, 4, 3, dtype=f64)
+square = torch.zeros(4, 4).double()
+world = patches.PatchDistribution(4, 2, 3, 0.5, 0.1)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: patches.PatchDistribution(10, 4, 3, 0.5, 0.1), "D = 10 .* C = 4"),
-        (lambda: patches.PatchDistribution(8, 0, 3, 0.5, 0.1), "C = 0"),
-        (lambda: patches.PatchDistribution(8, 4, 3, 1.5, 0.1), "q = 1.5"),
-        (lambda: patches.PatchDistribution(8, 4, 3, float("nan"), 0.1), "q = nan"),
-        (lambda: patches.PatchDistribution(8, 4, 3, 0.5, -1.0), "sigma = -1.0"),
-        (lambda: patches.PatchDistribution(8, 4, 3, 0.5, float("inf")), "sigma = inf"),
         (lambda: patches.PatchDistribution(8, 4, 1, 0.5, 0.1), "d = 1 leaves no direction"),
         (lambda: patches.PatchDistribution(8, 4, 3, 0.5, 0.1, groups=[0, 0, 1, 1]), "4 labels for D = 8"),
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, groups=[0, 0, 0, 1]), r"sizes \[3, 1\]"),
-        (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, groups=[0.0, 0.0, 1.0, 1.0]), r"Sequence\[int\]"),
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, w=torch.ones(3)), "norm 1"),
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, w=torch.ones(2)), r"shape \(3,\)"),
-        (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1).sample(0, 0), "N = 0"),
-        (lambda: patches.PositionalViT(square, vector, p=4), "p = 4"),
-        (lambda: patches.PositionalViT(square, vector, p=1), "p = 1"),
-        (lambda: patches.PositionalViT(square[:3], vector), r"\(3, 4\)"),
-        (lambda: patches.PositionalViT(square + float("nan"), vector), "finite"),
-        (lambda: patches.PositionalViT(square, vector, temperature=0.0), "temperature = 0"),
-        (lambda: model(images[:, :3]), r"X = .* \(2, 3, 3\) is not allowed: .*, where D = 4, d = 3"),
-        (lambda: model(images + float("inf")), "X = .* with NaN or infinity is not allowed: finite"),
-        (
-            lambda: model.gradients(images, torch.ones(3, dtype=f64)),
-            r"y = .* \(3,\) is not allowed: .*, where N = 2",
-        ),
+        (lambda: patches.PositionalViT(square, square[0], p=4), "p = 4"),
+        (lambda: patches.PositionalViT(square, square[0], p=1), "p = 1"),
         (lambda: patches.top_c(square, 5), "C = 5"),
-        (lambda: patches.top_c(square + float("nan"), 2), "finite"),
         (lambda: patches.association(square, [0, 1, 1]), "3 labels for D = 4"),
         (lambda: patches.association(square, [0, 1, 1, 1]), r"sizes \[1, 3\]"),
-        (lambda: patches.association(square + float("nan"), [0, 0, 1, 1]), "finite"),
-        (lambda: patches.association(square[:, :2], [0, 0, 1, 1]), r"\(4, 2\)"),
         (lambda: patches.linear_error(10, 4, 0.5), "D = 10"),
-        (lambda: patches.linear_error(8, 4, -0.1), "q = -0.1"),
         (lambda: patches.block_error(8, 4, 0.5, p=2), "p = 2"),
         (lambda: errors.block_error_by_fourier(8, 4, 0.5, size=200), "choose at least 256"),
         (lambda: patches.label_noise_floor(8, 3, 0.5), "C = 3"),
         (lambda: patches.population_descent(8, 3, 0.5), "C = 3"),
-        (lambda: patches.population_descent(8, 4, 2.0), "q = 2.0"),
         (lambda: patches.population_descent(8, 4, 0.5, p=2), "p = 2"),
-        (lambda: patches.population_descent(8, 4, 0.5, nu=float("nan")), "nu = nan"),
-        (lambda: patches.population_descent(8, 4, 0.5, steps=-1), "steps = -1"),
         (lambda: patches.Population(64, 4, 0.5), "multisets"),
         (lambda: patches.every_point(8, 3, 0.5), "C = 3"),
-    ],
-)
-def test_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, seed=0, rate_A=-1.0),
-            "rate_A = -1.0",
-        ),
-        (
-            lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, seed=0, rate_v=float("nan")),
-            "rate_v = nan",
-        ),
-        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, steps=0, seed=0), "steps = 0"),
-        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 0, seed=0), "N = 0"),
-        (lambda: patches.train_vit(patches.PatchDistribution(4, 2, 3, 0.5, 0.1), 5, seed=0, p=2), "p = 2"),
+        (lambda: patches.train_vit(world, 5, steps=0, seed=0), "steps = 0"),
+        (lambda: patches.train_vit(world, 5, seed=0, p=2), "p = 2"),
+        (lambda: lemmas.power_sequence(1e-300, 2, 1.0, 1.0, 9.0), "steps away or more: take a larger z"),
         (lambda: gaussian.train_gaussian("B", 0), "'B' is unknown"),
-        (lambda: gaussian.convolution_label(images, 3), "D = 4 .* C = 3"),
+        (lambda: gaussian.convolution_label(torch.zeros(2, 4, 3), 3), "D = 4 .* C = 3"),
         (lambda: pictures.grid_permutation(8, 3, 0), "s = 3"),
         (lambda: pictures.patch_permutation(8, 2, 4, 0), "torn apart"),
         (lambda: pictures.load_images("mnist"), "'mnist' .* digits, cifar10"),
         (lambda: pictures.load_cifar("nowhere", 20), "not 20"),
-        (lambda: pictures.load_digits(test=0), "test = 0"),
-        (lambda: similarity.locality(torch.eye(5, dtype=f64)), "D = 5"),
+        (lambda: similarity.locality(torch.eye(5)), "D = 5"),
         (lambda: transformer.VisionTransformer(8, 1, 10, patch=3), "patches of 3"),
         (lambda: transformer.VisionTransformer(8, 1, 10, patch=2, dim=10, heads=4), "10 does not split into 4"),
         (lambda: transformer.VisionTransformer(8, 1, 10, patch=2, attention="linear"), "'linear'"),
         (lambda: train_images.Recipe(augment="mixup"), "'mixup'"),
-        (lambda: train_images.Recipe(epochs=0), "at least 1"),
         (lambda: train_images.Recipe(rate=1e-6), "rate_min"),
     ],
 )
-def test_bad_input_of_training_and_images(call, message):
+def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -105,12 +61,8 @@ def test_missing_files_say_where_to_get_them(tmp_path, name):
         pictures.load_images(name, tmp_path)
 
 
-def test_the_command_line_refuses_in_one_sentence(tmp_path, capsys):
-    for wrong in (
-        ["--data", "svhn", "--root", str(tmp_path)],
-        ["--data", "digits", "--patch", "3"],
-        ["--augment", "x"],
-    ):
-        with pytest.raises(SystemExit):
-            train_images.main([*wrong, "--out", str(tmp_path)])
-        assert len(capsys.readouterr().err.strip().splitlines()[-1]) > 20
+@pytest.mark.parametrize("wrong", ["--data svhn --root nowhere", "--data digits --patch 3", "--augment x"])
+def test_the_command_line_refuses_in_one_sentence(tmp_path, capsys, wrong):
+    with pytest.raises(SystemExit):
+        train_images.main([*wrong.split(), "--out", str(tmp_path)])
+    assert len(capsys.readouterr().err.strip().splitlines()[-1]) > 20

@@ -107,3 +107,8 @@ def test_a_sufficient_width_is_where_the_path_is_as_long_as_the_radius():
     R = brentq(lambda R: k * bounds.change_factor(R, True) - 0.5, 0, 1)
     largest = math.exp(sigma * norm.isf(delta / m) - sigma**2 / 2)
     assert m * R == pytest.approx(2 * (1 + R) * math.exp(2 * R) * math.sqrt(k) * largest / math.exp(sigma**2), rel=1e-9)
+
+
+def test_single_precision_is_enough_for_the_guarantee():
+    net = SoftmaxNetwork.paired(3, 8, seed=0, outputs=1).to(torch.float32)
+    assert fit_guarantee(net, unit(1, 3).float(), torch.ones(1, 1)).lam > 0
