@@ -6,13 +6,16 @@ hence the change of a score; scores at the start lie in [-B, B], B >= 1. A logar
 """
 
 import functools
+import itertools
 import math
+from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from attention_theory.attention import attention_weights
-from attention_theory.evidence.prove import Proof, exprel, exprel2, nonnegative, positive, same
+from attention_theory.evidence.prove import Proof, ball, exprel, exprel2, letters, nonnegative, positive, same
 from attention_theory.tangent.bounds import change_factor, sharp_estimates, step_bound
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
@@ -25,27 +28,19 @@ DRAWN = [{"B": B, "R": R, "m": m} for B, R, m in ((1, 0.01, 2), (1.5, 0.004, 3),
 SIZES = [(3, 2, 0.3), (10, 5, 1.2)]
 
 
-def _hundredths(x: int) -> Any:
-    import flint
+def _exponents(what: str, sides: Any, number: float | str, ends: tuple, B: float = 1, **R: Any) -> Proof:
+    """An inequality that is linear in B, R and h, the logarithm of a number, which lies between these ends."""
+    return nonnegative(what, sides, where={"h": f"log({number})"}, B=(B, None), **R, h=ends)
 
-    return flint.arb(x) / 100
 
-
-def _log(what: str, low: float, high: float, number: int, left: Any, right: Any, B: float = 1) -> Proof:
-    """An inequality that is linear in B, R and the logarithm of a number."""
-    sides = lambda B, R, h: (left(B, R, h), right(B, R, h))
-    return nonnegative(what, sides, where={"h": f"log({number})"}, B=(B, None), R=(0, 0.01), h=(low, high))
+def _vector(*numbers: float) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 def _network(*columns: list[float], seed: int = 0) -> SoftmaxNetwork:
     """Three neurons on the line with these values."""
     W = torch.sin(torch.arange(3, dtype=torch.float64) + seed)[None]
     return SoftmaxNetwork(W, torch.tensor(columns, dtype=torch.float64))
-
-
-def _letters(**vectors: Any) -> dict[str, float]:
-    """``S=[.1, .9]`` as S1 and S2."""
-    return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
 
 
 @functools.cache
@@ -58,35 +53,30 @@ def series(paper: Any) -> dict[str, Proof]:
     import sympy
 
     u, v = sympy.Matrix(sympy.symbols("u1:4")), sympy.Matrix(sympy.symbols("v1:4"))
-    drawn = [torch.sin(torch.arange(6, dtype=torch.float64) + k).reshape(2, 3) for k in range(3)]
-    x, small = [-0.1, -0.03, 0.02, 0.1], [-0.01, 0.003, 0.01]
-    at, tiny = [{"x": value} for value in x], [{"x": value} for value in small]
-    sums = [{"x": value, "N": N} for value in (0.0, 0.03, 0.1) for N in (1, 2, 5)]
-    half = [((math.expm1(z) - z) / z**2 - 0.5) ** 2 for z in small]
+    pairs = [torch.sin(torch.arange(6, dtype=torch.float64) + k).reshape(2, 3) for k in range(3)]
+    at, near = ([{"x": x} for x in values] for values in ((-0.1, -0.03, 0.02, 0.1), (-0.01, 0.003, 0.01)))
+    sums = [{"x": x, "N": N} for x in (0.0, 0.03, 0.1) for N in (1, 2, 5)]
+    half = lambda x: (exprel2(x) - ball("0.5")) ** 2
+    geometric = lambda x, p: ((1 - p) / (1 - x), 1 / (1 - x))
+    a_3 = same("$|u - v|^2 = |u|^2 - 2 u v + |v|^2$", (u - v).dot(u - v), u.dot(u) - 2 * u.dot(v) + v.dot(v))
+    a_5 = nonnegative(r"$1 - x \le (1 - x/2)^2$", lambda x: (1 - x, (1 - x / 2) ** 2), x=(-0.1, 0.1))
+    a_6 = positive("$((e^x - 1)/x)^2 < 2^2$", lambda x: (exprel(x) ** 2, 4), x=(-0.1, 0.1))
+    a_7 = nonnegative(r"1 + x + ... $+ x^{N-1} \le 1/(1 - x)$", geometric, where={"p": "x**N"}, x=(0, 0.1), p=(0, 1))
+    a_8 = positive("$|(e^x - 1 - x)/x^2 - 1/2| < 0.005$", lambda x: (half(x), Fraction(1, 200) ** 2), x=(-0.01, 0.01))
     return {
-        "a.3": same("$|u - v|^2 = |u|^2 - 2 u v + |v|^2$", (u - v).dot(u - v), u.dot(u) - 2 * u.dot(v) + v.dot(v)).tied(
-            [_letters(u=a, v=b) for a, b in drawn],
-            [(a - b).square().sum() for a, b in drawn],
-            [paper.fact_a_3(a, b) for a, b in drawn],
+        "a.3": a_3.tied(
+            [letters(u=a, v=b) for a, b in pairs],
+            [(a - b).square().sum() for a, b in pairs],
+            [paper.fact_a_3(a, b) for a, b in pairs],
         ),
-        "a.5": nonnegative(r"$1 - x \le (1 - x/2)^2$", lambda x: (1 - x, (1 - x / 2) ** 2), x=(-0.1, 0.1)).tied(
-            at, [math.sqrt(1 - z) ** 2 for z in x], [paper.fact_a_5(z) ** 2 for z in x]
+        "a.5": a_5.tied(at, lambda x: math.sqrt(1 - x) ** 2, lambda x: paper.fact_a_5(x) ** 2),
+        "a.6": a_6.tied(at, lambda x: (math.expm1(x) / x) ** 2, lambda x: (paper.fact_a_6(x) / x) ** 2),
+        "a.7": a_7.tied(sums, lambda x, N: sum(x**i for i in range(N)), lambda x, N: paper.fact_a_7(x)),
+        "a.8": a_8.tied(
+            near,
+            lambda x: ((math.expm1(x) - x) / x**2 - 0.5) ** 2,
+            lambda x: (paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0.5)) ** 2,
         ),
-        "a.6": positive("$((e^x - 1)/x)^2 < 2^2$", lambda x: (exprel(x) ** 2, 4), x=(-0.1, 0.1)).tied(
-            at, [(math.expm1(z) / z) ** 2 for z in x], [(paper.fact_a_6(z) / z) ** 2 for z in x]
-        ),
-        "a.7": nonnegative(
-            r"1 + x + ... $+ x^{N-1} \le 1/(1 - x)$",
-            lambda x, p: ((1 - p) / (1 - x), 1 / (1 - x)),
-            where={"p": "x**N"},
-            x=(0, 0.1),
-            p=(0, 1),
-        ).tied(sums, [sum(z["x"] ** i for i in range(z["N"])) for z in sums], [paper.fact_a_7(z["x"]) for z in sums]),
-        "a.8": positive(
-            "$|(e^x - 1 - x)/x^2 - 1/2| < 0.005$",
-            lambda x: ((exprel2(x) - _hundredths(50)) ** 2, (_hundredths(1) / 2) ** 2),
-            x=(-0.01, 0.01),
-        ).tied(tiny, half, [(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0.5)) ** 2] * 3),
     }
 
 
@@ -105,39 +95,35 @@ def perturbation(lemma_b_1: Any) -> dict[str, Proof]:
 
     B, R, m = sympy.symbols("B R m", positive=True)
     exp = sympy.exp
-    sharp, printed = ([f(**x) for x in DRAWN] for f in (sharp_estimates, lemma_b_1))
-    R_, B_, m_ = ([x[name] for x in DRAWN] for name in "RBm")
-    moves = [{"z": 2 * r} for r in R_]
+    ours, printed = (lambda part, **x: sharp_estimates(**x)[part]), (lambda part, **x: lemma_b_1(**x)[part])
+    moves = [x | {"z": 2 * x["R"]} for x in DRAWN]
+    six = positive(r"$((e^z - 1)/z)^2 < 2^2, |z| \le 2 R$", lambda z: (exprel(z) ** 2, 4), z=(-0.02, 0.02))
+    seven = positive("$(e^{-R} - 1 + R)/R^2 > 0$", lambda R: exprel2(-R), R=(0, 1))
+    nine = same(
+        "$m R e^{B+R}/(m e^{-B} m e^{-B-R}) = (R/m) e^{3B+2R}$",
+        m * R * exp(B + R) / (m * exp(-B) * m * exp(-B - R)),
+        R / m * exp(3 * B + 2 * R),
+    )
+    eleven = same("$e^{B+R}/(m e^{-B-R}) = e^{2B+2R}/m$", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m)
+    twelve = nonnegative(
+        r"$2 e^{2B+2R} \le e^{4B+3R}$",
+        lambda h, x: (h, x),
+        where={"h": "log(2)", "x": "2*B + R"},
+        h=(0.693, "0.6932"),
+        x=(0.694, None),
+    )
     return {
-        "6": positive(r"$((e^z - 1)/z)^2 < 2^2, |z| \le 2 R$", lambda z: (exprel(z) ** 2, 4), z=(-0.02, 0.02)).tied(
-            moves, [(s[6] / (2 * r)) ** 2 for s, r in zip(sharp, R_)], [(p[6] / (2 * r)) ** 2 for p, r in zip(printed, R_)]
+        "6": six.tied(moves, lambda z, **x: (ours(6, **x) / z) ** 2, lambda z, **x: (printed(6, **x) / z) ** 2),
+        "7": seven.tied(
+            DRAWN, right=lambda B, R, m: (printed(7, B=B, R=R, m=m) - ours(7, B=B, R=R, m=m)) / (R**2 * math.exp(B + R))
         ),
-        "7": positive("$(e^{-R} - 1 + R)/R^2 > 0$", lambda R: exprel2(-R), R=(0, 1)).tied(
-            DRAWN, right=[(p[7] - s[7]) / (r**2 * math.exp(b + r)) for p, s, r, b in zip(printed, sharp, R_, B_)]
-        ),
-        "9": same(
-            "$m R e^{B+R}/(m e^{-B} m e^{-B-R}) = (R/m) e^{3B+2R}$",
-            m * R * exp(B + R) / (m * exp(-B) * m * exp(-B - R)),
-            R / m * exp(3 * B + 2 * R),
-        ).tied(
+        "9": nine.tied(
             DRAWN,
-            [p[8] / (k * math.exp(-b) * k * math.exp(-b - r)) for p, k, b, r in zip(printed, m_, B_, R_)],
-            [p[9] for p in printed],
+            lambda B, R, m: printed(8, B=B, R=R, m=m) / (m * math.exp(-B) * m * math.exp(-B - R)),
+            functools.partial(printed, 9),
         ),
-        "11": same("$e^{B+R}/(m e^{-B-R}) = e^{2B+2R}/m$", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m).tied(
-            DRAWN, [s[5] ** 2 / k for s, k in zip(sharp, m_)], [p[11] for p in printed]
-        ),
-        "12": nonnegative(
-            r"$2 e^{2B+2R} \le e^{4B+3R}$",
-            lambda h, x: (h, x),
-            where={"h": "log(2)", "x": "2*B + R"},
-            h=(0.693, "0.6932"),
-            x=(0.694, None),
-        ).tied(
-            DRAWN,
-            [math.log(2)] * len(DRAWN),
-            [math.log(p[12] / r * k) - 2 * b - 2 * r for p, r, k, b in zip(printed, R_, m_, B_)],
-        ),
+        "11": eleven.tied(DRAWN, lambda m, **x: ours(5, m=m, **x) ** 2 / m, functools.partial(printed, 11)),
+        "12": twelve.tied(DRAWN, math.log(2), lambda B, R, m: math.log(printed(12, B=B, R=R, m=m) / R * m) - 2 * B - 2 * R),
     }
 
 
@@ -156,30 +142,33 @@ def covariance() -> dict[str, Proof]:
     p, after = u / (1 + u), u * q / (u * q + 1 / q)
     rest = 2 * (q - 1) * (u * q - 1) ** 2 / ((q + 1) * (u * q**2 + 1) * (1 + u))
     half = (sympy.exp(R) - 1) / (sympy.exp(R) + 1)  # tanh(R/2)
-    where = {"q": "exp(R)", "u": "exp(s)"}
     drawn = [{"s": s, "R": R} for s in (-1.0, 0.2, 2.0) for R in (0.001, 0.3, 1.0)]
+    lengths = [{"R": R} for R in (0.001, 0.3, 1.0)]
+    sharp = lambda R: sharp_estimates(1, R, 2)[13]
 
     def change(s: float, R: float) -> float:
         """Of <z, S> for two neurons with z = 1, -1, whose scores differ by s at first."""
         scores = torch.tensor([[s, 0.0], [s + R, -R]], dtype=torch.float64)
-        before, now = attention_weights(scores, "softmax") @ torch.tensor([1.0, -1.0], dtype=torch.float64)
+        before, now = attention_weights(scores, "softmax") @ _vector(1.0, -1.0)
         return float(now - before)
 
-    lengths = [{"R": R} for R in (0.001, 0.3, 1.0)]
-    sharp = [sharp_estimates(1, x["R"], 2)[13] for x in lengths]
+    square = same(
+        "2 (p' - p) = 2 (q - 1)/(q + 1) - a square",
+        2 * (after - p),
+        2 * (q - 1) / (q + 1) - rest,
+        where={"q": "exp(R)", "u": "exp(s)"},
+    )
+    attained = same(
+        "the change at p = 1/(1 + q) is 2 (q - 1)/(q + 1)",
+        2 * (after - p).subs(u, 1 / q),
+        2 * (q - 1) / (q + 1),
+        where={"q": "exp(R)"},
+    )
+    tanh = same(r"$d/dR (R - 2 \tanh(R/2)) = \tanh(R/2)^2$", sympy.diff(R - 2 * half, R), half**2)
     return {
-        "square": same(
-            "2 (p' - p) = 2 (q - 1)/(q + 1) - a square", 2 * (after - p), 2 * (q - 1) / (q + 1) - rest, where=where
-        ).tied(drawn, [change(**x) for x in drawn]),
-        "tanh": same(r"$d/dR (R - 2 \tanh(R/2)) = \tanh(R/2)^2$", sympy.diff(R - 2 * half, R), half**2).tied(
-            lengths, right=[(x / 2) ** 2 for x in sharp]
-        ),
-        "attained": same(
-            "the change at p = 1/(1 + q) is 2 (q - 1)/(q + 1)",
-            2 * (after - p).subs(u, 1 / q),
-            2 * (q - 1) / (q + 1),
-            where={"q": "exp(R)"},
-        ).tied(lengths, [change(-x["R"], x["R"]) for x in lengths], sharp),
+        "square": square.tied(drawn, change),
+        "tanh": tanh.tied(lengths, right=lambda R: (sharp(R) / 2) ** 2),
+        "attained": attained.tied(lengths, lambda R: change(-R, R), sharp),
     }
 
 
@@ -203,68 +192,58 @@ def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
     R0, growth = lam / (2 * n * d * sympy.exp(10 * B)), sympy.exp(4 * R)
     left = ci * cj * rho - (di * cj + dj * ci) * rho + di * dj * (1 + rho)
     moves = [{"R": R} for R in (0.001, 0.01, 0.5)]
-    free, paired = ([change_factor(x["R"], kind) for x in moves] for kind in (False, True))
+    free, paired = (functools.partial(change_factor, paired=paired) for paired in (False, True))
     # two groups of neurons: the mean of their values +-1 and its variance, which is how fast that mean moves
-    scores = torch.tensor([[0.0, 0.0], [1.5, 0.3], [0.2, -0.8]], dtype=torch.float64)
-    weights = attention_weights(scores, "softmax")
-    mean, variance = weights @ torch.tensor([1.0, -1.0], dtype=torch.float64), 4 * weights.prod(1)
-    mean, variance = mean.abs().tolist(), variance.tolist()
-    means = [(i, j) for i in range(3) for j in range(3)]
-    net = SoftmaxNetwork.paired(2, 4, 3, outputs=1)
-    x = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
+    weights = attention_weights(torch.tensor([[0.0, 0.0], [1.5, 0.3], [0.2, -0.8]], dtype=torch.float64), "softmax")
+    means = list(zip((weights @ _vector(1.0, -1.0)).abs().tolist(), (4 * weights.prod(1)).tolist()))
+    two = list(itertools.product(means, repeat=2))
+    # a paired start with four neurons, two inputs, and what a move changes
+    net, x = SoftmaxNetwork.paired(2, 4, 3, outputs=1), torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
     moved = net.moved(torch.cos(torch.arange(8.0, dtype=torch.float64)).reshape(2, 4), 0.3)
     S, after, slopes = net.weights(x), moved.weights(x), moved.slopes(x)[0] / math.sqrt(net.m)
-    start, product = net.a[0] ** 2, S[0] * S[1]
-    summands = slopes[0] * slopes[1] / product - start
+    a, product, (d_i, d_j) = net.a[0], S[0] * S[1], (after @ net.a.T)[:, 0].tolist()
+    summands = slopes[0] * slopes[1] / product - a**2
     terms = [
-        {"c_i": a, "c_j": a, "delta_i": m0, "delta_j": m1, "rho": r}
-        for a, m0, m1, r in zip(
-            net.a[0].tolist(),
-            (after @ net.a.T)[[0] * 4, 0].tolist(),
-            (after @ net.a.T)[[1] * 4, 0].tolist(),
-            (after[0] * after[1] / product - 1).tolist(),
-        )
+        {"c_i": c, "c_j": c, "delta_i": d_i, "delta_j": d_j, "rho": r}
+        for c, r in zip(a.tolist(), (after[0] * after[1] / product - 1).tolist())
     ]
     sizes = [{"n": n, "d": d, "lambda": lam, "B": theorem_4_2(n, d, lam).B} for n, d, lam in SIZES]
+    speed = nonnegative(
+        r"$(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) \le 16$",
+        lambda p, q: ((1 - p**2) * (1 + q) + (1 + p) * (1 - q**2) + 4 * (1 + p) * (1 + q), 16),
+        p=(0, 1),
+        q=(0, 1),
+    )
+    integral = same(
+        "the integral of $16 R e^{4Rt}$ is $4 (e^{4R} - 1)$",
+        sympy.integrate(16 * R * sympy.exp(4 * R * t), (t, 0, 1)),
+        4 * (growth - 1),
+    )
+    change = same("change of a summand", (ci - di) * (cj - dj) * (1 + rho) - ci * cj, left - di * cj - dj * ci)
+    largest = same(
+        "the terms at their largest are $(1 + 2R)(e^{4R} - 1) + R^2 e^{4R}$",
+        left.subs({ci: -1, cj: -1, di: R, dj: R, rho: growth - 1}),  # where all terms are positive
+        (1 + 2 * R) * (growth - 1) + R**2 * growth,
+    )
+    linear = positive("$(e^{-z} - 1 + z)/z^2 > 0$", lambda z: exprel2(-z), where={"z": "4*R"}, z=(0, 4))
+    sixteen = _exponents(r"$16 e^{4R + 2B} \le e^{10B}$", lambda B, R, h: (h + 4 * R, 8 * B), 16, (2.77, 2.773), R=(0, 0.01))
+    half = same(r"$R nd e^{10B} = \lambda/2$", R0 * n * d * sympy.exp(10 * B), lam / 2)
     return {
-        "speed": nonnegative(
-            r"$(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) \le 16$",
-            lambda p, q: ((1 - p**2) * (1 + q) + (1 + p) * (1 - q**2) + 4 * (1 + p) * (1 + q), 16),
-            p=(0, 1),
-            q=(0, 1),
-        ).tied(
-            [{"p": mean[i], "q": mean[j]} for i, j in means],
-            [variance[i] * (1 + mean[j]) + (1 + mean[i]) * variance[j] + 4 * (1 + mean[i]) * (1 + mean[j]) for i, j in means],
-            [16 * 0.25 * change_factor(0.3, False) / math.expm1(1.2)] * len(means),
+        "speed": speed.tied(
+            [{"p": p, "q": q} for (p, _), (q, _) in two],
+            [v * (1 + q) + (1 + p) * w + 4 * (1 + p) * (1 + q) for (p, v), (q, w) in two],
+            16 * 0.25 * change_factor(0.3, False) / math.expm1(1.2),
         ),
-        "free": same(
-            "the integral of $16 R e^{4Rt}$ is $4 (e^{4R} - 1)$",
-            sympy.integrate(16 * R * sympy.exp(4 * R * t), (t, 0, 1)),
-            4 * (growth - 1),
-        ).tied(moves, free, free),
-        "terms": same("change of a summand", (ci - di) * (cj - dj) * (1 + rho) - ci * cj, left - di * cj - dj * ci).tied(
-            terms, summands, summands
-        ),
-        "paired": same(
-            "the terms at their largest are $(1 + 2R)(e^{4R} - 1) + R^2 e^{4R}$",
-            left.subs({ci: -1, cj: -1, di: R, dj: R, rho: growth - 1}),  # where all terms are positive
-            (1 + 2 * R) * (growth - 1) + R**2 * growth,
-        ).tied(moves, paired, paired),
-        "linear": positive("$(e^{-z} - 1 + z)/z^2 > 0$", lambda z: exprel2(-z), where={"z": "4*R"}, z=(0, 4)).tied(
-            moves,
-            right=[
-                (16 * x["R"] * math.exp(4 * x["R"]) - f) / (64 * x["R"] ** 2 * math.exp(4 * x["R"]))
-                for x, f in zip(moves, free)
-            ],
-        ),
-        "B": _log(r"$16 e^{4R + 2B} \le e^{10B}$", 2.77, 2.773, 16, lambda B, R, h: h + 4 * R, lambda B, R, h: 8 * B).tied(
+        "free": integral.tied(moves, free, free),
+        "terms": change.tied(terms, summands, summands),
+        "paired": largest.tied(moves, paired, paired),
+        "linear": linear.tied(moves, right=lambda R: (16 * R * math.exp(4 * R) - free(R)) / (64 * R**2 * math.exp(4 * R))),
+        "B": sixteen.tied(
             DRAWN,
-            [math.log(16 * math.exp(4 * x["R"])) for x in DRAWN],
-            [math.log(lemma_5_1(x["R"], x["B"]) / x["R"]) - 2 * x["B"] for x in DRAWN],
+            lambda R, **_: math.log(16 * math.exp(4 * R)),
+            lambda B, R, m: math.log(lemma_5_1(R, B) / R) - 2 * B,
         ),
-        "half": same(r"$R nd e^{10B} = \lambda/2$", R0 * n * d * sympy.exp(10 * B), lam / 2).tied(
-            sizes, [10 ** theorem_4_2(n, d, lam).R * n * d * math.exp(10 * x["B"]) for x, (n, d, lam) in zip(sizes, SIZES)]
-        ),
+        "half": half.tied(sizes, lambda B, **x: 10 ** theorem_4_2(*x.values()).R * x["n"] * x["d"] * math.exp(10 * B)),
     }
 
 
@@ -320,18 +299,18 @@ def descent(paper: Any) -> dict[str, Proof]:
     mean = sum(x * s for x, s in zip(a, S))
     length = sympy.exp(3 * B) * sympy.sqrt(n * d) * f  # bound on a gradient, f at the start
     # constants of Theorem 4.2: what they say of exponents of B
-    given = [(n, d, lam, paper.theorem_4_2(n, d, lam)) for n, d, lam in SIZES]
-    sizes = [
-        {"n": n, "d": d, "lambda": lam, "B": c.B, "R": 0.01, "m": 40.0, "f": 1.5, "eta": 0.01, "L": math.log(n * d / 0.1)}
-        for n, d, lam, c in given
-    ]
-    rates = [10**c.m_eta for *_, c in given]
-    paths = [paper.definition_a_2(40, lam, c.B, n * d, 1.5) for n, d, lam, c in given]
-    thrice = [math.log(path * 40 * lam / (4 * math.sqrt(n * d) * 1.5)) for path, (n, d, lam, _) in zip(paths, given)]
-    sixteen = [-math.log(rate * (n * d) ** 2 / (0.1 * lam)) for rate, (n, d, lam, _) in zip(rates, given)]
-    shares = [10 ** (c.D + math.log10(math.sqrt(d)) - c.R) for _, d, _, c in given]
-    seven = [math.log(lam / (2 * n * d)) - c.R * math.log(10) - x for (n, d, lam, c), x in zip(given, thrice)]
-    eleven = [math.log(2 * 40 * paper.lemma_b_1(x["B"], x["R"], 40)[11]) - 2 * x["B"] for x in sizes]
+    sizes = []
+    for n_, d_, lam_ in SIZES:
+        found = paper.theorem_4_2(n_, d_, lam_)
+        more = {"lambda": lam_, "R": 0.01, "m": 40.0, "f": 1.5, "eta": 0.01, "L": math.log(n_ * d_ / 0.1)}
+        sizes.append(SimpleNamespace(found=found, n=n_, d=d_, nd=n_ * d_, lam=lam_, B=found.B, rate=10**found.m_eta, **more))
+    path = lambda x: paper.definition_a_2(40, x.lam, x.B, x.nd, 1.5)
+    share = lambda x: 10 ** (x.found.D + math.log10(math.sqrt(x.d)) - x.found.R)
+    thrice = lambda x: math.log(path(x) * 40 * x.lam / (4 * math.sqrt(x.nd) * 1.5))
+    seven = lambda x: math.log(x.lam / (2 * x.nd)) - x.found.R * math.log(10) - thrice(x)
+    eleven = lambda x: math.log(2 * 40 * paper.lemma_b_1(x.B, x.R, 40)[11]) - 2 * x.B
+    sixteen = lambda x: -math.log(x.rate * x.nd**2 / (0.1 * x.lam))
+    rate_of = lambda side: lambda x: -paper.equation_11(x.rate, x.lam, x.B, x.nd)[side]
     net, one = _network([1.0, -1.0, 0.5]), torch.tensor([[0.9]], dtype=torch.float64)
     label, step = torch.tensor([[0.2]], dtype=torch.float64), 0.05
     terms, residual = loss_terms(net, one, label, step), float(net(one) - label)
@@ -340,90 +319,85 @@ def descent(paper: Any) -> dict[str, Proof]:
     change = step * 0.9 * slope[0]  # of the three scores
     p_1 = math.exp(float(change.abs().max())) * float((net.weights(one)[0] * change**2).sum().sqrt())
     changed = {"p": p_1, "h": 3 * p_1, "f": abs(residual)}
-    weights = [(net, x) for x in (0.9, -2.0)]
     gap = [math.cos(k) for k in range(4)]
     asked, logs = [paper.theorem_4_2(2, 1, 1.0, x / (10 * math.sqrt(math.log(20)))) for x in (1, *LEVELS)], math.log(10)
     more = [math.exp((c.m - asked[0].m) * logs - 4 * (c.B - 1)) * (1 + math.exp(-2)) ** 4 for c in asked[1:]]
-    largest = [float(tangent_kernel(_two_levels(B), torch.ones(1, 1, dtype=torch.float64))) for B in LEVELS]
+    kernel_at = lambda B: float(tangent_kernel(_two_levels(B), torch.ones(1, 1, dtype=torch.float64)))
+    widest = nonnegative(
+        r"$(e^{18B}/\cosh^4 B)/(e^{18}/\cosh^4 1) \ge 1$",
+        lambda y, c: ((1 + c / y) ** 4, y**7 * (1 + c) ** 4),
+        where={"y": "exp(2*(B - 1))", "c": "exp(-2)"},
+        y=(1, None),
+        c=(0, 1),
+    )
+    step_2 = same(
+        "the integral of $(1 - s) (2 h^2 + 4 p h (f + s h))$ over s in [0, 1]",
+        sympy.integrate((1 - s) * (2 * h**2 + 4 * p * h * (f + s * h)), (s, 0, 1)),
+        h**2 + 2 * p * h * (f + h / 3),
+    )
+    reached = same(
+        r"$\eta e^{3B} \sqrt{nd} |f(0)| / (1 - (1 - m \eta \lambda/4)) = D$",
+        eta * length / (1 - (1 - m * eta * lam / 4)),
+        4 / (m * lam) * length,
+    )
+    parts = same(
+        "$|r + v0 + v1 + v2|^2 = |r|^2 + C0 + C1 + C2 + C3$",
+        (r + v0 + v1 + v2) ** 2,
+        r**2 + 2 * r * v0 + 2 * r * v1 + 2 * r * v2 + (v0 + v1 + v2) ** 2,
+        sizes="one entry; the others add up",
+    )
+    speed = same(
+        r"$0.7 m \eta \lambda - 2 \eta^2 m^2 n^2 d^2 e^{16B} = 0.5 m \eta \lambda$",
+        sympy.Rational(7, 10) * m * printed * lam - 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
+        m * printed * lam / 2,
+    )
+    moved = same(
+        "$D/R = 8 e^{-5B}/L^2$",
+        4 / (width * lam) * sympy.exp(3 * B) * n * d / (lam / (2 * n * d * sympy.exp(10 * B))),
+        8 * sympy.exp(-5 * B) / L**2,
+    )
+    squares = same(
+        r"$4(z_1^2 + \dots + z_4^2) - (z_1 + \dots + z_4)^2$ = a sum of squares", 4 * sum(x**2 for x in z) - sum(z) ** 2, gaps
+    )
+    features = same(
+        r"$\sum_r a_r S_r = \sum_r \langle a, S\rangle S_r$",
+        sum(x * s for x, s in zip(a, S)),
+        sum(mean * s for s in S),
+        sizes="m = 3; all neurons alike",
+    )
+    twice = _exponents(r"$2 e^{2R} \le e^B$", lambda B, R, h: (h + 2 * R, B), 2, (0.693, 0.694), R=(0, 0.01))
+    fifth = _exponents(r"$0.2 e^{-11B} \le 0.01$", lambda B, R, h: (h, 11 * B), 20, (2.995, 2.996), R=(0, 0.01))
+    eight = _exponents(r"$8 e^{-5B} \le 1$", lambda B, R, h: (h, 5 * B), 8, (2.079, 2.08), R=(0, 0.01))
+    second = _exponents(r"$0.54 e^{-10B} \le 1/2$", lambda B, h: (h, 10 * B), 1.08, (0, 1))
+    third = _exponents(r"$1.03 e^{-7B} \le 0.1$", lambda B, h: (h, 7 * B), 10.3, (0, 3))
+    fourth = _exponents(r"$2 e^{-7B} \le 0.4$", lambda B, h: (h, 7 * B), 5, (0, 3))
+    sixth = _exponents(r"$1.01 e^{6B} \le 2 e^{9B}$", lambda B, h: (h, 3 * B), "1.01/2", (-1, 0))
+    seventh = nonnegative(r"$e^{6B} \le e^{16B}$", lambda B: (6 * B, 16 * B), B=(1, None))
     return {
-        "width": nonnegative(
-            r"$(e^{18B}/\cosh^4 B)/(e^{18}/\cosh^4 1) \ge 1$",
-            lambda y, c: ((1 + c / y) ** 4, y**7 * (1 + c) ** 4),
-            where={"y": "exp(2*(B - 1))", "c": "exp(-2)"},
-            y=(1, None),
-            c=(0, 1),
-        ).tied([{"B": B} for B in LEVELS], [(4 * x * math.exp(-2 * B)) ** 2 for x, B in zip(largest, LEVELS)], more),
-        "d.1": _log(r"$2 e^{2R} \le e^B$", 0.693, 0.694, 2, lambda B, R, h: h + 2 * R, lambda B, R, h: B).tied(
-            sizes, eleven, [x - 2 * size["B"] for x, size in zip(thrice, sizes)]
+        "width": widest.tied([{"B": B} for B in LEVELS], lambda B: (4 * kernel_at(B) * math.exp(-2 * B)) ** 2, more),
+        "d.1": twice.tied(sizes, eleven, lambda x: thrice(x) - 2 * x.B),
+        "d.2": fifth.tied(sizes, math.log(0.1 * 2 / 0.01), lambda x: sixteen(x) - thrice(x) - 2 * x.B),
+        "one-step": step_2.tied(
+            [changed], right=[step_bound(net, one, label, step) - residual**2 + 2 * step * float(slope.square().sum())]
         ),
-        "d.2": _log(r"$0.2 e^{-11B} \le 0.01$", 2.995, 2.996, 20, lambda B, R, h: h, lambda B, R, h: 11 * B).tied(
-            sizes, [math.log(0.1 * 2 / 0.01)] * 2, [x - y - 2 * size["B"] for x, y, size in zip(sixteen, thrice, sizes)]
-        ),
-        "one-step": same(
-            "the integral of $(1 - s) (2 h^2 + 4 p h (f + s h))$ over s in [0, 1]",
-            sympy.integrate((1 - s) * (2 * h**2 + 4 * p * h * (f + s * h)), (s, 0, 1)),
-            h**2 + 2 * p * h * (f + h / 3),
-        ).tied([changed], right=[step_bound(net, one, label, step) - residual**2 + 2 * step * float(slope.square().sum())]),
-        "e.2": nonnegative(
-            r"$0.54 e^{-10B} \le 1/2$", lambda B, h: (h, 10 * B), where={"h": "log(1.08)"}, B=(1, None), h=(0, 1)
-        ).tied(sizes, [math.log(0.1 * 5.4 / 0.5)] * 2, [x - 2 * y for x, y in zip(sixteen, thrice)]),
-        "e.3": nonnegative(
-            r"$1.03 e^{-7B} \le 0.1$", lambda B, h: (h, 7 * B), where={"h": "log(10.3)"}, B=(1, None), h=(0, 3)
-        ).tied(sizes, [math.log(1.03 / 0.1)] * 2, seven),
-        "e.4": nonnegative(r"$2 e^{-7B} \le 0.4$", lambda B, h: (h, 7 * B), where={"h": "log(5)"}, B=(1, None), h=(0, 3)).tied(
-            sizes, [math.log(2 / (2 - 1.6))] * 2, seven
-        ),
-        "c.2": same(
-            r"$\eta e^{3B} \sqrt{nd} |f(0)| / (1 - (1 - m \eta \lambda/4)) = D$",
-            eta * length / (1 - (1 - m * eta * lam / 4)),
-            4 / (m * lam) * length,
-        ).tied(sizes, paths, paths),
-        "e.1": same(
-            "$|r + v0 + v1 + v2|^2 = |r|^2 + C0 + C1 + C2 + C3$",
-            (r + v0 + v1 + v2) ** 2,
-            r**2 + 2 * r * v0 + 2 * r * v1 + 2 * r * v2 + (v0 + v1 + v2) ** 2,
-            sizes="one entry; the others add up",
-        ).tied(
+        "e.2": second.tied(sizes, math.log(0.1 * 5.4 / 0.5), lambda x: sixteen(x) - 2 * thrice(x)),
+        "e.3": third.tied(sizes, math.log(1.03 / 0.1), seven),
+        "e.4": fourth.tied(sizes, math.log(2 / (2 - 1.6)), seven),
+        "c.2": reached.tied(sizes, path, path),
+        "e.1": parts.tied(
             [{"r": residual} | {f"v{k}": C / (2 * residual) for k, C in enumerate(terms[:3])}],
             [(after(one) - label) ** 2],
             [residual**2 + paper.lemma_e_1(net.W, net.a, one, label, step).sum()],
         ),
-        "e.2-rate": same(
-            r"$0.7 m \eta \lambda - 2 \eta^2 m^2 n^2 d^2 e^{16B} = 0.5 m \eta \lambda$",
-            sympy.Rational(7, 10) * m * printed * lam - 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
-            m * printed * lam / 2,
-        ).tied(
-            sizes,
-            [-paper.equation_11(rate, x["lambda"], x["B"], x["n"] * x["d"])[0] for rate, x in zip(rates, sizes)],
-            [-paper.equation_11(rate, x["lambda"], x["B"], x["n"] * x["d"])[1] for rate, x in zip(rates, sizes)],
-        ),
-        "e.2-width": same(
-            "$D/R = 8 e^{-5B}/L^2$",
-            4 / (width * lam) * sympy.exp(3 * B) * n * d / (lam / (2 * n * d * sympy.exp(10 * B))),
-            8 * sympy.exp(-5 * B) / L**2,
-        ).tied(sizes, shares, shares),
-        "e.2-width-below": _log(r"$8 e^{-5B} \le 1$", 2.079, 2.08, 8, lambda B, R, h: h, lambda B, R, h: 5 * B).tied(
-            sizes, [math.log(s * x["L"] ** 2) + 5 * x["B"] for s, x in zip(shares, sizes)], [5 * x["B"] for x in sizes]
-        ),
-        "e.6": nonnegative(
-            r"$1.01 e^{6B} \le 2 e^{9B}$", lambda B, h: (h, 3 * B), where={"h": "log(1.01/2)"}, B=(1, None), h=(-1, 0)
-        ).tied(sizes, [math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0))] * 2, thrice),
-        "e.7": nonnegative(r"$e^{6B} \le e^{16B}$", lambda B: (6 * B, 16 * B), B=(1, None)).tied(
-            sizes, [2 * x for x in thrice], sixteen
-        ),
-        "g.1": same(
-            r"$4(z_1^2 + \dots + z_4^2) - (z_1 + \dots + z_4)^2$ = a sum of squares",
-            4 * sum(x**2 for x in z) - sum(z) ** 2,
-            gaps,
-        ).tied([_letters(z=gap)], [4 * paper.claim_g_1([x**2 for x in gap]) - sum(gap) ** 2]),
-        "f.2-features": same(
-            r"$\sum_r a_r S_r = \sum_r \langle a, S\rangle S_r$",
-            sum(x * s for x, s in zip(a, S)),
-            sum(mean * s for s in S),
-            sizes="m = 3; all neurons alike",
-        ).tied(
-            [_letters(a=net.a[0], e=torch.exp(x * net.W[0])) for net, x in weights],
-            [net(torch.tensor([[x]], dtype=torch.float64)) / 3 for net, x in weights],
+        "e.2-rate": speed.tied(sizes, rate_of(0), rate_of(1)),
+        "e.2-width": moved.tied(sizes, share, share),
+        "e.2-width-below": eight.tied(sizes, lambda x: math.log(share(x) * x.L**2) + 5 * x.B, lambda x: 5 * x.B),
+        "e.6": sixth.tied(sizes, math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0)), thrice),
+        "e.7": seventh.tied(sizes, lambda x: 2 * thrice(x), sixteen),
+        "g.1": squares.tied([letters(z=gap)], [4 * paper.claim_g_1([x**2 for x in gap]) - sum(gap) ** 2]),
+        "f.2-features": features.tied(
+            [letters(a=net.a[0], e=torch.exp(x * net.W[0])) for x in (0.9, -2.0)],
+            [net(torch.tensor([[x]], dtype=torch.float64)) / 3 for x in (0.9, -2.0)],
         ),
     }
 
@@ -453,11 +427,6 @@ def coupling() -> dict[str, Proof]:
         slow.append(error + sum(steps))
         gammas = ntk_regression(one, one, len(steps) - 1, rate, 1, at=range(len(steps)))[1]
         learned.append(sum(step * float(gamma.sum()) for step, gamma in zip(reversed(steps), gammas)))
-    points = [(k, l, h, t) for k, l, h, t in ((2.0, 1.5, 0.5, 0.3), (0.5, 0.2, 0.1, 0.02))]
-    bounds = [
-        coupling_bound(1.0, l, torch.tensor(t, dtype=torch.float64), h, torch.tensor(k, dtype=torch.float64))
-        for k, l, h, t in points
-    ]
 
     def predicted(K: float, H: float) -> float:
         """What gradient descent predicts at the test input, from 0, for the label 1 at the one training point."""
@@ -466,19 +435,23 @@ def coupling() -> dict[str, Proof]:
             prediction, error = prediction - 0.5 * K * error, error - 0.5 * H * error
         return prediction
 
+    points = [
+        SimpleNamespace(k=k, K=math.sqrt(k * l), l=l, **{"lambda": l}, eps_H=h, eps_test=t)
+        for k, l, h, t in ((2.0, 1.5, 0.5, 0.3), (0.5, 0.2, 0.1, 0.02))
+    ]
+    sums = same(r"$e + \sum c_s$", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps")
+    attained = same(
+        r"$(K^* + \epsilon_{\mathrm{test}})/(\lambda - \epsilon_H) - K^*/\lambda$",
+        (K + eps) / (lam - h) - K / lam,
+        (eps + K / lam * h) / (lam - h),
+        nonzero=[lam - h],
+    )
     return {
-        "steps": same(r"$e + \sum c_s$", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps").tied(
-            [_letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow, learned
-        ),
-        "attained": same(
-            r"$(K^* + \epsilon_{\mathrm{test}})/(\lambda - \epsilon_H) - K^*/\lambda$",
-            (K + eps) / (lam - h) - K / lam,
-            (eps + K / lam * h) / (lam - h),
-            nonzero=[lam - h],
-        ).tied(
-            [{"K": math.sqrt(k * l), "lambda": l, "eps_H": h, "eps_test": t} for k, l, h, t in points],
-            [predicted(math.sqrt(k * l) + t, l - h) - predicted(math.sqrt(k * l), l) for k, l, h, t in points],
-            bounds,
+        "steps": sums.tied([letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow, learned),
+        "attained": attained.tied(
+            points,
+            lambda x: predicted(x.K + x.eps_test, x.l - x.eps_H) - predicted(x.K, x.l),
+            lambda x: coupling_bound(1.0, x.l, _vector(x.eps_test)[0], x.eps_H, _vector(x.k)[0]),
         ),
     }
 
@@ -524,64 +497,49 @@ def network(equation_2: Any) -> dict[str, Proof]:
     F = sum(z * w for z, w in zip(a, weights(s)))
     J = [M * z * x for z in slope(a, S)], [M * z * y for z in slope(b, T)]
     H = x * y / M * sum(p * M * q * M for p, q in zip(slope(a, S), slope(b, T)))
-    three = "m = 3; all neurons alike"
+    rows = range(2)
+    form = sum(f[i] * f[j] * sum(p * q for p, q in zip(J[i], J[j])) for i in rows for j in rows)
+    three: Any = functools.partial(same, sizes="m = 3; all neurons alike")
+    four: Any = functools.partial(same, sizes="m = 4")
+    slopes = sympy.Matrix([sympy.diff(F, z) for z in s]), sympy.Matrix(slope(a, weights(s)))
+    shifted = sympy.Matrix(weights([z + c for z in s])), sympy.Matrix(weights(s))
     # on the line, with inputs x and y: two outputs with values a and b
-    first, second = [1.0, -1.0, 0.5], [-0.3, 1.0, 1.0]
-    nets = [_network(first, second, seed=seed) for seed in (0, 2)]
-    inputs = torch.tensor([[0.9], [0.4]], dtype=torch.float64)
-    at = [
-        _letters(a=first, b=second, s=net.W[0] * 0.9, S=net.weights(inputs)[0], T=net.weights(inputs)[1], f=[0.3, -2.0])
-        | {"x": 0.9, "y": 0.4, "m": 3.0, "c": 1.7}
-        for net in nets
-    ]
-    ntk = [tangent_kernel(net, inputs)[[0, 3]][:, [0, 3]] for net in nets]  # (output 1, x) and (output 2, y)
-    residual = torch.tensor([0.3, -2.0], dtype=torch.float64)
-    rows = [equation_2(net.W, net.a, inputs[0])[0, 0] / (3 * 0.9) for net in nets]
-    gradients = [[equation_2(net.W, net.a, inputs[k])[k] for k in range(2)] for net in nets]  # rows (1, x) and (2, y) of J
-    moved = [SoftmaxNetwork(net.W + 1.7 / 0.9, net.a).weights(inputs)[0] for net in nets]
+    first, second, residual = [1.0, -1.0, 0.5], [-0.3, 1.0, 1.0], _vector(0.3, -2.0)
+    inputs, at = _vector(0.9, 0.4)[:, None], []
+    for net in (_network(first, second, seed=seed) for seed in (0, 2)):
+        W = net.weights(inputs)
+        point = letters(a=first, b=second, s=net.W[0] * 0.9, S=W[0], T=W[1], f=residual)
+        J_net = [equation_2(net.W, net.a, inputs[k])[k] for k in rows]  # rows (1, x) and (2, y) of J
+        K_net = tangent_kernel(net, inputs)[[0, 3]][:, [0, 3]]  # (output 1, x) and (output 2, y)
+        at.append(SimpleNamespace(**point, x=0.9, y=0.4, m=3.0, c=1.7, net=net, J=J_net, K=K_net))
+    speed = lambda z: z.J[0][0] / (3 * 0.9)
+    now = lambda z: z.net.weights(inputs)[0]
+    moved = lambda z: SoftmaxNetwork(z.net.W + 1.7 / 0.9, z.net.a).weights(inputs)[0]
     # two pairs of neurons in the plane
     keys = torch.sin(torch.arange(8, dtype=torch.float64)).reshape(2, 4)
     plane = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
-    couple = SoftmaxNetwork(keys, torch.tensor([[1.0, -1.0, 0.5, -0.5]], dtype=torch.float64))
+    couple = SoftmaxNetwork(keys, _vector(1.0, -1.0, 0.5, -0.5)[None])
     swapped = SoftmaxNetwork(keys[:, [1, 0, 3, 2]], couple.a)
     e1, e2 = torch.exp(plane @ keys)
-    even = [_letters(a=[1.0, 0.5, 0.0], u=e1[[0, 2]], v=e1[[1, 3]], U=e2[[0, 2]], V=e2[[1, 3]])]
+    even = [letters(a=[1.0, 0.5, 0.0], u=e1[[0, 2]], v=e1[[1, 3]], U=e2[[0, 2]], V=e2[[1, 3]])]
     kernels = [[tangent_kernel(one, plane)[0, 1] / (4 * 0.6)] for one in (couple, swapped)]
     paired = SoftmaxNetwork(keys[:, [0, 0, 1, 1]], couple.a)
-    equal = torch.exp(plane @ paired.W)
-    pair = [_letters(a=[1.0, 0.5, 0.0], u=row[[0, 2]]) for row in equal]
+    pair = [letters(a=[1.0, 0.5, 0.0], u=row[[0, 2]]) for row in torch.exp(plane @ paired.W)]
+    nought = sum(z * e for z, e in zip(pairs, (u[0], u[0], u[1], u[1])))
     return {
-        "equation-2": same(
-            r"$dF/ds_r = m S_r (a_r - \langle a, S\rangle)$",
-            sympy.Matrix([sympy.diff(F, z) for z in s]),
-            sympy.Matrix(slope(a, weights(s))),
-            sizes=three,
-        ).tied(at, rows, rows),
-        "a.4": same("<1, S> = 1", sum(weights(s)), sympy.Integer(1), sizes=three).tied(
-            at, [net.weights(inputs)[0].sum() for net in nets]
+        "equation-2": three(r"$dF/ds_r = m S_r (a_r - \langle a, S\rangle)$", *slopes).tied(at, speed, speed),
+        "a.4": three("<1, S> = 1", sum(weights(s)), sympy.Integer(1)).tied(at, lambda z: now(z).sum()),
+        "shift": three("S(s + c) = S(s)", *shifted).tied(at, moved, now),
+        "jacobian": three("$(J J^T)_{ij} = m H_{ij}$", sum(p * q for p, q in zip(*J)), M * H).tied(
+            at, lambda z: (z.J[0] * z.J[1]).sum(), lambda z: 3 * z.K[0, 1]
         ),
-        "shift": same("S(s + c) = S(s)", sympy.Matrix(weights([z + c for z in s])), sympy.Matrix(weights(s)), sizes=three).tied(
-            at, moved, [net.weights(inputs)[0] for net in nets]
-        ),
-        "jacobian": same("$(J J^T)_{ij} = m H_{ij}$", sum(p * q for p, q in zip(*J)), M * H, sizes=three).tied(
-            at, [(p * q).sum() for p, q in gradients], [3 * K[0, 1] for K in ntk]
-        ),
-        "psd": same(
-            "$m f H f = |J^T f|^2$",
-            sum(f[i] * f[j] * sum(p * q for p, q in zip(J[i], J[j])) for i in range(2) for j in range(2)),
-            sum((f[0] * p + f[1] * q) ** 2 for p, q in zip(*J)),
-            sizes=three,
-        ).tied(
+        "psd": three("$m f H f = |J^T f|^2$", form, sum((f[0] * p + f[1] * q) ** 2 for p, q in zip(*J))).tied(
             at,
-            [3 * residual @ K @ residual for K in ntk],
-            [(residual[0] * p + residual[1] * q).square().sum() for p, q in gradients],
+            lambda z: 3 * residual @ z.K @ residual,
+            lambda z: (residual[0] * z.J[0] + residual[1] * z.J[1]).square().sum(),
         ),
-        "zero": same(
-            "1 + F = 1", 1 + sum(z * e for z, e in zip(pairs, (u[0], u[0], u[1], u[1]))), sympy.Integer(1), sizes="m = 4"
-        ).tied(pair, 1 + paired(plane)),
-        "even": same("H(W + t G) = H(W - t G)", entry(forth, Forth, pairs), entry(back, Back, pairs), sizes="m = 4").tied(
-            even, *kernels
-        ),
+        "zero": four("1 + F = 1", 1 + nought, sympy.Integer(1)).tied(pair, 1 + paired(plane)),
+        "even": four("H(W + t G) = H(W - t G)", entry(forth, Forth, pairs), entry(back, Back, pairs)).tied(even, *kernels),
     }
 
 
@@ -605,18 +563,3 @@ def limits() -> dict[str, Proof]:
         "limit": same("mean of the exponents", mean - sigma**2 * (x**2 + y**2) / 2, sigma**2 * k).tied(points, closed, closed),
         "exp-kernel": same("on the sphere", mean.subs({x: 1, y: 1}), sigma**2 + sigma**2 * k).tied(points[2:], sphere, sphere),
     }
-
-
-def everything(paper: Any) -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
-    families = {
-        "series": series(paper),
-        "perturbation": perturbation(paper.lemma_b_1),
-        "covariance": covariance(),
-        "kernel": kernel(paper.lemma_5_1, paper.theorem_4_2),
-        "descent": descent(paper),
-        "coupling": coupling(),
-        "network": network(paper.equation_2),
-        "limits": limits(),
-    }
-    return {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
