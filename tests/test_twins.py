@@ -47,12 +47,12 @@ def length(features):
 
 @twins
 def feature_maps(seed, n, d):
-    X, k = context(seed, n, d), 7
-    rf = sensitivity.RandomFeatures.sample(n, d, k, seed)
-    deep = sensitivity.DeepRandomFeatures.sample(n, d, k, 3, seed)
+    X, k, phi = context(seed, n, d), 7, (torch.relu, torch.tanh)[seed % 2]
+    rf = sensitivity.RandomFeatures.sample(n, d, k, seed, phi.__name__)
+    deep = sensitivity.DeepRandomFeatures.sample(n, d, k, 1 + seed % 4, seed)
     raf, relu = (sensitivity.RandomAttentionFeatures.sample(d, seed, weights) for weights in ("softmax", "relu"))
     W_Q, W_K, W_V = drawn(seed + 1, 4, d), drawn(seed + 2, 4, d), drawn(seed + 3, 3, d)
-    yield I.equation_3_1(X, rf.V), rf(X)
+    yield I.equation_3_1(X, rf.V, phi), rf(X)
     yield I.equation_4_2(X, deep.V), deep(X)
     yield I.equation_3_3(X, raf.W), raf(X)
     yield I.relu_raf(X, relu.W), relu(X)
@@ -75,15 +75,18 @@ def a_new_label(seed, n, d):
     yield I.equation_6_3(Phi, labels, theta_0), sensitivity.trained(Phi, labels, theta_0)
     yield I.equation_6_14(Phi, phi, moved), sensitivity.feature_alignment(Phi, phi, moved)
     yield I.equation_6_9(phi, moved), sensitivity.feature_alignment(Phi[:0], phi, moved)
-    one, deltas = raf.one_token(X, 0), context(seed + 5, 2, 3) / 2
-    Phi, phi = drawn(seed, n, 3 * p), raf(X).flatten()
-    moved = torch.stack([raf(I.moved(X, 0, delta)).flatten() for delta in deltas])
-    model = sensitivity.solutions(Phi, labels, phi, y)
-    found = model.measure(one, deltas)
-    theta = I.equation_6_3(Phi, labels)
-    yield I.equation_6_4(theta, phi, moved), found["shift"].abs()
-    yield I.equation_6_7(I.equation_6_5(theta, phi, y), moved, y), found["error-fine"]
-    yield I.equation_6_7(I.equation_6_6(Phi, labels, phi, y), moved, y), found["error-again"]
+    for map in (raf, sensitivity.RandomFeatures.sample(p, 3, p, seed)):
+        one, deltas = map.one_token(X, 0), context(seed + 5, 2, 3) / 2
+        phi = map(X).flatten()
+        Phi = drawn(seed, n, len(phi))
+        moved = torch.stack([map(I.moved(X, 0, delta)).flatten() for delta in deltas])
+        found = sensitivity.solutions(Phi, labels, phi, y).measure(one, deltas)
+        theta = I.equation_6_3(Phi, labels)
+        yield I.equation_6_4(theta, phi, moved), found["shift"].abs()
+        yield I.equation_6_14(Phi, phi, moved), found["alignment-again"]
+        yield I.equation_6_9(phi, moved), found["alignment-fine"]
+        yield I.equation_6_7(I.equation_6_5(theta, phi, y), moved, y), found["error-fine"]
+        yield I.equation_6_7(I.equation_6_6(Phi, labels, phi, y), moved, y), found["error-again"]
 
 
 # Part II -------------------------------------------------------------------------------------------------------------

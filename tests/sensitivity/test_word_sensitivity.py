@@ -8,8 +8,7 @@ import pytest
 import torch
 from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal
-from attention_theory.evidence import identity
-from attention_theory.sensitivity import attention_features, paper
+from attention_theory.sensitivity import paper
 from attention_theory.sensitivity.deferred import Apply
 from attention_theory.sensitivity.paper import moved
 from attention_theory.sensitivity.runs import theorem_3, word
@@ -29,35 +28,6 @@ def moves(count, d, seed=0, length=1.0):
 
 def literal_raf(X, W, weights="softmax"):
     return {"softmax": paper.equation_3_3, "relu": paper.relu_raf}[weights](X, W)
-
-
-def update_check(raf, n=6, d=10, token=2):
-    """The comparison that the chapter's verdict on the one-token update makes."""
-    X, deltas = context(n, d, seed=1), moves(3, d)
-    literal = torch.stack([literal_raf(moved(X, token, delta), raf.W, raf.weights) for delta in deltas])
-    return identity("update", raf.perturbed(X, token, deltas), literal)
-
-
-def map_check(raf, n=6, d=10):
-    X = context(n, d, seed=1)
-    return identity("map", raf(X), literal_raf(X, raf.W, raf.weights))
-
-
-# Attention features --------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(2, 9), st.integers(1, 12), st.integers(0, 8), st.sampled_from(["softmax", "relu"]), st.integers(0, 50))
-def test_one_token_update_is_the_literal_map(n, d, token, weights, seed):
-    token = token % n
-    X, deltas = context(n, d, seed), moves(3, d, seed, length=0.8)
-    raf = sensitivity.RandomAttentionFeatures.sample(d, seed, weights)
-    literal = torch.stack([literal_raf(moved(X, token, delta), raf.W, weights) for delta in deltas])
-    torch.testing.assert_close(raf(X), literal_raf(X, raf.W, weights), rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(raf.perturbed(X, token, deltas), literal, rtol=1e-10, atol=1e-10)
-    view = raf.one_token(X, token)
-    change = (literal - raf(X)).square().sum(dim=(1, 2))
-    torch.testing.assert_close(view.change(deltas), change, rtol=1e-8, atol=1e-10)
-    torch.testing.assert_close(view.norm, raf(X).norm())
 
 
 FAMILIES = [("sharp", 0), ("sharp", 0.4), ("sharp", 3), ("sharp", math.inf), ("truncated", 4), ("power", 2), ("relu_power", 2)]
@@ -118,25 +88,6 @@ def test_same_seed_for_tokens_and_weights_gives_independent_ones():
     X = normal(3, 8, generator=generator(5))
     W = sensitivity.RandomAttentionFeatures.sample(8, 5).W * math.sqrt(8)
     assert not torch.equal(W[:3], X)
-
-
-# Random features -----------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 20), st.integers(1, 4), st.sampled_from(["relu", "tanh"]))
-def test_random_features_through_one_block(n, d, k, depth, activation):
-    X, deltas, token = context(n, d, k), moves(2, d), n - 1
-    phi = {"relu": torch.relu, "tanh": torch.tanh}[activation]
-    shallow = sensitivity.RandomFeatures.sample(n, d, k, 1, activation)
-    torch.testing.assert_close(shallow(X), paper.equation_3_1(X, shallow.V, phi))
-    expected = torch.stack([paper.equation_3_1(moved(X, token, delta), shallow.V, phi) for delta in deltas])
-    torch.testing.assert_close(shallow.perturbed(X, token, deltas), expected)
-
-    deep = sensitivity.DeepRandomFeatures.sample(n, d, k, depth, 2)
-    assert [tuple(V.shape) for V in deep.V] == [(k, n * d)] + [(k, k)] * (depth - 1)
-    torch.testing.assert_close(deep(X), paper.equation_4_2(X, deep.V))
-    expected = torch.stack([deep(moved(X, token, delta)) for delta in deltas])
-    torch.testing.assert_close(deep.perturbed(X, token, deltas), expected)
 
 
 def test_in_law_the_rest_has_the_gram_matrix_as_covariance():
@@ -489,11 +440,6 @@ def test_a_change_is_never_negative():
         assert float(view.change((X[1] - X[0])[None])) >= 0
 
 
-def test_a_token_is_counted_from_the_front():
-    with pytest.raises(ValueError, match="token = -1 is not allowed: at least 0"):
-        sensitivity.RandomAttentionFeatures.sample(4, 0).one_token(context(5, 4), -1)
-
-
 def test_maps_move_to_another_precision_and_never_compare_by_value():
     X = context(5, 4)
     for map in (sensitivity.RandomFeatures.sample(5, 4, 9, 0), sensitivity.DeepRandomFeatures.sample(5, 4, 9, 2, 0)):
@@ -541,119 +487,3 @@ def test_an_ascent_stops_inside_the_ball():
 
     found = sensitivity.climb(Bowl(), starts=3, steps=80)
     torch.testing.assert_close(found.delta, Bowl.peak, atol=1e-4, rtol=0)
-
-
-# Bad input -----------------------------------------------------------------------------------------------------------
-
-
-def test_bad_input_is_refused_with_its_value():
-    X, raf = context(5, 4), sensitivity.RandomAttentionFeatures.sample(4, 0)
-    rf = sensitivity.RandomFeatures.sample(5, 4, 10, 0)
-    zero = torch.zeros(1, 4, dtype=torch.float64)
-    for feature_map in (raf, rf):
-        with pytest.raises(ValueError, match=r"one has 6; .*on_sphere"):
-            feature_map.perturbed(3 * X, 0, zero)
-        with pytest.raises(ValueError, match="token 5 is not in the context, whose tokens are 0 to 4"):
-            feature_map.perturbed(X, 5, zero)
-        with pytest.raises(ValueError, match="a move has length 4, and .* at most sqrt.d. = 2"):
-            feature_map.perturbed(X, 0, zero + 2)
-        with pytest.raises(ValueError, match="deltas = .* with NaN or infinity is not allowed: finite"):
-            feature_map.perturbed(X, 0, zero + math.nan)
-        with pytest.raises(ValueError, match="X = .* with NaN or infinity is not allowed: finite"):
-            feature_map(X * math.inf)
-        with pytest.raises(ValueError, match="starts = 0 is not allowed: at least 1"):
-            sensitivity.word_sensitivity(feature_map, X, starts=0)
-    with pytest.raises(ValueError, match="k = 0 is not allowed: at least 1"):
-        sensitivity.RandomFeatures.sample(5, 4, 0, 0)
-    with pytest.raises(ValueError, match="k = 0 is not allowed: at least 1"):
-        sensitivity.one_token_in_law(X[None], 0, 0, 0)
-    with pytest.raises(ValueError, match="depth = 0 is not allowed: at least 1"):
-        sensitivity.DeepRandomFeatures.sample(5, 4, 3, 0, 0)
-    with pytest.raises(ValueError, match="activation 'cosine' is unknown"):
-        sensitivity.RandomFeatures.sample(5, 4, 3, 0, "cosine")
-    with pytest.raises(ValueError, match="tanh stays below 1"):
-        sensitivity.DeepRandomFeatures.sample(5, 4, 3, 2, 0, "tanh")
-    with pytest.raises(ValueError, match="weights 'linear' are unknown"):
-        sensitivity.RandomAttentionFeatures.sample(4, 0, "linear")
-    with pytest.raises(ValueError, match="d = 0 is not allowed: at least 1"):
-        sensitivity.RandomAttentionFeatures.sample(0, 0)
-    with pytest.raises(ValueError, match="n = 0 is not allowed: at least 1"):
-        sensitivity.infinite_width_sensitivity(0)
-    with pytest.raises(ValueError, match="the 4 tokens span R.4"):
-        sensitivity.two_directions(context(4, 4), zero[0] + 1)
-    for wrong in (-1, math.inf, math.nan):
-        with pytest.raises(ValueError, match=f"n = {wrong} is not allowed: (at least 1|finite)"):
-            sensitivity.least_dimension(wrong)
-    with pytest.raises(ValueError, match="one has 0; .*on_sphere"):
-        sensitivity.aligned_direction(torch.zeros(3, 4).double())
-    for wrong, message in (
-        ((-1, 0.3), "n = -1 is not allowed: at least 1"),
-        ((5, 1.2), "cosine = 1.2 is not allowed: at least -1 and at most 1"),
-        ((5, 0.3, 2.0), r"the length, .*, in \[0, 1\]"),
-        ((5, 0.3, 1.0, 0), "depth = 0 is not allowed: at least 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            sensitivity.infinite_width_change(*wrong)
-
-
-# Wrong implementations -----------------------------------------------------------------------------------------------
-
-
-def test_checks_hold_on_the_right_implementation():
-    for weights in ("softmax", "relu"):
-        raf = sensitivity.RandomAttentionFeatures.sample(10, 0, weights)
-        assert map_check(raf).holds and update_check(raf).holds
-
-
-def linear_weights(self, scores):
-    return scores / scores.sum(dim=-1, keepdim=True), scores[..., :1] == 0
-
-
-def test_broken_softmax_fails(monkeypatch):
-    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
-    monkeypatch.setattr(attention, "attention", lambda scores, X, kind: (scores / scores.sum(-1, keepdim=True)) @ X)
-    monkeypatch.setattr(attention.Weights, "normalised", linear_weights)
-    assert not map_check(raf).holds and not update_check(raf).holds
-
-
-def test_broken_softmax_in_the_moved_row_fails(monkeypatch):
-    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
-    own_row = sensitivity.OneTokenAttention.own_row
-    monkeypatch.setattr(sensitivity.OneTokenAttention, "own_row", lambda self, moved: own_row(self, moved * 1.1))
-    assert not update_check(raf).holds
-
-
-def test_dropped_root_of_d_fails(monkeypatch):
-    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
-    X, deltas = context(6, 10, seed=1), moves(1, 10)
-    monkeypatch.setattr(attention_features.math, "sqrt", lambda x: 1.0)
-    map, update = raf(X), raf.one_token(X, 2).features(deltas)
-    monkeypatch.undo()
-    assert not identity("map", map, literal_raf(X, raf.W)).holds
-    assert not identity("update", update[0], literal_raf(moved(X, 2, deltas[0]), raf.W)).holds
-
-
-def test_wrong_row_in_the_update_fails(monkeypatch):
-    raf = sensitivity.RandomAttentionFeatures.sample(10, 0)
-    right = sensitivity.OneTokenAttention.features
-    monkeypatch.setattr(sensitivity.OneTokenAttention, "features", lambda self, deltas: right(self, deltas).roll(1, dims=1))
-    assert not update_check(raf).holds
-
-
-def test_wrong_block_of_random_features_fails(monkeypatch):
-    rf, X, deltas = sensitivity.RandomFeatures.sample(5, 4, 30, 0), context(5, 4), moves(2, 4)
-    literal = torch.stack([torch.relu(rf.V @ moved(X, 1, delta).flatten()) for delta in deltas])
-    assert identity("block", rf.perturbed(X, 1, deltas), literal).holds
-    right = sensitivity.RandomFeatures.block
-    monkeypatch.setattr(sensitivity.RandomFeatures, "block", lambda self, token: right(self, token + 1))
-    assert not identity("block", rf.perturbed(X, 1, deltas), literal).holds
-
-
-def test_a_deferred_matrix_that_forgets_the_other_side_fails(monkeypatch):
-    def forgetful(self, new, other, other_image):
-        return self.deviation * normal(len(new), other.shape[1], generator=self.generator)
-
-    monkeypatch.setattr(sensitivity.DeferredGaussian, "_images", forgetful)
-    A = sensitivity.DeferredGaussian(5, 4, 1.0, generator(0))
-    v, u = normal(1, 4, generator=generator(1)), normal(1, 5, generator=generator(2))
-    assert not identity("bilinear", u @ A.times(v).T, A.transpose_times(u) @ v.T).holds
