@@ -9,11 +9,13 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from attention_theory.evidence.prove import Proof, entropy, every, joined, nonnegative, positive, same
+from attention_theory.evidence.prove import Proof, ball, entropy, every, joined, letters, monotone, nonnegative, positive, same
 from attention_theory.patches.errors import stray_law
 from attention_theory.patches.population import opening, three_values
 from attention_theory.patches.runs.expectation import opening_enumerated
@@ -26,19 +28,13 @@ UPPER = ("10.000226944703", "10.000226944705")
 
 
 def _log_ratio(u: Any) -> Any:
-    """log(1 + u)/u of a ball in [0, 1]: 2F1(1, 1; 2; -u), decreasing, so that its ends enclose it."""
-    import flint
-
-    u = flint.arb(u)
-    return (-u.lower()).hypgeom_2f1(1, 1, 2).union((-u.upper()).hypgeom_2f1(1, 1, 2))
+    """log(1 + u)/u of a ball in [0, 1]: 2F1(1, 1; 2; -u), decreasing."""
+    return monotone(lambda end: (-end).hypgeom_2f1(1, 1, 2), u)
 
 
 def _decay(y: Any) -> Any:
-    """e^(-1/y) of a ball y >= 0, which may contain 0: increasing, so that its ends enclose it."""
-    import flint
-
-    ends = [(-1 / end).exp() if end > 0 else flint.arb(0) for end in (y.lower(), y.upper())]
-    return ends[0].union(ends[1])
+    """e^(-1/y) of a ball y >= 0, which may contain 0: increasing."""
+    return monotone(lambda end: (-1 / end).exp() if end > 0 else ball(0), y)
 
 
 def _row(*numbers: float) -> torch.Tensor:
@@ -53,24 +49,25 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
     ``upper-nine`` reach the x below 0. ``zero-one``: 1 <= log(1 + e^-x)/log 2 for x <= 0, since 1 + e^-x >= 2 (equation 49
     corrected; without 1/log 2 it fails at x = 0, as log 2 < 1).
     """
-    x = _row(0.0, 0.3, 5.0)
-    (low, mid, high), u = lemma_k_6(x), torch.exp(-x)
-    below, above = _row(-9.0, -1.0, 0.0), _row(-5.0, -0.1, 0.0)
-    at, at_below, at_above = ([{"x": float(value)} for value in values] for values in (x, below, above))
-    nine, (one, _, _), where = lemma_k_6(below), lemma_k_6(above), {"u": "exp(-x)"}
+    at, below, above = ([{"x": x} for x in values] for values in ((0.0, 0.3, 5.0), (-9.0, -1.0, 0.0), (-5.0, -0.1, 0.0)))
+
+    def part(i: int, factor: float = 1) -> Callable[[float], float]:
+        """Below, between and above the sigmoid as printed."""
+        return lambda x: factor * float(lemma_k_6(_row(x))[i])
+
+    def over_u(i: int, factor: float = 1) -> Callable[[float], float]:
+        return lambda x: part(i, factor)(x) / math.exp(-x)
+
+    low, high, u = r"$0.1\log(1 + e^{-x}) < S(-x)$", r"$S(-x) < 10\log(1 + e^{-x})$", {"u": "exp(-x)"}
+    lower = positive(low, lambda u: (_log_ratio(u), 10 / (1 + u)), where=u, u=(0, 1))
+    upper = positive(high, lambda u: (1 / (1 + u), 10 * _log_ratio(u)), where=u, u=(0, 1))
+    nine = positive(low, lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0))
+    half = nonnegative(r"$1 \le (1 + e^{-x})/2$", lambda u: (1, (1 + u) / 2), where=u, u=(1, None))
     return {
-        "lower": positive(
-            r"$0.1\log(1 + e^{-x}) < S(-x)$", lambda u: (_log_ratio(u), 10 / (1 + u)), where=where, u=(0, 1)
-        ).tied(at, 10 * low / u, 10 * mid / u),
-        "upper": positive(
-            r"$S(-x) < 10\log(1 + e^{-x})$", lambda u: (1 / (1 + u), 10 * _log_ratio(u)), where=where, u=(0, 1)
-        ).tied(at, mid / u, high / u),
-        "lower-nine": positive(
-            r"$0.1\log(1 + e^{-x}) < S(-x)$", lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0)
-        ).tied(at_below, 10 * nine[0], 10 * nine[1]),
-        "zero-one": nonnegative(r"$1 \le (1 + e^{-x})/2$", lambda u: (1, (1 + u) / 2), where=where, u=(1, None)).tied(
-            at_above, [1.0] * 3, torch.exp(10 * one) / 2
-        ),
+        "lower": lower.tied(at, over_u(0, 10), over_u(1, 10)),
+        "upper": upper.tied(at, over_u(1), over_u(2)),
+        "lower-nine": nine.tied(below, part(0, 10), part(1, 10)),
+        "zero-one": half.tied(above, 1.0, lambda x: math.exp(part(0, 10)(x)) / 2),
     }
 
 
@@ -99,29 +96,29 @@ def thresholds(lemma_k_5: Callable) -> dict[str, Proof]:
         u = (-x).exp()
         return 10 * x / (1 + u), _log_ratio(u)
 
-    def sides(*values: float) -> tuple[list[dict[str, float]], list[torch.Tensor]]:
-        """Points x, and the three parts of the lemma at C = a, times a/u."""
-        a = _row(*values) ** (1 / 3)
-        return [{"x": x} for x in values], [part * a / torch.exp(-(a**3)) for part in lemma_k_5(a, a, a)]
+    def term(i: int, factor: Callable[[float, float], float]) -> Callable[[float], float]:
+        """A part of the lemma at C = a, times a/u and this function of x and u = e^-x."""
 
-    near, (_, term, top) = sides(0.5, 3.0, 10.0)
-    far, (_, far_term, far_top) = sides(10.1, 15.0)
-    most, (most_low, most_term, _) = sides(0.14, 0.5, 12.0)
-    least, (least_low, least_term, _) = sides(0.01, 0.13)
-    u, v = (torch.exp(-_row(*(x["x"] for x in at))) for at in (near, far))
-    x, far_x = (_row(*(x["x"] for x in at)) for at in (most, far))
-    where = {"y": "1/x"}
+        def value(x: float) -> float:
+            a, u = _row(x) ** (1 / 3), math.exp(-x)
+            return float(lemma_k_5(a, a, a)[i] * a) / u * factor(x, u)
+
+        return value
+
+    near, far, most, least = (
+        [{"x": x} for x in values] for values in ((0.5, 3.0, 10.0), (10.1, 15.0), (0.14, 0.5, 12.0), (0.01, 0.13))
+    )
+    times, over, tenfold = (lambda x, u: 1 + u), (lambda x, u: (1 + u) / x), (lambda x, u: 10 / x)
+    y, ten = {"y": "1/x"}, lambda x, u: 10
+    above, above_sharp = r"$x\,S(-x) < 10\log(1 + e^{-x})$", r"$x\,S(-x) > 10\log(1 + e^{-x})$"
+    below, below_sharp = r"$x\,S(-x) > 0.1\log(1 + e^{-x})$", r"$x\,S(-x) < 0.1\log(1 + e^{-x})$"
+    high, low = (0, UPPER[0]), (0, LOWER[0])
+    high_far, low_far = (0, 1 / Fraction(UPPER[1])), (0, 1 / Fraction(LOWER[1]))
     return {
-        "upper": positive(r"$x\,S(-x) < 10\log(1 + e^{-x})$", upper, x=(0, UPPER[0])).tied(near, term * (1 + u), top * (1 + u)),
-        "upper-sharp": positive(r"$x\,S(-x) > 10\log(1 + e^{-x})$", upper_far, where=where, y=(0, 1 / Fraction(UPPER[1]))).tied(
-            far, far_top * (1 + v) / far_x, far_term * (1 + v) / far_x
-        ),
-        "lower": positive(r"$x\,S(-x) > 0.1\log(1 + e^{-x})$", lower_far, where=where, y=(0, 1 / Fraction(LOWER[1]))).tied(
-            most, 10 * most_low / x, 10 * most_term / x
-        ),
-        "lower-sharp": positive(r"$x\,S(-x) < 0.1\log(1 + e^{-x})$", lower, x=(0, LOWER[0])).tied(
-            least, 10 * least_term, 10 * least_low
-        ),
+        "upper": positive(above, upper, x=high).tied(near, term(1, times), term(2, times)),
+        "upper-sharp": positive(above_sharp, upper_far, where=y, y=high_far).tied(far, term(2, over), term(1, over)),
+        "lower": positive(below, lower_far, where=y, y=low_far).tied(most, term(0, tenfold), term(1, tenfold)),
+        "lower-sharp": positive(below_sharp, lower, x=low).tied(least, term(1, ten), term(0, ten)),
     }
 
 
@@ -135,11 +132,8 @@ def logarithms(lemma_k_7: Callable) -> dict[str, Proof]:
     x, y = (_row(*(point[name] for point in at)) for name in "xy")
     x.requires_grad_()
     slopes = [torch.autograd.grad(side.sum(), x)[0] for side in lemma_k_7(x, y)]
-    return {
-        "derivative": nonnegative(
-            "d/dx of both sides", lambda x, y: (y / (1 + x * y), (1 + y) / (1 + x)), x=(0, None), y=(0, None)
-        ).tied(at, *slopes)
-    }
+    sides = lambda x, y: (y / (1 + x * y), (1 + y) / (1 + x))
+    return {"derivative": nonnegative("d/dx of both sides", sides, x=(0, None), y=(0, None)).tied(at, *slopes)}
 
 
 @functools.cache
@@ -153,21 +147,22 @@ def tensor_power(lemma_k_1: Callable) -> dict[str, Proof]:
     K.2 corrected, product <= exp(A z_T^kappa/(m kappa)): log(1 + A z^(k-1+kappa)) <= A z^(k-1+kappa) <= (A/m) z^(kappa-1)
     (z' - z), and z^(kappa-1)(z' - z) <= (z'^kappa - z^kappa)/kappa, which telescopes (``telescope``, kappa = 2; equal at 1).
     """
-    powers = [{"k": k} for k in (2, 3, 6)]
-    sums = [sum(2.0 ** (n * (1 - x["k"])) for n in range(64)) for x in powers]
     path = power_sequence(0.1, 2, 1.0, 2.0, 0.3)
     steps = [{"z": float(z), "next": float(after)} for z, after in itertools.pairwise(path)]
+    ranges: dict[str, Any] = {"z": (0, None), "e": (0, None)}
+    geometric = nonnegative(
+        r"$1 + s + s^2 + \dots = 1/(1 - s) \le 3$", lambda s: (1 / (1 - s), 3), where={"s": "2**(1 - k)"}, s=(0, 0.5)
+    )
+    telescope = nonnegative(
+        r"$z(z' - z) \le (z'^2 - z^2)/2$", lambda z, e: (z * e, (2 * z * e + e * e) / 2), where={"e": "next - z"}, **ranges
+    )
     return {
-        "geometric": nonnegative(
-            r"$1 + s + s^2 + \dots = 1/(1 - s) \le 3$", lambda s: (1 / (1 - s), 3), where={"s": "2**(1 - k)"}, s=(0, 0.5)
-        ).tied(powers, sums, [lemma_k_1(0.1, x["k"], 0.5, 1.0, 0.1) * 0.5 * 0.1 ** (x["k"] - 1) for x in powers]),
-        "telescope": nonnegative(
-            r"$z(z' - z) \le (z'^2 - z^2)/2$",
-            lambda z, e: (z * e, (2 * z * e + e * e) / 2),
-            where={"e": "next - z"},
-            z=(0, None),
-            e=(0, None),
-        ).tied(steps, path[:-1] * (path[1:] - path[:-1]), (path[1:] ** 2 - path[:-1] ** 2) / 2),
+        "geometric": geometric.tied(
+            [{"k": k} for k in (2, 3, 6)],
+            lambda k: sum(2.0 ** (n * (1 - k)) for n in range(64)),
+            lambda k: lemma_k_1(0.1, k, 0.5, 1.0, 0.1) * 0.5 * 0.1 ** (k - 1),
+        ),
+        "telescope": telescope.tied(steps, path[:-1] * (path[1:] - path[:-1]), (path[1:] ** 2 - path[:-1] ** 2) / 2),
     }
 
 
@@ -177,45 +172,33 @@ def activation() -> dict[str, Proof]:
 
     For all odd p and nu > 0, with w = z^(p-1): between p w and (p + 1) w, and between nu and (p + 1) nu.
     """
-    cases = [(p, nu, z) for p in (3, 5) for nu in (0.001, 0.2) for z in (0.01, 0.5, 1.7)]
-    slopes = [
-        float(PositionalViT(torch.zeros(2, 2).double(), _row(0.0), p, nu).activation_slope(_row(z))) for p, nu, z in cases
-    ]
-    known = [({"p": p, "nu": nu, "z": z}, slope) for (p, nu, z), slope in zip(cases, slopes)]
-    on = {
-        kind: list(zip(*[(x, slope) for x, slope in known if (x["z"] ** (x["p"] - 1) >= x["nu"]) == (kind == "large")]))
-        for kind in ("large", "small")
-    }
+    points = [{"p": p, "nu": nu, "z": z} for p in (3, 5) for nu in (0.001, 0.2) for z in (0.01, 0.5, 1.7)]
 
-    def both(kind: str, unit: Callable, low: Callable, high: Callable, where: dict[str, str], **ranges: Any) -> Proof:
-        at, found = on[kind]
-        units = [unit(x) for x in at]
-        lower = [x["p"] * size for x, size in zip(at, units)] if kind == "large" else units
-        upper = [(x["p"] + 1) * size for x, size in zip(at, units)]
-        rest: dict[str, Any] = {"p": (1, None), "e": (0, None)} | ranges
-        return joined(
-            r"$pw \le \sigma' \le (p + 1)w$" if kind == "large" else r"$\nu \le \sigma' \le (p + 1)\nu$",
-            nonnegative("below", low, where=where, **rest).tied(at, lower, found),
-            nonnegative("above", high, where=where, **rest).tied(at, found, upper),
-        )
+    def slope(p: int, nu: float, z: float) -> float:
+        return float(PositionalViT(torch.zeros(2, 2).double(), _row(0.0), p, nu).activation_slope(_row(z)))
 
+    def both(what: str, large: bool, unit: Callable, least: Callable, sides: Callable, where: dict, **ranges: Any) -> Proof:
+        """``sides``: the unit, the slope and p + 1 units, in nu or w = z^(p-1) and the distance e between them."""
+        at = [x for x in points if (x["z"] ** (x["p"] - 1) >= x["nu"]) == large]
+        more: dict[str, Any] = {"p": (1, None), "e": (0, None)} | ranges
+        below = nonnegative("below", lambda **x: sides(**x)[:2], where=where, **more)
+        above = nonnegative("above", lambda **x: sides(**x)[1:], where=where, **more)
+        return joined(what, below.tied(at, least, slope), above.tied(at, slope, lambda p, **x: (p + 1) * unit(p=p, **x)))
+
+    def of_large(p: Any, nu: Any, e: Any) -> tuple[Any, ...]:
+        w = nu + e
+        return p * w, p * w + nu, (p + 1) * w
+
+    def of_small(p: Any, w: Any, e: Any) -> tuple[Any, ...]:
+        nu = w + e
+        return nu, p * w + nu, (p + 1) * nu
+
+    w, nu = (lambda p, nu, z: z ** (p - 1)), (lambda p, nu, z: nu)
+    above, below = {"e": "z**(p - 1) - nu"}, {"w": "z**(p - 1)", "e": "nu - z**(p - 1)"}
+    p_w = lambda p, nu, z: p * z ** (p - 1)
     return {
-        "large": both(
-            "large",
-            lambda x: x["z"] ** (x["p"] - 1),
-            lambda p, nu, e: (p * (nu + e), p * (nu + e) + nu),
-            lambda p, nu, e: (p * (nu + e) + nu, (p + 1) * (nu + e)),
-            {"e": "z**(p - 1) - nu"},
-            nu=(0, None),
-        ),
-        "small": both(
-            "small",
-            lambda x: x["nu"],
-            lambda p, w, e: (w + e, p * w + w + e),
-            lambda p, w, e: (p * w + w + e, (p + 1) * (w + e)),
-            {"w": "z**(p - 1)", "e": "nu - z**(p - 1)"},
-            w=(0, None),
-        ),
+        "large": both(r"$pw \le \sigma' \le (p + 1)w$", True, w, p_w, of_large, above, nu=(0, None)),
+        "small": both(r"$\nu \le \sigma' \le (p + 1)\nu$", False, nu, nu, of_small, below, w=(0, None)),
     }
 
 
@@ -231,27 +214,30 @@ def softmax(lemma_e_16: Callable, lemma_e_16_bound: Callable, lemma_e_17: Callab
     import sympy
 
     E = sympy.symbols("E", positive=True)
-    powers, moves = range(1, 9), [0.1, 0.5, 1.0]
-    where, at = {"E": "exp(2*M)"}, [{"M": M} for M in moves]
-    # an entry of weight e^-40 loses M and the other gains it: the largest fall; the bound of any entry is the largest rise
-    pairs = [(_row(-40.0, 0.0), _row(-40.0 - M, M)) for M in moves]
-    falls = [(a[0] / e for a in [lemma_e_17(before, after)] for e in [torch.softmax(before, 0)]) for before, after in pairs]
+    powers, at, where = range(1, 9), [{"M": M} for M in (0.1, 0.5, 1.0)], {"E": "exp(2*M)"}
     x, u = _row(0.3, -1.0, 0.2), _row(0.5, 0.1, 0.4)
-    bounds = [[float(lemma_e_16_bound(x, x + M, u, q + 1) / lemma_e_16(x, u, q + 1)) for q in powers] for M in moves]
-    return {
-        "ratio": nonnegative(r"$1 - 1/E \le E - 1$", lambda E: (1 - 1 / E, E - 1), where=where, E=(1, None)).tied(
-            at,
-            [float(next(fall)[0]) for fall in falls],
-            [float(lemma_e_17(x, x + M * _row(1.0, 0.0, -1.0))[1][0] / torch.softmax(x, 0)[0]) for M in moves],
-        ),
-        "power": same(
-            r"$(E - 1)(1 + E + \dots + E^{q-1}) = E^q - 1$",
-            sympy.Matrix([(E - 1) * sum(E**j for j in range(q)) for q in powers]),
-            sympy.Matrix([E**q - 1 for q in powers]),
-            where=where,
-            sizes="q = p - 1 <= 8; for every q the sum telescopes",
-        ).tied(at, right=bounds),
-    }
+
+    def fall(M: float) -> float:
+        """The largest: an entry of weight e^-40 loses M and the other gains it."""
+        before = _row(-40.0, 0.0)
+        return float((lemma_e_17(before, _row(-40.0 - M, M))[0] / torch.softmax(before, 0))[0])
+
+    def rise(M: float) -> float:
+        """The bound of any entry."""
+        return float(lemma_e_17(x, x + M * _row(1.0, 0.0, -1.0))[1][0] / torch.softmax(x, 0)[0])
+
+    def bounds(M: float) -> list[float]:
+        return [float(lemma_e_16_bound(x, x + M, u, q + 1) / lemma_e_16(x, u, q + 1)) for q in powers]
+
+    telescope = same(
+        r"$(E - 1)(1 + E + \dots + E^{q-1}) = E^q - 1$",
+        sympy.Matrix([(E - 1) * sum(E**j for j in range(q)) for q in powers]),
+        sympy.Matrix([E**q - 1 for q in powers]),
+        where=where,
+        sizes="q = p - 1 <= 8; for every q the sum telescopes",
+    )
+    ratio = nonnegative(r"$1 - 1/E \le E - 1$", lambda E: (1 - 1 / E, E - 1), where=where, E=(1, None))
+    return {"ratio": ratio.tied(at, fall, rise), "power": telescope.tied(at, right=bounds)}
 
 
 @functools.cache
@@ -270,12 +256,13 @@ def lipschitz(lemma_e_12: Callable) -> Proof:
     def far(v: Any) -> tuple[Any, Any]:
         return (v**2 + 2 * v * entropy(v)) ** 2 + v**4, (1 + v**2) ** 4
 
+    def over_p(t: float) -> float:
+        """Its square with one positive entry, x^p = t, and a negative one that takes off all of 1: z = t - 1."""
+        s = float(lemma_e_12(_row(t ** (1 / 3), -1.0), 3))
+        return math.exp((1 - t) / 2) ** 4 / (s * (1 - s)) ** 2
+
     def tied(proof: Proof, *sums: float) -> Proof:
-        """One positive entry with x^p = t, and a negative one that takes off all of 1: z = t - 1."""
-        v = [math.exp((1 - t) / 2) for t in sums]
-        psi = [float(lemma_e_12(_row(t ** (1 / 3), -1.0), 3)) for t in sums]
-        squares = [v**4 * (max(1, t**2) + 1) for v, t in zip(v, sums)]
-        return proof.tied([{"t": t} for t in sums], squares, [v**4 / (s * (1 - s)) ** 2 for v, s in zip(v, psi)])
+        return proof.tied([{"t": t} for t in sums], lambda t: math.exp((1 - t) / 2) ** 4 * (max(1, t**2) + 1), over_p)
 
     what, where = r"$(|\nabla\psi|/p)^2 < 1$", {"v": "exp((1 - t)/2)"}
     return joined(
@@ -327,30 +314,32 @@ def symmetry() -> dict[str, Proof]:
     of_three = PositionalViT(three_values(D, C, 1.0, 0.5, -0.3), _row(1.0)).weights
     levels = {beta: float(of_three[0, 0]), gamma: float(of_three[0, 1]), rho: float(of_three[0, 2])}
     kinds = [int(x) for x in three.subs({beta: 3, gamma: 2, rho: 1})]
-    rows_proof = every(
+    argued = f"every D and C, from D = {D}, C = {C}"
+    permuted = every(
         "the $z_i$ of permuted rows are the $z_i$ permuted",
         lambda *order: rows(sympy.Matrix([free.row(i) for i in order]), X) == rows(free, X),
         orders,
         name="order",
-        argued=f"every D and C, from D = {D}, C = {C}",
+        argued=argued,
     )
-    groups_proof = every(
+    within = every(
         "the $z_i$ of permuted patches are the $z_i$ permuted",
         lambda *order: rows(three, [X[i] for i in order]) == rows(three, X),
         keeping,
         name="order",
-        argued=f"every D and C, from D = {D}, C = {C}: only same patch, same group, other group enters",
+        argued=argued + ": only same patch, same group, other group enters",
+    )
+    carried = every(
+        "pairs of one kind are carried to each other",
+        lambda one, other: any(tuple(order[i] for i in one) == other for order in keeping),
+        pairs,
+        name="pairs",
+        argued=argued,
     )
     return {
-        "rows": beside(rows_proof, free, scores, dict(zip(free, weights))),
-        "groups": beside(groups_proof, three, three_values(D, C, 1.0, 0.5, -0.3), levels),
-        "orbits": every(
-            "pairs of one kind are carried to each other",
-            lambda one, other: any(tuple(order[i] for i in one) == other for order in keeping),
-            pairs,
-            name="pairs",
-            argued=f"every D and C, from D = {D}, C = {C}",
-        ).beside("kinds of pairs", [kinds], [three_values(D, C, 3.0, 2.0, 1.0)]),
+        "rows": beside(permuted, free, scores, dict(zip(free, weights))),
+        "groups": beside(within, three, three_values(D, C, 1.0, 0.5, -0.3), levels),
+        "orbits": carried.beside("kinds of pairs", [kinds], [three_values(D, C, 3.0, 2.0, 1.0)]),
     }
 
 
@@ -362,13 +351,14 @@ def crowd() -> Proof:
     x = s/C^2 >= 9, e = 1/s <= 1/9 (as C >= 1) and m = 1/n, for all three.
     """
     cases = [(1, 9, 1.0), (1, 40, 0.5), (2, 60, 0.7), (4, 192, 0.9), (3, 1000, 0.25)]
-    at, right = [], []
-    for C, n, q in cases:
+    at = [{"C": C, "n": n, "q": q, "s": n * q} for C, n, q in cases]
+
+    def of_law(C: int, n: int, q: float, s: float) -> float:
         values, chance = stray_law(n, q)
         second, fourth = (float(chance @ values.astype(float) ** k) for k in (2, 4))
-        at.append({"s": n * q, "C": C, "n": n})
-        right.append((second - C**2) ** 2 / fourth)
-    return nonnegative(
+        return (second - C**2) ** 2 / fourth
+
+    proof = nonnegative(
         r"$1/4 \le (1 - C^2/s)^2\,s^2/E[N^4]$",
         lambda x, e, m: (Fraction(1, 4), (1 - 1 / x) ** 2 / (3 * (1 - m) + e)),
         where={"x": "s/C**2", "e": "1/s", "m": "1/n"},
@@ -376,7 +366,8 @@ def crowd() -> Proof:
         e=(0, Fraction(1, 9)),
         m=(0, 1),
         opened=("e",),
-    ).tied(at, [0.25] * len(cases), right)
+    )
+    return proof.tied(at, 0.25, of_law)
 
 
 @functools.cache
@@ -390,12 +381,10 @@ def strays() -> dict[str, Proof]:
     K.4: P[at least k] <= binom(C, k) q^k, the union over the sets of k patches; binom(C, k) is below 2^C and C^k. ``group``
     divides by q^k and shows it exactly for C <= 8.
     """
-    from math import comb
-
     from scipy.stats import binom
 
     def group(C: int, k: int, q: Any) -> tuple[Any, Any]:
-        return sum(comb(C, j) * q ** (j - k) * (1 - q) ** (C - j) for j in range(k, C + 1)), comb(C, k)
+        return sum(math.comb(C, j) * q ** (j - k) * (1 - q) ** (C - j) for j in range(k, C + 1)), math.comb(C, k)
 
     def chernoff(c: int, start: str, hundred: tuple[float, str]) -> Proof:
         def exponent(L: float) -> float:
@@ -403,28 +392,29 @@ def strays() -> dict[str, Proof]:
             s = math.log(c * L)
             return s * c * L - (math.exp(s) - 1)
 
-        what, where = rf"$L \le {c} L (\log({c} L) - 1) + 1$, $L = \log d$", {"L": "log(d)"}
-        ends, far = [float(start) + 0.01, 10.0, 100.0], [100.0, 600.0]
+        what = rf"$L \le {c} L (\log({c} L) - 1) + 1$, $L = \log d$"
+        near = positive(what, lambda L: (L, c * L * ((c * L).log() - 1) + 1), where={"L": "log(d)"}, L=(start, 100))
+        far = nonnegative(
+            what + ", divided by L",
+            lambda g, h, w: (1, c * (h + g - 1) + w),
+            where={"g": "log(log(d)/100)", "h": f"log(100*{c})", "w": "1/log(d)"},
+            g=(0, None),
+            h=hundred,
+            w=(0, 0.01),
+        )
+        at, at_far = ([{"d": math.exp(L)} for L in logs] for logs in ((float(start) + 0.01, 10.0, 100.0), (100.0, 600.0)))
         return joined(
             rf"$P[N \ge {c} m \log d] \le 1/d$ for $m \ge 1$".replace("1 m", "m"),
-            positive(what, lambda L: (L, c * L * ((c * L).log() - 1) + 1), where=where, L=(start, 100)).tied(
-                [{"d": math.exp(L)} for L in ends], ends, [exponent(L) for L in ends]
-            ),
-            nonnegative(
-                what + ", divided by L",
-                lambda g, h, w: (1, c * (h + g - 1) + w),
-                where={"g": "log(log(d)/100)", "h": f"log(100*{c})", "w": "1/log(d)"},
-                g=(0, None),
-                h=hundred,
-                w=(0, 0.01),
-            ).tied([{"d": math.exp(L)} for L in far], [1.0] * 2, [exponent(L) / L for L in far]),
+            near.tied(at, lambda d: math.log(d), lambda d: exponent(math.log(d))),
+            far.tied(at_far, 1.0, lambda d: exponent(math.log(d)) / math.log(d)),
         )
 
     tails = []
-    for C, k in [pair for pair in itertools.product(range(1, 9), repeat=2) if pair[1] <= pair[0]]:
-        proof = nonnegative(f"C = {C}, k = {k}", lambda q, C=C, k=k: group(C, k, q), q=(0, 1))
-        at, subsets = [0.1, 0.7], len(list(itertools.combinations(range(C), k)))
-        tails.append(proof.tied([{"q": q} for q in at], [binom.sf(k - 1, C, q) / q**k for q in at], [subsets] * 2))
+    for C, k in itertools.product(range(1, 9), repeat=2):
+        if k <= C:
+            subsets = len(list(itertools.combinations(range(C), k)))
+            proof = nonnegative(f"C = {C}, k = {k}", functools.partial(group, C, k), q=(0, 1))
+            tails.append(proof.tied([{"q": q} for q in (0.1, 0.7)], lambda q: binom.sf(k - 1, C, q) / q**k, subsets))
     return {
         "three": chernoff(3, "1.098", (5.703, "5.704")),
         "one": chernoff(1, "6.306", (4.605, "4.606")),
@@ -444,24 +434,28 @@ def row_sums() -> dict[str, Proof]:
     x, y, z, C, D = sympy.symbols("x y z C D", positive=True)  # e^beta, e^gamma, e^rho
     total = x + (C - 1) * y + (D - C) * z
     cases = [(6, 2, 1.0, -0.5, -0.3), (12, 4, 0.2, 2.0, 0.1), (3, 3, 0.0, 0.7, 0.0)]
-    at = [{"D": D, "C": C, "x": math.exp(b), "y": math.exp(g), "z": math.exp(r), "s": 0.4 * (D - C)} for D, C, b, g, r in cases]
-    rows = [PositionalViT(three_values(*case), _row(1.0)).weights[0] for case in cases]
-    part = [float(row[:C].sum() + (0.4 * row[C:]).sum()) for row, (_, C, *_) in zip(rows, cases)]
+    at = [
+        SimpleNamespace(
+            **dict(D=D, C=C, x=math.exp(b), y=math.exp(g), z=math.exp(r), s=0.4 * (D - C)),
+            row=PositionalViT(three_values(D, C, b, g, r), _row(1.0)).weights[0],
+        )
+        for D, C, b, g, r in cases
+    ]
+    adds_up = same(r"$\Lambda + (C - 1)\Gamma + (D - C)\Xi = 1$", (x + (C - 1) * y + (D - C) * z) / total, 1, nonzero=[total])
+    part = nonnegative(
+        r"$\Lambda + (C - 1)\Gamma + \Xi s \le 1$, $s$ = the sum of $|\delta|$",
+        lambda x, y, z, C, s, e: ((x + (C - 1) * y + s * z) / (x + (C - 1) * y + (s + e) * z), 1),
+        where={"e": "D - C - s"},
+        x=(1, None),
+        y=(0, None),
+        z=(0, None),
+        C=(1, None),
+        s=(0, None),
+        e=(0, None),
+    )
     return {
-        "sum": same(
-            r"$\Lambda + (C - 1)\Gamma + (D - C)\Xi = 1$", (x + (C - 1) * y + (D - C) * z) / total, 1, nonzero=[total]
-        ).tied(at, [row.sum() for row in rows]),
-        "g.4": nonnegative(
-            r"$\Lambda + (C - 1)\Gamma + \Xi s \le 1$, $s$ = the sum of $|\delta|$",
-            lambda x, y, z, C, s, e: ((x + (C - 1) * y + s * z) / (x + (C - 1) * y + (s + e) * z), 1),
-            where={"e": "D - C - s"},
-            x=(1, None),
-            y=(0, None),
-            z=(0, None),
-            C=(1, None),
-            s=(0, None),
-            e=(0, None),
-        ).tied(at, part, [1.0] * 3),
+        "sum": adds_up.tied(at, lambda p: p.row.sum()),
+        "g.4": part.tied(at, lambda p: float(p.row[: p.C].sum() + (0.4 * p.row[p.C :]).sum()), 1.0),
     }
 
 
@@ -485,23 +479,21 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
     seen = z.subs(dict(zip(u, X * sympy.Matrix(v))))
     root = sympy.sqrt(d)
     tokens, scores = torch.sin(torch.arange(6.0).double()).reshape(D, d), torch.cos(torch.arange(9.0).double()).reshape(D, D)
-    value, label = _row(0.5, -0.2).requires_grad_(), 1.0
-    scores.requires_grad_()
+    value, label = _row(0.5, -0.2), 1.0
+    scores, value = scores.requires_grad_(), value.requires_grad_()
     vit = PositionalViT(scores, value, nu=0.0)
-    at = [
-        {f"e{r + 1}": math.exp(float(scores.detach()[i, r]) / math.sqrt(d)) for r in range(D)}
-        | {f"x{k + 1}": float(t) for k, t in enumerate(tokens.flatten())}
-        | {f"u{r + 1}": float(t) for r, t in enumerate(tokens @ value.detach())}
-        for i in range(D)
-    ]
+    carried, exponentials = tokens @ value.detach(), torch.exp(scores.detach() / math.sqrt(d))
+    at = [letters(e=exponentials[i], x=tokens.flatten(), u=carried) for i in range(D)]
     seen_by = vit.preactivations(tokens[None])[0]
     of_v = [torch.autograd.grad(z, value, retain_graph=True)[0] for z in seen_by]
     of_A = [torch.autograd.grad(z, scores, retain_graph=True)[0][i] for i, z in enumerate(seen_by)]
     outer = (label * torch.sigmoid(-label * vit(tokens[None])) * vit.activation_slope(seen_by)).tolist()
     margins = [{"y": label, "F": F} for label in (-1.0, 1.0) for F in (-2.0, 0.3)]
-    F_at = [torch.tensor(x["F"], dtype=torch.float64, requires_grad=True) for x in margins]
-    slopes = [torch.autograd.grad(torch.log1p(torch.exp(-x["y"] * F)), F)[0] for x, F in zip(margins, F_at)]
     fixed = scores.detach(), value.detach()
+
+    def slope(y: float, F: float) -> Tensor:
+        at = torch.tensor(F, dtype=torch.float64, requires_grad=True)
+        return torch.autograd.grad(torch.log1p(torch.exp(-y * at)), at)[0]
 
     def in_all(proof: Proof, printed: Any) -> Proof:
         """The printed gradient is made of these rows."""
@@ -523,28 +515,10 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
     return {
         "loss": same(
             "d/dF log(1 + e^(-yF)) = -y S(-yF)", sympy.diff(sympy.log(1 + sympy.exp(-y * F)), F), -y / (1 + sympy.exp(y * F))
-        ).tied(margins, slopes),
+        ).tied(margins, slope),
         "h.1": in_all(h_1, lemma_h_1(tokens, label, *fixed, nu=0.0)),
         "h.2": in_all(h_2, lemma_h_2(tokens, label, *fixed, nu=0.0) / math.sqrt(d)),
     }
-
-
-def everything(paper: Any) -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
-    families = {
-        "sigmoid": sigmoid(paper.lemma_k_6),
-        "thresholds": thresholds(paper.lemma_k_5),
-        "logarithms": logarithms(paper.lemma_k_7),
-        "tensor_power": tensor_power(paper.lemma_k_1),
-        "activation": activation(),
-        "softmax": softmax(paper.lemma_e_16, paper.lemma_e_16_bound, paper.lemma_e_17),
-        "symmetry": symmetry(),
-        "strays": strays(),
-        "row_sums": row_sums(),
-        "gradients": gradients(paper.lemma_h_1, paper.lemma_h_2),
-    }
-    found = {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
-    return found | {"lipschitz": lipschitz(paper.lemma_e_12)}
 
 
 @functools.cache
@@ -569,18 +543,24 @@ def first_step() -> dict[str, Proof]:
     stranger = C / D * (2 * (C + a) * q - own) + C / D * (C**2 + V) + (r - C) / D * 2 * C * q - r / D * other
     g_gamma = a * C * r / (D * (D + a)) * (2 * C + a - 3 * q * (2 + a))
     bracket = a * C / D * (2 * C - 4 * q + a * (1 - q))
-    cases = [(6, 2, 0.3, 0.5), (9, 3, 0.7, 1.0), (8, 4, 0.1, 2.0), (12, 4, 0.6, 1.0), (8, 2, 1.0, -0.5)]
-    at = [{"C": C, "D": D, "beta": beta, "q": q} for D, C, q, beta in cases]
-    counted = [opening_enumerated(*case, alpha=1e-5) for case in cases]
-    closed = [opening(*case) for case in cases]
-    leads = [(inside - outside) * x["D"] / (math.expm1(x["beta"]) * x["C"]) for x, (inside, outside) in zip(at, counted)]
+    at = [
+        {"D": D, "C": C, "q": q, "beta": beta}
+        for D, C, q, beta in ((6, 2, 0.3, 0.5), (9, 3, 0.7, 1.0), (8, 4, 0.1, 2.0), (12, 4, 0.6, 1.0), (8, 2, 1.0, -0.5))
+    ]
+    counted = functools.cache(functools.partial(opening_enumerated, alpha=1e-5))
+    growth = lambda side, found: lambda **x: found(*x.values())[side]
     where = {"r": "D - C", "a": "exp(beta) - 1"}
+
+    def lead(D: int, C: int, q: float, beta: float) -> float:
+        inside, outside = counted(D, C, q, beta)
+        return (inside - outside) * D / (math.expm1(beta) * C)
+
     return {
         "inside": same(r"$g_\gamma$", partner, g_gamma, nonzero=(D + a,), where=where).tied(
-            at, [inside for inside, _ in counted], [inside for inside, _ in closed]
+            at, growth(0, counted), growth(0, opening)
         ),
         "outside": same(r"$g_\rho$", stranger, g_gamma - bracket, nonzero=(D + a,), where=where).tied(
-            at, [outside for _, outside in counted], [outside for _, outside in closed]
+            at, growth(1, counted), growth(1, opening)
         ),
         "lead": nonnegative(
             r"$0 \le 2C - 4q + a(1 - q)$",
@@ -589,5 +569,5 @@ def first_step() -> dict[str, Proof]:
             C=(2, None),
             q=(0, 1),
             a=(0, None),
-        ).tied(at[:4], [0.0] * 4, leads[:4]),
+        ).tied(at[:4], 0.0, lead),
     }
