@@ -7,33 +7,24 @@ formulas, which come as arguments.
 import functools
 import math
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import torch
 
 from attention_theory.attention import attention_weights
-from attention_theory.evidence.prove import Proof, nonnegative, positive, same
+from attention_theory.evidence.prove import Proof, ball, letters, monotone, nonnegative, positive, same
 from attention_theory.sensitivity.infinite_width import arc_cosine
 from attention_theory.sensitivity.new_label import feature_alignment
 
 
-def _constant(text: str) -> Any:
-    import flint
-
-    return flint.arb(str(Decimal(text)))
-
-
 def _tail(x: Any) -> Any:
-    """P(g > x) of a standard Gaussian, times e^(x^2/2); falls with x, so that the ends of a ball enclose it."""
-    import flint
+    """P(g > x) of a standard Gaussian, times e^(x^2/2); falls with x."""
+    return monotone(lambda end: (end / ball(2).sqrt()).erfc() * (end * end / 2).exp() / 2, x)
 
-    def at(end: Any) -> Any:
-        return (end / flint.arb(2).sqrt()).erfc() * (end * end / 2).exp() / 2
 
-    x = flint.arb(x)
-    return at(x.lower()).union(at(x.upper()))
+def _tensor(*numbers: Any) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 @functools.cache
@@ -48,25 +39,21 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
 
     def near(x: Any) -> tuple[Any, Any]:
         # both sides over exp(x - x^2/2), with n = e^x
-        return _tail(x), ((_constant("0.5") - _constant(c)) * x * x - x).exp()
+        return _tail(x), (ball(Fraction(1, 2) - Fraction(c)) * x * x - x).exp()
 
-    sizes, large = [2, 40, 10**5], [10**6, 10**12]
-    unit = [math.exp(math.log(n) - math.log(n) ** 2 / 2) for n in sizes]
-    logs = [math.log(n) for n in large]
+    def far(x: Any) -> tuple[Any, Any]:
+        return x, (Fraction(1, 2) - Fraction(c)) * x**2
+
+    unit = lambda n: math.exp(math.log(n) - math.log(n) ** 2 / 2)
+    mills = lambda x: -math.log(norm.pdf(x) * math.sqrt(2 * math.pi)) - float(c) * x**2
+    at, at_far, where = [{"n": n} for n in (2, 40, 10**5)], [{"n": n} for n in (10**6, 10**12)], {"x": "log(n)"}
+    union = positive(rf"$n P(g > \log n) < \exp(-{c} \log^2 n)$", near, where=where, x=(0.69, 12))
+    tail = nonnegative(r"$\log n \le (1/2 - c) \log^2 n$, by Mills' bound", far, where=where, x=(12, None))
     return {
-        "near": positive(rf"$n P(g > \log n) < \exp(-{c} \log^2 n)$", near, where={"x": "log(n)"}, x=(0.69, 12)).tied(
-            [{"n": n} for n in sizes],
-            [n * norm.sf(math.log(n)) / u for n, u in zip(sizes, unit)],
-            [math.exp(-float(c) * math.log(n) ** 2) / u for n, u in zip(sizes, unit)],
+        "near": union.tied(
+            at, lambda n: n * norm.sf(math.log(n)) / unit(n), lambda n: math.exp(-float(c) * math.log(n) ** 2) / unit(n)
         ),
-        "far": nonnegative(
-            r"$\log n \le (1/2 - c) \log^2 n$, by Mills' bound",
-            lambda x: (x, (Fraction(1, 2) - Fraction(c)) * x**2),
-            where={"x": "log(n)"},
-            x=(12, None),
-        ).tied(
-            [{"n": n} for n in large], logs, [-math.log(norm.pdf(x) * math.sqrt(2 * math.pi)) - float(c) * x**2 for x in logs]
-        ),
+        "far": tail.tied(at_far, lambda n: math.log(n), lambda n: mills(math.log(n))),
     }
 
 
@@ -87,19 +74,18 @@ def small_balls() -> dict[str, Proof]:
     moments: Any = [sympy.diff(sympy.exp(s**2 / 2), s, k).subs(s, 0) for k in (2, 4)]
     from scipy.stats import chi2
 
-    ranks = [{"r": r} for r in (2, 3, 10)]
+    variance = same("$E g^4 - (E g^2)^2 = 2$", moments[1] - moments[0] ** 2, sympy.Integer(2))
+    chebyshev = nonnegative(r"$(2/r)/2^2 \le 1 - 0.75$", lambda r: (2 / r / 4, Fraction(1, 4)), r=(2, None))
     below = lambda t: (t / 2).sqrt().erf()  # P(g^2 <= t)
+    one = positive(r"$0.75 < \operatorname{erf}(\sqrt{3/2}), r = 1$", lambda t: (Fraction(3, 4), below(t)), t=(3, 3))
+    density = positive(r"$\operatorname{erf}(\sqrt{0.015}) < 0.14$", lambda t: (below(t), Fraction(14, 100)), t=(0.03, 0.03))
     return {
-        "variance": same("$E g^4 - (E g^2)^2 = 2$", moments[1] - moments[0] ** 2, sympy.Integer(2)).tied([{}], [chi2(1).var()]),
-        "chebyshev": nonnegative(r"$(2/r)/2^2 \le 1 - 0.75$", lambda r: (2 / r / 4, Fraction(1, 4)), r=(2, None)).tied(
-            ranks, [chi2(x["r"], scale=1 / x["r"]).var() / (3 - 1) ** 2 for x in ranks], [1 - 0.75] * 3
+        "variance": variance.tied([{}], chi2(1).var()),
+        "chebyshev": chebyshev.tied(
+            [{"r": r} for r in (2, 3, 10)], lambda r: chi2(r, scale=1 / r).var() / (3 - 1) ** 2, 1 - 0.75
         ),
-        "one": positive(
-            r"$0.75 < \operatorname{erf}(\sqrt{3/2}), r = 1$", lambda t: (_constant("0.75"), below(t)), t=(3, 3)
-        ).tied([{"t": 3}], [0.75], [chi2(1).cdf(3)]),
-        "density": positive(
-            r"$\operatorname{erf}(\sqrt{0.015}) < 0.14$", lambda t: (below(t), _constant("0.14")), t=(0.03, 0.03)
-        ).tied([{"t": 0.03}], [chi2(1).cdf(0.03)], [0.14]),
+        "one": one.tied([{"t": 3}], 0.75, chi2(1).cdf(3)),
+        "density": density.tied([{"t": 0.03}], chi2(1).cdf(0.03), 0.14),
     }
 
 
@@ -126,34 +112,22 @@ def one_token(printed: Callable, after: Callable) -> dict[str, Proof]:
     X, W = sympy.Matrix(n, d, sympy.symbols("a1:5")), sympy.Matrix(d, d, sympy.symbols("w1:5"))
     delta, unit = sympy.Matrix(sympy.symbols("t1:3")), sympy.Matrix([1, 0])
     moved = X + unit * delta.T
-    scores, values = (
-        torch.tensor([[0.3, -1.0, 0.8], [2.0, 0.1, -0.5]], dtype=torch.float64),
-        torch.tensor([1.0, -2.0, 0.4], dtype=torch.float64),
-    )
+    expanded = X * W * X.T + X * W * delta * unit.T + unit * delta.T * W * X.T + unit * delta.T * W * delta * unit.T
+    three: Any = functools.partial(same, sizes="two tokens that stay")
+    scores, values = _tensor([0.3, -1.0, 0.8], [2.0, 0.1, -0.5]), _tensor(1.0, -2.0, 0.4)
     rows = attention_weights(scores, "softmax")
-    at = [_letters(e=row.exp(), x=values) for row in scores]
-    tokens, weights = (
-        torch.tensor([[0.5, -1.0], [2.0, 0.3]], dtype=torch.float64),
-        torch.tensor([[0.2, 1.0], [-0.7, 0.4]], dtype=torch.float64),
-    )
-    move = torch.tensor([0.6, -0.1], dtype=torch.float64)
+    at = [letters(e=row.exp(), x=values) for row in scores]
+    tokens, weights, move = _tensor([0.5, -1.0], [2.0, 0.3]), _tensor([0.2, 1.0], [-0.7, 0.4]), _tensor(0.6, -0.1)
     new = after(tokens, 0, move)
     # (D.42) has W X where W X^T is meant
-    mended = printed(tokens, weights, 0, move) + torch.outer(torch.eye(2).double()[0], move @ weights @ (tokens.T - tokens))
-    token = [_letters(a=tokens.flatten(), w=weights.flatten(), t=move)]
+    mended = printed(tokens, weights, 0, move) + torch.outer(_tensor(1.0, 0.0), move @ weights @ (tokens.T - tokens))
+    whole = same("moved scores", moved * W * moved.T, expanded, sizes="n = d = 2; entry by entry")
     return {
-        "row": same("softmax row = (1 - p) M + p x'", row, (1 - p) * M + p * x[2], sizes="two tokens that stay").tied(
-            at, list(rows @ values)
+        "row": three("softmax row = (1 - p) M + p x'", row, (1 - p) * M + p * x[2]).tied(at, rows @ values),
+        "sigmoid": three("p = 1/(1 + Z/e')", p, 1 / (1 + Z / e[2])).tied(
+            at, rows[:, 2], torch.sigmoid(scores[:, 2] - scores[:, :2].logsumexp(1))
         ),
-        "sigmoid": same("p = 1/(1 + Z/e')", p, 1 / (1 + Z / e[2]), sizes="two tokens that stay").tied(
-            at, list(rows[:, 2]), list(torch.sigmoid(scores[:, 2] - scores[:, :2].logsumexp(1)))
-        ),
-        "scores": same(
-            "moved scores",
-            moved * W * moved.T,
-            X * W * X.T + X * W * delta * unit.T + unit * delta.T * W * X.T + unit * delta.T * W * delta * unit.T,
-            sizes="n = d = 2; entry by entry",
-        ).tied(token, [new @ weights @ new.T], [mended]),
+        "scores": whole.tied([letters(a=tokens.flatten(), w=weights.flatten(), t=move)], [new @ weights @ new.T], [mended]),
     }
 
 
@@ -185,7 +159,7 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
     cross = sum((x[i] * z[j] - x[j] * z[i]) ** 2 for i in range(3) for j in range(i))
     # features: an old sample, the new one, the moved one; a second old one for the Schur complement
     old, new, shifted, other = torch.sin(torch.arange(16.0).double() ** 2).reshape(4, 4)
-    start, label, known = torch.cos(torch.arange(4.0).double()), 1.5, torch.tensor([-0.4], dtype=torch.float64)
+    start, label, known = torch.cos(torch.arange(4.0).double()), 1.5, _tensor(-0.4)
     theta = start + old * (known - old @ start) / (old @ old)
     fine, again = equation_6_5(theta, new, label), equation_6_6(old[None], known, new, label, start)
     alone = feature_alignment(old[None, :][:0], new, shifted[None])[0]
@@ -193,65 +167,50 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
     products = {"oo": old @ old, "of": old @ new, "og": old @ shifted, "ff": new @ new, "fg": new @ shifted}
     products |= {"to": theta @ old, "tf": theta @ new, "tg": theta @ shifted}
     at = [{name: float(x) for name, x in products.items()} | {"y": label}]
-    two = torch.stack([old, other])
-    rest = new - torch.linalg.pinv(two) @ (two @ new)
-    gram = torch.cat([two, new[None]]) @ torch.cat([two, new[None]]).T
-    blocks = {"p": gram[0, 0], "q": gram[0, 1], "r": gram[1, 1], "k1": gram[0, 2], "k2": gram[1, 2], "s": gram[2, 2]}
-    turn = torch.tensor([[0.8, 0.6], [-0.6, 0.8]], dtype=torch.float64)
-    matrix = turn.T @ torch.diag(torch.tensor([1.5, 4.0], dtype=torch.float64)) @ turn
-    pair = [_letters(x=old[:3], z=new[:3])]
-    squares = (old[:3] @ old[:3]) * (new[:3] @ new[:3]) - (old[:3] @ new[:3]) ** 2
-    one = "N = 1"
+    two, three = torch.stack([old, other]), torch.stack([old, other, new])
+    left, gram = new - torch.linalg.pinv(two) @ (two @ new), three @ three.T
+    entries = [gram[0, 0], gram[0, 1], gram[1, 1], gram[0, 2], gram[1, 2], gram[2, 2]]
+    blocks = {name: float(x) for name, x in zip(("p", "q", "r", "k1", "k2", "s"), entries)}
+    turn = _tensor([0.8, 0.6], [-0.6, 0.8])
+    matrix = turn.T @ torch.diag(_tensor(1.5, 4.0)) @ turn
+    u, v = old[:3], new[:3]
+    one: Any = functools.partial(same, nonzero=[rest_f], sizes="N = 1")
+    schur = same(
+        r"$(\phi\cdot\phi - k K^{-1} k)\,[K_r^{-1}]_{\mathrm{last}} = 1$",
+        (s - (k.T * K.inv() * k)[0]) * whole.inv()[2, 2],
+        sympy.Integer(1),
+        nonzero=[K.det(), whole.det(), K[0, 0]],
+        sizes="N = 2; for every N the last step of elimination",
+    )
+    rayleigh = nonnegative(
+        r"w/x + (1 - w)/(x + e) <= 1/x, in units of $\lambda_{\min}$",
+        lambda w, x, e: (w / x + (1 - w) / (x + e), 1 / x),
+        w=(0, 1),
+        x=(1, None),
+        e=(0, None),
+    )
+    fits = sympy.Matrix([to + r * rest_o, tf + r * rest_f]), sympy.Matrix([to, y])
+    answers = sympy.Matrix([tf + (y - tf) / ff * ff, tg + (y - tf) / ff * fg - tg]), sympy.Matrix([y, fg / ff * (y - tf)])
+    gap, gap_again = fg / ff - 1, rest_g / rest_f - 1
+    squares = x.dot(x) * z.dot(z) - x.dot(z) ** 2
     return {
-        "schur": same(
-            r"$(\phi\cdot\phi - k K^{-1} k)\,[K_r^{-1}]_{\mathrm{last}} = 1$",
-            (s - (k.T * K.inv() * k)[0]) * whole.inv()[2, 2],
-            sympy.Integer(1),
-            nonzero=[K.det(), whole.det(), K[0, 0]],
-            sizes="N = 2; for every N the last step of elimination",
-        ).tied([{name: float(x) for name, x in blocks.items()}], [rest @ rest * torch.linalg.inv(gram)[-1, -1]]),
-        "rayleigh": nonnegative(
-            r"w/x + (1 - w)/(x + e) <= 1/x, in units of $\lambda_{\min}$",
-            lambda w, x, e: (w / x + (1 - w) / (x + e), 1 / x),
-            w=(0, 1),
-            x=(1, None),
-            e=(0, None),
-        ).tied([{"w": 0.64, "x": 1.5, "e": 2.5}], [torch.linalg.inv(matrix)[0, 0]], [1 / torch.linalg.eigvalsh(matrix).min()]),
-        "retrained": same(
-            r"$\theta_r$ fits old and new samples",
-            sympy.Matrix([to + r * rest_o, tf + r * rest_f]),
-            sympy.Matrix([to, y]),
-            nonzero=[rest_f],
-            sizes=one,
-        ).tied(at, [torch.stack([again @ old, again @ new])]),
-        "alignment": same(
-            "change = alignment times residual", tg + r * rest_g - tg, rest_g / rest_f * (y - tf), nonzero=[rest_f], sizes=one
-        ).tied(at, [(again - theta) @ shifted], [aligned * (label - theta @ new)]),
-        "fine-tuned": same(
-            "(6.5) and (6.9)",
-            sympy.Matrix([tf + (y - tf) / ff * ff, tg + (y - tf) / ff * fg - tg]),
-            sympy.Matrix([y, fg / ff * (y - tf)]),
-        ).tied(at, [torch.stack([fine @ new, (fine - theta) @ shifted])]),
-        "fine-gap": same(r"alignment $- 1 = (\phi' - \phi) \phi/|\phi|^2$", fg / ff - 1, (fg - ff) / ff).tied(at, [alone - 1]),
-        "again-gap": same(
-            r"alignment $- 1 = (\phi' - \phi) P_{\perp} \phi/|P_{\perp} \phi|^2$",
-            rest_g / rest_f - 1,
-            (rest_g - rest_f) / rest_f,
-            nonzero=[rest_f],
-            sizes=one,
+        "schur": schur.tied([blocks], [left @ left * torch.linalg.inv(gram)[-1, -1]]),
+        "rayleigh": rayleigh.tied(
+            [{"w": 0.64, "x": 1.5, "e": 2.5}], [torch.linalg.inv(matrix)[0, 0]], [1 / torch.linalg.eigvalsh(matrix).min()]
+        ),
+        "retrained": one(r"$\theta_r$ fits old and new samples", *fits).tied(at, [torch.stack([again @ old, again @ new])]),
+        "alignment": one("change = alignment times residual", tg + r * rest_g - tg, rest_g / rest_f * (y - tf)).tied(
+            at, [(again - theta) @ shifted], [aligned * (label - theta @ new)]
+        ),
+        "fine-tuned": same("(6.5) and (6.9)", *answers).tied(at, [torch.stack([fine @ new, (fine - theta) @ shifted])]),
+        "fine-gap": same(r"alignment $- 1 = (\phi' - \phi) \phi/|\phi|^2$", gap, (fg - ff) / ff).tied(at, [alone - 1]),
+        "again-gap": one(
+            r"alignment $- 1 = (\phi' - \phi) P_{\perp} \phi/|P_{\perp} \phi|^2$", gap_again, (rest_g - rest_f) / rest_f
         ).tied(at, [aligned - 1]),
         "cauchy": same(
-            "$|u|^2 |v|^2 - (u v)^2$ is a sum of squares",
-            x.dot(x) * z.dot(z) - x.dot(z) ** 2,
-            cross,
-            sizes="three entries; a sum over pairs of entries",
-        ).tied(pair, [squares]),
+            "$|u|^2 |v|^2 - (u v)^2$ is a sum of squares", squares, cross, sizes="three entries; a sum over pairs of entries"
+        ).tied([letters(x=u, z=v)], [(u @ u) * (v @ v) - (u @ v) ** 2]),
     }
-
-
-def _letters(**vectors: Any) -> dict[str, float]:
-    """``S=[.1, .9]`` as S1 and S2."""
-    return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
 
 
 @functools.cache
@@ -265,19 +224,17 @@ def lengths(equation_4_3: Callable) -> dict[str, Proof]:
 
     w, u, v, beta, t = sympy.symbols("w u v beta t", positive=True)
     half = sympy.integrate(t**2 * sympy.exp(-(t**2) / 2), (t, 0, sympy.oo)) / sympy.sqrt(2 * sympy.pi)
-    weights = attention_weights(torch.tensor([[0.7, -0.2]], dtype=torch.float64), "softmax")[0]
-    tokens = torch.tensor([1.3, 0.4], dtype=torch.float64)
-    at, betas = [{"w": float(weights[0]), "u": 1.3, "v": 0.4}], [0.5, 2.0]
+    weights, tokens = attention_weights(_tensor([0.7, -0.2]), "softmax")[0], _tensor(1.3, 0.4)
+    mean = same(
+        "$|w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2$",
+        (w * u + (1 - w) * v) ** 2,
+        w * u**2 + (1 - w) * v**2 - w * (1 - w) * (u - v) ** 2,
+        sizes="two tokens, entry by entry; then by induction",
+    )
+    relu = same(r"$E \operatorname{ReLU}(\rho)^2 = \beta/2$, rho ~ N(0, beta)", beta * half, beta / 2)
     return {
-        "mean": same(
-            "$|w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2$",
-            (w * u + (1 - w) * v) ** 2,
-            w * u**2 + (1 - w) * v**2 - w * (1 - w) * (u - v) ** 2,
-            sizes="two tokens, entry by entry; then by induction",
-        ).tied(at, [(weights @ tokens) ** 2]),
-        "relu": same(r"$E \operatorname{ReLU}(\rho)^2 = \beta/2$, rho ~ N(0, beta)", beta * half, beta / 2).tied(
-            [{"beta": b} for b in betas], [equation_4_3(lambda x: max(x, 0.0), b) for b in betas]
-        ),
+        "mean": mean.tied([{"w": float(weights[0]), "u": 1.3, "v": 0.4}], [(weights @ tokens) ** 2]),
+        "relu": relu.tied([{"beta": 0.5}, {"beta": 2.0}], lambda beta: equation_4_3(lambda x: max(x, 0.0), beta)),
     }
 
 
@@ -301,42 +258,40 @@ def infinite_width() -> dict[str, Proof]:
     kappa = (sympy.sin(a) + (sympy.pi - a) * sympy.cos(a)) / sympy.pi
     slope = sympy.simplify(sympy.diff(kappa, a) / sympy.diff(sympy.cos(a), a))
     above = sympy.sin(a) - a * sympy.cos(a)
-    angles = [0.2, 1.0, 1.5]
-    at, cosines = [{"a": x} for x in angles], [math.cos(x) for x in angles]
-    mapped, slopes = [float(arc_cosine(x)) for x in cosines], [_derivative(arc_cosine, x) for x in cosines]
-    gaps = [m - x for m, x in zip(mapped, cosines)]
-    growth = [(1 - slope) * math.sin(x) for slope, x in zip(slopes, angles)]  # of the gaps, in a
-    rays = [m - x * slope for m, x, slope in zip(mapped, cosines, slopes)]
-    chords = [1 - x * m - slope * (1 - x**2) for m, x, slope in zip(mapped, cosines, slopes)]
-    bent = [{"c": x, "kappa": m, "slack": 1 - m - slope * (1 - x)} for m, x, slope in zip(mapped, cosines, slopes)]
     gap, turned = above / sympy.pi, a * sympy.sin(a) / sympy.pi
+    at = [{"a": x} for x in (0.2, 1.0, 1.5)]
+
+    def layer(a: float) -> tuple[float, float, float]:
+        """The cosine, what the library maps it to, and its slope there."""
+        return math.cos(a), float(arc_cosine(math.cos(a))), _derivative(arc_cosine, math.cos(a))
+
+    def tied(proof: Proof, value: Callable[[float, float, float], float]) -> Proof:
+        return proof.tied(at, *[lambda a: value(*layer(a))] * 2)
+
+    chord = same(
+        r"$1 - c \kappa - \kappa' (1 - c^2) = (\kappa - c) + \epsilon (1 + c)$, $\kappa' (1 - c) = 1 - \kappa - \epsilon$",
+        1 - c * k - (1 - k - slack) / (1 - c) * (1 - c**2),
+        (k - c) + slack * (1 + c),
+        nonzero=[1 - c],
+    )
+    layers = [layer(**x) for x in at]
+    bent = [{"c": c, "kappa": k, "slack": 1 - k - rise * (1 - c)} for c, k, rise in layers]
+    chords = [1 - c * k - rise * (1 - c**2) for c, k, rise in layers]
     return {
-        "slope": same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, nonzero=[sympy.sin(a)]).tied(at, slopes, slopes),
-        "above": same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), gap).tied(at, gaps, gaps),
-        "rising": same("its derivative is a sin(a)/pi", sympy.diff(gap, a), turned).tied(at, growth, growth),
-        "ray": same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi).tied(at, rays, rays),
-        "chord": same(
-            r"$1 - c \kappa - \kappa' (1 - c^2) = (\kappa - c) + \epsilon (1 + c)$, $\kappa' (1 - c) = 1 - \kappa - \epsilon$",
-            1 - c * k - (1 - k - slack) / (1 - c) * (1 - c**2),
-            (k - c) + slack * (1 + c),
-            nonzero=[1 - c],
-        ).tied(bent, chords, chords),
+        "slope": tied(same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, nonzero=[sympy.sin(a)]), lambda c, k, rise: rise),
+        "above": tied(same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), gap), lambda c, k, rise: k - c),
+        "rising": tied(
+            same("its derivative is a sin(a)/pi", sympy.diff(gap, a), turned),
+            lambda c, k, rise: (1 - rise) * math.sqrt(1 - c**2),  # of the gaps, in a
+        ),
+        "ray": tied(
+            same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi),
+            lambda c, k, rise: k - c * rise,
+        ),
+        "chord": chord.tied(bent, chords, chords),
     }
 
 
 def _derivative(f: Callable, x: float, h: float = 1e-4) -> float:
     """By four differences, up to h^4."""
     return float(8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
-
-
-def everything(paper: Any) -> dict[str, Proof]:
-    """Every proof of this module, under ``family/part``; ``paper`` is the module of printed formulas."""
-    families = {
-        "maximum": maximum(),
-        "small_balls": small_balls(),
-        "one_token": one_token(paper.equation_d_42, paper.moved),
-        "retraining": retraining(paper.equation_6_5, paper.equation_6_6),
-        "lengths": lengths(paper.equation_4_3),
-        "infinite_width": infinite_width(),
-    }
-    return {f"{family}/{part}": proof for family, parts in families.items() for part, proof in parts.items()}
