@@ -4,13 +4,13 @@ import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import torch
 
 from attention_theory.attention import Weights, attention_weights
 from attention_theory.domain import Count, Limits, Size
-from attention_theory.evidence.prove import Number, Proof, every, joined, nonnegative, positive, same
+from attention_theory.evidence.prove import Number, Proof, ball, every, joined, nonnegative, positive, same
 from attention_theory.exponential.families import power, relu_power, sharp, truncated
 from attention_theory.exponential.kernels import exact_rank, kernel_coefficients, limit_kernel
 from attention_theory.exponential.space import first_push, margin, push_difference
@@ -45,35 +45,23 @@ def _taylor(degree: int, z):
 def truncation_order(most: Size = 12) -> Proof:
     """T_p(lz)/T_p(z) grows with p and stays below l^p, for all z > 0 and l > 1, degree by degree up to ``most``."""
 
-    def grows(p):
-        def sides(z, l):
-            rate = z * (l - 1)  # both sides are equal where it is 0
-            return _taylor(p, l * z) * _taylor(p + 1, z) / rate, _taylor(p + 1, l * z) * _taylor(p, z) / rate
+    def grows(p: int, z: Any, l: Any) -> tuple[Any, Any]:
+        rate = z * (l - 1)  # both sides are equal where it is 0
+        return _taylor(p, l * z) * _taylor(p + 1, z) / rate, _taylor(p + 1, l * z) * _taylor(p, z) / rate
 
-        return sides
+    def below(p: int, z: Any, l: Any) -> tuple[Any, Any]:
+        return _taylor(p, l * z), l**p * _taylor(p, z)
 
-    def below(p):
-        return lambda z, l: (_taylor(p, l * z), l**p * _taylor(p, z))
-
-    ranges, opened = {"z": (0, None), "l": (1, None)}, ("z", "l")
-    at, parts = [{"z": z, "l": l} for z, l in ((0.3, 2.0), (4.0, 1.5))], []
+    ranges: dict[str, Any] = {"z": (0, None), "l": (1, None)}
+    at, parts = [{"z": 0.3, "l": 2.0}, {"z": 4.0, "l": 1.5}], []
     for p in range(1, most + 1):
-        # the library's weights of two keys
-        (low, high), (low_next, high_next) = (
-            [[float(u(x["z"] * factor(x))) for x in at] for factor in (lambda x: 1, lambda x: x["l"])]
-            for u in (_partial(p), _partial(p + 1))
-        )
-        rates = [x["z"] * (x["l"] - 1) for x in at]
-        before, after = (
-            [up * down / rate for up, down, rate in zip(*pair, rates)] for pair in ((high, low_next), (high_next, low))
-        )
-        above = nonnegative(
-            f"$T_{{{p}}}(lz)/T_{{{p}}}(z) < T_{{{p + 1}}}(lz)/T_{{{p + 1}}}(z)$", grows(p), opened=opened, strict=True, **ranges
-        )
-        power_bound = nonnegative(rf"$T_{{{p}}}(lz)/T_{{{p}}}(z) \le l^{{{p}}}$", below(p), **ranges)
+        T, after = _partial(p), _partial(p + 1)  # the library's weights of two keys
+        less = f"$T_{{{p}}}(lz)/T_{{{p}}}(z) < T_{{{p + 1}}}(lz)/T_{{{p + 1}}}(z)$"
+        more = nonnegative(less, functools.partial(grows, p), opened=("z", "l"), strict=True, **ranges)
+        power_bound = nonnegative(rf"$T_{{{p}}}(lz)/T_{{{p}}}(z) \le l^{{{p}}}$", functools.partial(below, p), **ranges)
         parts += [
-            above.tied(at, before, after),
-            power_bound.tied(at, high, [x["l"] ** p * value for x, value in zip(at, low)]),
+            more.tied(at, *(lambda z, l, u=u, v=v: u(l * z) * v(z) / (z * (l - 1)) for u, v in ((T, after), (after, T)))),
+            power_bound.tied(at, lambda z, l: T(l * z), lambda z, l: l**p * T(z)),
         ]
     return joined(rf"$T_p(lz)/T_p(z)$ grows with $p$ and is at most $l^p$, $p = 1, \dots, {most}$", *parts)
 
@@ -83,7 +71,7 @@ def _partial(degree: int) -> Callable[[float], float]:
 
     def value(z: float) -> float:
         even = degree - degree % 2
-        total = truncated(even)(z) if even else 1.0
+        total = float(truncated(even)(z)) if even else 1.0
         return total + (z**degree / math.factorial(degree) if degree % 2 else 0.0)
 
     return value
@@ -127,46 +115,57 @@ def _own(log_ratio, log_n):
     return 1 / (1 + odds)
 
 
-def _ball(x: Fraction):
-    import flint
+class Condition(NamedTuple):
+    """D1 fires, (a + 2b) own > 0.1 + b, or a data set is silent, (a + b) own < 0.05: own is the share of j3 in its own row."""
 
-    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+    fires: bool
+    a: Fraction
 
+    @property
+    def what(self) -> str:
+        """The inequality."""
+        if self.fires:
+            return r"$D_1$ fires for sure: $(a_1 + 2b)\,\mathrm{own} > 0.1 + b$"
+        return r"$D_{0}$ is silent: $(a_{0} + b)\,\mathrm{{own}} < 0.05$".format(int(self.a == A1))
 
-def _windows(
-    proof: Callable[..., Proof],
-    family: Callable[[float, float], Weights],
-    a: Fraction,
-    factor: Fraction,
-    digits: tuple[int, ...],
-    knobs: tuple[float, ...],
-    name: str,
-) -> Proof:
-    """``proof`` tied to ``factor`` times the share of j3 in its own row, at n = 10^digits and these knobs."""
-    at, found = [], []
-    for k, knob in [(k, knob) for k in digits for knob in knobs]:
-        log_n = k * math.log(10)
-        own = DataSet("self-ones", log_n, float(a), float(B), float(C), 12).shares(family(knob, log_n)).own
-        at.append({"n": 10.0**k, name: knob})
-        found.append(float(factor) * own)
-    done = proof()
-    return done.tied(at, right=found) if done.what == FIRES else done.tied(at, left=found)
+    @property
+    def factor(self) -> Fraction:
+        """Of own."""
+        return self.a + 2 * B if self.fires else self.a + B
 
+    def sides(self, value: Any) -> tuple[Any, Any]:
+        """With the factor times own as ``value``."""
+        return (MARGIN + B, value) if self.fires else (value, MARGIN / 2)
 
-def _data(what: str, fires: bool, a: Fraction, ratio: Callable, ranges: dict, where: dict[str, str]) -> Proof:
-    """(a + 2b) own > 0.1 + b, or (a + b) own < 0.05, with own from the logarithm ``ratio`` of the special key's u."""
+    def tied(self, proof: Proof, at: list[dict], family: Callable[..., Weights], key: Callable = lambda n: 0.0) -> Proof:
+        """To the paper's data, X = 1, with the ``family`` of the knobs of a point, and the ``key`` of :class:`DataSet`."""
 
-    def sides(x, **knob):
-        size = x * _ball(Fraction(10)).log()
-        own = _own(ratio(size, **knob), size)
-        return (_ball(MARGIN + B), _ball(a + 2 * B) * own) if fires else (_ball(a + B) * own, _ball(MARGIN / 2))
+        def value(n: float, **knob: float) -> float:
+            data = DataSet("self-ones", math.log(n), float(self.a), float(B), float(C), 12, key(n))
+            return float(self.factor) * data.shares(family(**knob)).own
 
-    return positive(what, sides, where=where | {"x": "log(n)/log(10)"}, **ranges)
+        return proof.tied(at, **{"right" if self.fires else "left": value})
 
 
-FIRES = r"$D_1$ fires for sure: $(a_1 + 2b)\,\mathrm{own} > 0.1 + b$"
-SILENT = r"$D_{0}$ is silent: $(a_{0} + b)\,\mathrm{{own}} < 0.05$"
+FIRES, SILENT = Condition(True, A1), Condition(False, A0)
 BOTH = r"$(a_1 + 2b)\,\mathrm{own} > 0.1 + b$ and $(a_0 + b)\,\mathrm{own} < 0.05$"
+
+
+def _window(condition: Condition, log_ratio: Callable, family: Callable, at: list, where: dict, **ranges: Any) -> Proof:
+    """The condition in x = log n/log 10 and a knob, from the logarithm of the special key's u at log n."""
+
+    def sides(x: Any, **knob: Any) -> tuple[Any, Any]:
+        log_n = x * ball(10).log()
+        return condition.sides(ball(condition.factor) * _own(log_ratio(log_n, **knob), log_n))
+
+    proof = positive(condition.what, sides, where=where | {"x": "log(n)/log(10)"}, **ranges)
+    return condition.tied(proof, at, family)
+
+
+def _sharp(condition: Condition, knobs: tuple[float, ...], n: tuple[int, int], beta: tuple[Number, Number]) -> Proof:
+    gap = (condition.a + B + C) * condition.a  # of the scores, over log n
+    at = [{"n": 10.0**k, "beta": knob} for k in (n[0], 12) for knob in knobs]
+    return _window(condition, lambda log_n, beta: beta * ball(gap) * log_n, lambda beta: sharp(beta), at, {}, x=n, beta=beta)
 
 
 @functools.cache
@@ -175,74 +174,56 @@ def sharp_window(low: Number = "0.5", high: Number = 50, n: tuple[int, int] = (3
 
     "For sure" and "silent" are the two conditions of the theorem: (a1 + 2b) own > 0.1 + b and (a0 + b) own <= 0.05.
     """
-    ranges, family = {"x": n, "beta": (low, high)}, lambda beta, log_n: sharp(beta)
-    drawn = (n[0], 12), (float(low), 1.0), "beta"
-
-    def half(what: str, fires: bool, a: Fraction, factor: Fraction) -> Proof:
-        gap = (a + B + C) * a  # of the scores, over log n
-        prove = lambda: _data(what, fires, a, lambda size, beta: beta * _ball(gap) * size, ranges, {})
-        return _windows(prove, family, a, factor, *drawn)
-
-    parts = half(FIRES, True, A1, A1 + 2 * B), half(SILENT.format(0), False, A0, A0 + B)
-    return joined(BOTH, *parts)
+    return joined(BOTH, *(_sharp(condition, (float(low), 1.0), n, (low, high)) for condition in (FIRES, SILENT)))
 
 
 @functools.cache
 def sharp_below(high: Number = "0.14", n: tuple[int, int] = (3, 100)) -> Proof:
     """X = 1, the paper's sizes: up to this sharpness D1 is silent, (a1 + b) own < 0.05, for 10^3 <= n <= 10^100."""
-    gap, ranges = (A1 + B + C) * A1, {"x": n, "beta": (0, high)}
-    prove = lambda: _data(SILENT.format(1), False, A1, lambda size, beta: beta * _ball(gap) * size, ranges, {})
-    return _windows(prove, lambda beta, log_n: sharp(beta), A1, A1 + B, (n[0], 12), (0.05, float(high)), "beta")
+    return _sharp(Condition(False, A1), (0.05, float(high)), n, (0, high))
 
 
 @functools.cache
 def degree_window(low: Number = "1.3", high: Number = 60, n: tuple[int, int] = (3, 100)) -> Proof:
     """X = 1: for degrees p = c log n with c in this range, D1 fires for sure and D0 stays silent."""
-    ranges, family = {"x": n, "c": (low, high)}, lambda degree, log_n: power(degree)
-    drawn = (n[0], 12), (40, 60), "p"
+    at = [{"n": 10.0**k, "p": p} for k in (n[0], 12) for p in (40, 60)]
 
-    def half(what: str, fires: bool, a: Fraction, factor: Fraction) -> Proof:
-        step = lambda: _ball((a + B + C) / (B + C)).log()
-        prove = lambda: _data(what, fires, a, lambda size, c: c * size * step(), ranges, {"c": "p/log(n)"})
-        return _windows(prove, family, a, factor, *drawn)
+    def half(condition: Condition) -> Proof:
+        log_ratio = lambda log_n, c: c * log_n * ball((condition.a + B + C) / (B + C)).log()
+        return _window(condition, log_ratio, lambda p: power(p), at, {"c": "p/log(n)"}, x=n, c=(low, high))
 
-    parts = half(FIRES, True, A1, A1 + 2 * B), half(SILENT.format(0), False, A0, A0 + B)
-    return joined(BOTH, *parts)
+    return joined(BOTH, half(FIRES), half(SILENT))
 
 
 def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, Proof]:
     """X = 1: from which n on z^degree leaves D1 silent, (a1 + b) own <= 0.05, and the proof for all those n."""
     ratio = ((A1 + B + C) / (B + C)) ** degree
     bar = 2 * (A1 + B) / MARGIN - 1  # silent iff (n - 1) / ratio >= bar
-    first = math.ceil(ratio * bar) + 1
+    first, silent = math.ceil(ratio * bar) + 1, Condition(False, A1)
     proof = nonnegative(
         rf"$(a_1 + b)\,\mathrm{{own}} \le 0.05$ for $z^{{{degree}}}$",
-        lambda n: ((A1 + B) / (1 + (n - 1) / ratio), MARGIN / 2),
+        lambda n: silent.sides(silent.factor / (1 + (n - 1) / ratio)),
         n=(first, None),
     )
-    sizes = [float(first), 1000.0 * first]
-    own = [DataSet("self-ones", math.log(n), float(A1), float(B), float(C), 12).shares(power(degree)).own for n in sizes]
-    return first, proof.tied([{"n": n} for n in sizes], [float(A1 + B) * x for x in own])
+    return first, silent.tied(proof, [{"n": float(first)}, {"n": 1000.0 * first}], lambda: power(degree))
 
 
 @functools.cache
 def linear_reads(least: Count = 10) -> Proof:
     """Linear attention at X = 11' + n e1 e1', the paper's sizes: D1 fires for sure and D0 stays silent, for all n >= least."""
-    sizes, parts = [float(least), 1e6, 1e30], []
-    for what, fires, a, factor in ((FIRES, True, A1, A1 + 2 * B), (SILENT.format(0), False, A0, A0 + B)):
-        total = a + B + C
+    at = [{"n": n} for n in (float(least), 1e6, 1e30)]
 
-        def sides(n, a=a, total=total, fires=fires, factor=factor):
-            own = factor * (total**2 + n * a**2) / (total**2 + n * a**2 + (n - 1) * total * (B + C))
-            return (MARGIN + B, own) if fires else (own, MARGIN / 2)
+    def half(condition: Condition) -> Proof:
+        a, total = condition.a, condition.a + B + C
 
-        found = [
-            float(factor) * DataSet("self-ones", math.log(n), float(a), float(B), float(C), key=n).shares(power(1)).own
-            for n in sizes
-        ]
-        proof = nonnegative(what, sides, strict=True, n=(least, None))
-        parts.append(proof.tied([{"n": n} for n in sizes], **{"right" if fires else "left": found}))
-    return joined(BOTH, *parts)
+        def sides(n: Any) -> tuple[Any, Any]:
+            own = (total**2 + n * a**2) / (total**2 + n * a**2 + (n - 1) * total * (B + C))
+            return condition.sides(condition.factor * own)
+
+        proof = nonnegative(condition.what, sides, strict=True, n=(least, None))
+        return condition.tied(proof, at, lambda: power(1), key=lambda n: n)
+
+    return joined(BOTH, half(FIRES), half(SILENT))
 
 
 @functools.cache
@@ -279,9 +260,10 @@ def positive_coefficients(most: Size = 60) -> Proof:
         return len(found) == degree and min(found) > 0
 
     proof = every(r"$\alpha_1, \dots, \alpha_p > 0$, $p$ even", holds, range(2, most + 1, 2), name="p")
-    points = [limit_kernel(truncated(p), torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64))[0, 1] for p in (2, 4)]
-    series = [sum(float(c) * 0.6**k for k, c in enumerate(kernel_coefficients(truncated(p)), start=1)) for p in (2, 4)]
-    return proof.beside("kernel", [[x] for x in series], [[x] for x in points])
+    tokens = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
+    points = [[limit_kernel(truncated(p), tokens)[0, 1]] for p in (2, 4)]
+    series = [[sum(float(c) * 0.6**k for k, c in enumerate(kernel_coefficients(truncated(p)), start=1))] for p in (2, 4)]
+    return proof.beside("kernel", series, points)
 
 
 @functools.cache
@@ -312,19 +294,16 @@ def range_needed(high: Number = "5.7") -> Proof:
     """
     image = torch.tensor([1.0, 1, 1, -1, -1, 0, -1, -1, 0], dtype=torch.float64)
     same = torch.arange(9) // 3 == (torch.arange(9) // 3)[:, None]
-    at, found = [{"l": l, "g": g} for l, g in ((1.0, 1.2), (5.0, 3.0), (0.3, 0.2))], []
-    for x in at:
-        own, group = (
-            math.log(x[name]) * part.double() for name, part in (("l", torch.eye(9)), ("g", same & ~torch.eye(9).bool()))
-        )
-        read = attention_weights(own + group, sharp(1)) @ image * (x["l"] + 2 * x["g"] + 6)
-        found.append(float((read**3).sum()))
+
+    def cubes(l: float, g: float) -> float:
+        group = math.log(g) * (same & ~torch.eye(9).bool()).double()
+        read = attention_weights(math.log(l) * torch.eye(9).double() + group, sharp(1)) @ image * (l + 2 * g + 6)
+        return float((read**3).sum())
+
+    ends = 1 / Fraction(high), Fraction(high)
     return positive(
-        "the answer to the contents (+++)(--0)(--0) is below 0",
-        lambda l, g: (margin(AGAINST, 3, l, g), 0 * l),
-        l=(1 / Fraction(high), Fraction(high)),
-        g=(1 / Fraction(high), Fraction(high)),
-    ).tied(at, left=found)
+        "the answer to the contents (+++)(--0)(--0) is below 0", lambda l, g: (margin(AGAINST, 3, l, g), 0 * l), l=ends, g=ends
+    ).tied([{"l": l, "g": g} for l, g in ((1.0, 1.2), (5.0, 3.0), (0.3, 0.2))], left=cubes)
 
 
 @functools.cache
@@ -333,15 +312,17 @@ def push_inside(
 ) -> Proof:
     """The first step raises scores inside a group above those between groups if r = u(diagonal)/u(start) > 1, else below."""
     rates = [math.log(float(x)) for x in ("1.5", 20) if float(ratios[0]) <= float(x) <= float(ratios[1])] or [-0.5, -2.0]
-    found = []
-    for rate in rates:  # u = e^(rate z) has u'/u = rate and this ratio at a diagonal score of 1
-        inside, between = first_push(
-            Weights("sharp", abs(rate)), D=D, C=C, q=float(q), beta=math.copysign(1.0, rate), start=0.0
-        )
-        found.append((inside - between) / abs(rate) / (math.exp(rate) - 1))
+
+    def push(r: float) -> float:
+        """U = e^(rate z) has u'/u = rate and the ratio r at a diagonal score of 1."""
+        rate = math.log(r)
+        family, sign = Weights("sharp", abs(rate)), math.copysign(1.0, rate)
+        inside, between = first_push(family, D=D, C=C, q=float(q), beta=sign, start=0.0)
+        return (inside - between) / abs(rate) / (r - 1)
+
     return positive(
         f"(push inside - push between groups)$/(r - 1) > 0$, $D = {D}$, $C = {C}$, $q = {q}$",
         lambda ratio: push_difference(ratio, D, C, q) / (ratio - 1),
         where={"ratio": "r"},
         ratio=ratios,
-    ).tied([{"r": math.exp(rate)} for rate in rates], right=found)
+    ).tied([{"r": math.exp(rate)} for rate in rates], right=push)
