@@ -43,6 +43,7 @@ import numpy as np
 import psutil
 import torch
 from attention_theory.domain import ANY, InputError
+from recorded import write
 
 RIGHT, SECONDS, MEMORY = 1.0, 5.0, 6 * 2**30
 #: Spoilers of a floating tensor, by name; those in AGREE must give the right call's result.
@@ -291,25 +292,16 @@ def main() -> int:
         if kind not in ("refused", "answered"):
             print(f"{kind}: {found[i].module[17:]}.{found[i].name}({place} = {name}): {detail}", flush=True)
     kinds = ["refused", "answered", "not finite", "wrong", "error inside", "hang", "memory"]
+    total = table["all"] = sum(table.values(), Counter())
     print("part".ljust(14), *(kind.rjust(12) for kind in kinds))
-    for part, counts in sorted(table.items()):
+    for part, counts in sorted(table.items(), key=lambda item: (item[0] == "all", item[0])):
         print(part.ljust(14), *(str(counts[kind]).rjust(12) for kind in kinds))
-    total = sum(table.values(), Counter())
-    print(
-        f"left out, {sum(left_out.values())} cases without a right call or a way to spoil it:",
-        *left_out,
-        sep="\n  ",
-    )
-    print("all".ljust(14), *(str(total[kind]).rjust(12) for kind in kinds))
+    print(f"left out, {left_out.total()} cases without a right call or a way to spoil it:", *left_out, sep="\n  ")
     if given.out:
-        from attention_theory.evidence.records import Record, write_record
-        from attention_theory.sweep import provenance
-
-        points = [{"part": part} for part in sorted(table)]
-        results = [{kind: table[part][kind] for kind in kinds} for part in sorted(table)]
-        origin = {"command": f"python tools/fuzz.py --cases {given.cases} --seed {given.seed}"} | provenance()
+        parts = sorted(table.keys() - {"all"})
+        results = [{kind: table[part][kind] for kind in kinds} for part in parts]
         settings = {"cases": total.total(), "functions": len(functions), "seed": given.seed, "seconds": SECONDS}
-        write_record(Record("fuzz", origin, settings, points, results), given.out)
+        write("fuzz", settings, [{"part": part} for part in parts], results, given.out)
     return bool(total.keys() - {"refused", "answered"})
 
 

@@ -93,16 +93,14 @@ def differing(python: str, variables: dict[str, str], tests: list[str], jobs: in
 
 def record(points: list[dict[str, str]], results: list[dict[str, int]], folder: str, afresh: bool) -> None:
     """Write what there is so far; unless ``afresh``, behind the rows of the earlier record that are not among these."""
-    from attention_theory.evidence.records import Record, read_record, write_record
-    from attention_theory.sweep import provenance
+    from attention_theory.evidence.records import read_record
+    from recorded import write
 
-    kept, there = [], Path(folder, "matrix.json").exists()
-    if there and not afresh:
+    if Path(folder, "matrix.json").exists() and not afresh:
         earlier = read_record("matrix", folder)
-        kept = [pair for pair in zip(earlier.points, earlier.results) if pair[0] not in points]
-    origin = {"command": "python tools/matrix.py --out book/data"} | provenance()
-    rows = [[pair[i] for pair in kept] for i in (0, 1)]
-    write_record(Record("matrix", origin, {"oldest": list(OLDEST)}, rows[0] + points, rows[1] + results), folder)
+        kept = [i for i, point in enumerate(earlier.points) if point not in points]
+        points, results = [earlier.points[i] for i in kept] + points, [earlier.results[i] for i in kept] + results
+    write("matrix", {"oldest": list(OLDEST)}, points, results, folder)
 
 
 def main() -> int:

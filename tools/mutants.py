@@ -1,6 +1,6 @@
 """Mutation testing of the mathematical modules: small wrong changes that a test, and a verdict, must notice.
 
-    python tools/mutants.py [--sample 60] [--seed 0] [--only separation.exact] [--verdicts] [--jobs 2] [--out book/data]
+    python tools/mutants.py [--sample 60] [--seed 0] [--only separation.exact] [--verdicts | --rows] [--jobs 2] [--out FOLDER]
 
 A mutant changes one place of a function, of its defaults or of a module's constants: an operator, a comparison, a number, a
 truth value, a sign, min or max, the sign of a factor of ``@``, or it takes eigenvectors from rows. The package is copied with
@@ -10,14 +10,13 @@ when library or tests have changed. With ``--verdicts`` the verdicts of the ledg
 run too; one speaks of a change if its checks compare other numbers with it, or fail.
 ``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
 
-``--proofs`` changes the proofs by computation instead, and asks the verdicts that state them, and no unit test.
-
 ``--rows`` changes what the ledger's rows name as their code and what that calls, printed formulas and proofs among it, as many
 places of each part; it asks the verdicts of the rows that come to the place, and the unit tests where none of them notices.
 """
 
 import argparse
 import ast
+import contextlib
 import copy
 import functools
 import itertools
@@ -30,16 +29,17 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
+from recorded import write
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "lib" / "attention_theory"
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
-#: Not mathematics: pictures, pages, printed formulas (right or wrong), and what is asked elsewhere (proofs: ``--proofs``).
+#: Not mathematics: pictures, pages, printed formulas (right or wrong), and what is asked elsewhere (proofs: ``--rows``).
 LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__init__", "domain", "sweep")
 #: Seconds of tests that are tried, as the right library takes them; a changed one that takes ten times as long hangs.
 BUDGET, SECONDS = 60.0, 600
@@ -207,20 +207,12 @@ def reached_by(jobs: int) -> dict[str, dict[int, list[str]]]:
             reached[module] = {n: sorted({t for t in tests if t in seconds}, key=seconds.get) for n, tests in contexts.items()}
         stored.write_text(json.dumps({"lines": reached, "seconds": seconds}))
     notes = json.loads(stored.read_text())
-    return {
-        module: {int(n): _affordable(tests, notes["seconds"]) for n, tests in lines.items()}
-        for module, lines in notes["lines"].items()
-    }
 
+    def affordable(tests: list[str]) -> list[str]:
+        total = itertools.accumulate(notes["seconds"][test] for test in tests)
+        return [test for i, (test, spent) in enumerate(zip(tests, total)) if i == 0 or spent <= BUDGET]
 
-def _affordable(tests: list[str], seconds: dict[str, float]) -> list[str]:
-    total, found = 0.0, []
-    for test in tests:
-        total += seconds[test]
-        if total > BUDGET and found:
-            break
-        found.append(test)
-    return found
+    return {module: {int(n): affordable(tests) for n, tests in lines.items()} for module, lines in notes["lines"].items()}
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -291,19 +283,36 @@ def verdict_on(claim: str, folder: str) -> str:
     return "same numbers" if path.read_text() == compared(claim) else "holds"
 
 
-def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> tuple[str, dict[str, str]]:
-    """``killed``, ``survived`` or ``not reached`` by the unit tests, and what becomes of each claim's verdict."""
+@contextlib.contextmanager
+def library_with(mutant: Mutant) -> Iterator[str]:
+    """A folder with the package, one place of it changed."""
     with tempfile.TemporaryDirectory() as folder:
-        _copy_with(mutant, folder)
+        shutil.copytree(PACKAGE, Path(folder, PACKAGE.name), ignore=shutil.ignore_patterns("__pycache__"))
+        path = Path(*mutant.module.split(".")).with_suffix(".py")
+        Path(folder, PACKAGE.name, path).write_text(mutated(PACKAGE / path, mutant.site), encoding="utf-8")
+        yield folder
+
+
+def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> dict[str, Any]:
+    """Its fate in the unit tests, and whether its claims' verdicts speak of it and notice it."""
+    with library_with(mutant) as folder:
         fate = "not reached"
         if tests:
             fate = "survived" if _in_process(_failing, folder, tests) == 0 else "killed"
-        return fate, {claim: verdict_on(claim, folder) for claim in claims}
+        verdicts = {verdict_on(claim, folder) for claim in claims}
+    return {"fate": fate, "spoken of": bool(verdicts - {"same numbers"}), "noticed": "fails" in verdicts}
 
 
-def proof_modules() -> list[Path]:
-    """The modules of proofs by computation."""
-    return [PACKAGE / part / "proofs.py" for part in PARTS]
+def noticed_by(mutant: Mutant, claims: list[str]) -> dict[str, str]:
+    """The first of the claims whose verdict fails with the mutant, or else whether a unit test of its part does."""
+    with library_with(mutant) as folder:
+        for claim in claims:
+            if _in_process(_write_verdict, folder, claim, os.devnull) != 0:
+                compared(claim)  # raises if it fails with the right library too
+                return {"noticed by": claim}
+        tests = sorted((ROOT / "tests" / mutant.module.split(".")[0]).glob("test_*.py"))
+        failing = _in_process(_failing, folder, [str(path) for path in tests if path.name != "test_bad_input.py"]) != 0
+        return {"noticed by": "unit tests" if failing else "nothing"}
 
 
 def _file(module: str) -> Path:
@@ -359,71 +368,28 @@ def reached_from() -> dict[str, set[str]]:
         uses = wider
 
 
-def claims_by_proof() -> dict[str, list[str]]:
-    """``module.function`` of a proof -> claims whose verdicts come to it, one for each run of statements."""
+def judged_rows() -> Iterator[Any]:
+    """The rows of the ledger that have a verdict."""
     from attention_theory.evidence import COMPUTED, load_ledger
 
+    for path in sorted((ROOT / "book" / "ledger").glob("*.yml")):
+        yield from (row for row in load_ledger(path).values() if row.outcome in COMPUTED)
+
+
+def claims_by_proof() -> dict[str, list[str]]:
+    """``module.function`` of a proof -> claims whose verdicts come to it, one for each run of statements."""
     sys.path.insert(0, str(ROOT / "tests"))
     from mutation import chapter_of, statements_behind
 
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for path in sorted((ROOT / "book" / "ledger").glob("*.yml")):
-        for row in load_ledger(path).values():
-            part = (row.chapter or "").split("/")[0]
-            if row.outcome not in COMPUTED or part not in PARTS:
-                continue
+    for row in judged_rows():
+        part = (row.chapter or "").split("/")[0]
+        if part in PARTS:
             text = ast.unparse(ast.Module(statements_behind(chapter_of(row.id), row.id), []))
             called = {name for name in reached_from() if name.startswith(f"{part}.proofs.") and name.partition(".")[2] in text}
             for name in set().union(*(reached_from()[name] for name in called)):
                 found[name].setdefault(text, row.id)
     return {function: list(claims.values()) for function, claims in found.items()}
-
-
-def noticed_by(mutant: Mutant, claims: list[str]) -> str | None:
-    """The first of the claims whose verdict fails with the mutant."""
-    with tempfile.TemporaryDirectory() as folder:
-        _copy_with(mutant, folder)
-        fails = lambda claim: _in_process(_write_verdict, folder, claim, os.devnull) != 0 and _holds(claim)
-        return next(filter(fails, claims), None)
-
-
-@functools.cache
-def _holds(claim: str) -> bool:
-    """Whether the claim's verdict holds with the right library; raises if not."""
-    if _in_process(_write_verdict, str(PACKAGE.parent), claim, os.devnull) != 0:
-        raise RuntimeError(f"{claim}: its verdict does not hold with the right library")
-    return True
-
-
-def _copy_with(mutant: Mutant, folder: str) -> None:
-    shutil.copytree(PACKAGE, Path(folder, "attention_theory"), ignore=shutil.ignore_patterns("__pycache__"))
-    path = Path(*mutant.module.split(".")).with_suffix(".py")
-    Path(folder, "attention_theory", path).write_text(mutated(PACKAGE / path, mutant.site), encoding="utf-8")
-
-
-def ask_verdicts(chosen: list[Mutant], jobs: int) -> int:
-    """Print which verdict notices each mutant of a proof; how many none does."""
-    claims = claims_by_proof()
-    tasks = [delayed(noticed_by)(m, claims.get(f"{m.module}.{m.function.split('.')[0]}", [])) for m in chosen]
-    silent = 0
-    for mutant, claim in zip(chosen, Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)):
-        silent += claim is None
-        place = f"{mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}"
-        print(f"{claim or 'NOTICED BY NOTHING'}: {place}", flush=True)
-    print(f"{len(chosen) - silent} of {len(chosen)} noticed by a verdict")
-    return silent
-
-
-def claims_by_code() -> dict[str, list[str]]:
-    """Function -> ids of the ledger rows that name it."""
-    from attention_theory.evidence import COMPUTED, load_ledger
-
-    found = defaultdict(list)
-    for path in sorted((ROOT / "book" / "ledger").glob("*.yml")):
-        for row in load_ledger(path).values():
-            if row.code and row.outcome in COMPUTED:
-                found[row.code].append(row.id)
-    return found
 
 
 def definition(code: str) -> str:
@@ -434,19 +400,17 @@ def definition(code: str) -> str:
 
 def claims_by_reach() -> dict[str, list[str]]:
     """Definition -> ids of the rows whose code comes to it: one of each chapter first, and those whose code comes to least."""
-    from attention_theory.evidence import load_ledger
-
-    chapter = {id: row.chapter for path in (ROOT / "book" / "ledger").glob("*.yml") for id, row in load_ledger(path).items()}
     found = defaultdict(list)
-    for code, claims in claims_by_code().items():
-        for name in reached_from()[definition(code)]:
-            found[name] += [(len(reached_from()[definition(code)]), claim) for claim in claims]
+    for row in judged_rows():
+        reach = reached_from()[definition(row.code)] if row.code else ()
+        for name in reach:
+            found[name].append((len(reach), row.id, row.chapter))
     ordered = {}
     for name, reaching in found.items():
         before, ranked = Counter(), []
-        for reach, claim in sorted(reaching):
-            ranked.append((before[chapter[claim]], reach, claim))
-            before[chapter[claim]] += 1
+        for reach, claim, chapter in sorted(reaching):
+            ranked.append((before[chapter], reach, claim))
+            before[chapter] += 1
         ordered[name] = [claim for *_, claim in sorted(ranked)]
     return ordered
 
@@ -467,35 +431,16 @@ def drawn_from_rows(sample: int, seed: int) -> tuple[dict[str, int], list[Mutant
     return {part: len(found) for part, found in places.items()}, chosen
 
 
-def ask_rows(chosen: list[Mutant], jobs: int) -> list[dict[str, str]]:
-    """By which row's verdict, or else by which unit tests, each is noticed; of a proof those are asked first that state it."""
-    claims, stating = claims_by_reach(), claims_by_proof()
-    asked = {name: list(dict.fromkeys([*stating.get(name, []), *claims[name]]))[:ASKED] for name in map(top, chosen)}
-    tasks = [delayed(noticed_by)(mutant, asked[top(mutant)]) for mutant in chosen]
+def each(task: Callable[..., dict], chosen: list[Mutant], arguments: Iterable[tuple], jobs: int) -> list[dict[str, Any]]:
+    """What becomes of each mutant, printed as it comes unless it is killed."""
+    tasks = [delayed(task)(mutant, *given) for mutant, given in zip(chosen, arguments)]
     results = []
-    for mutant, claim in zip(chosen, Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)):
-        by = claim or ("unit tests" if _tests_fail(mutant) else "nothing")
-        print(f"{by}: {mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}", flush=True)
-        results.append({"noticed by": by})
+    for mutant, result in zip(chosen, Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)):
+        place = f"{mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}"
+        if result.get("fate") != "killed" or result["spoken of"] > result["noticed"]:
+            print(f"{', '.join(f'{name}: {value}' for name, value in result.items())}: {place}", flush=True)
+        results.append(result)
     return results
-
-
-def _tests_fail(mutant: Mutant) -> bool:
-    """Whether a unit test of the changed module's part fails."""
-    tests = [str(path) for path in sorted((ROOT / "tests" / mutant.module.split(".")[0]).glob("test_*.py"))]
-    with tempfile.TemporaryDirectory() as folder:
-        _copy_with(mutant, folder)
-        return _in_process(_failing, folder, [path for path in tests if not path.endswith("test_bad_input.py")]) != 0
-
-
-def store(name: str, command: str, settings: dict[str, Any], chosen: list[Mutant], results: list[dict], out: str) -> None:
-    """The record of a draw."""
-    from attention_theory.evidence.records import Record, write_record
-    from attention_theory.sweep import provenance
-
-    Path(out).mkdir(parents=True, exist_ok=True)
-    points = [{key: value for key, value in mutant._asdict().items() if key != "site"} for mutant in chosen]
-    write_record(Record(name, {"command": command} | provenance(), settings, points, results), out)
 
 
 def main() -> int:
@@ -504,61 +449,36 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="modules whose name begins so")
     parser.add_argument("--verdicts", action="store_true", help="run the verdicts of the changed function too")
-    parser.add_argument("--proofs", action="store_true", help="change proofs, and ask the verdicts that state them")
     parser.add_argument("--rows", action="store_true", help="change what rows come to, and ask their verdicts first")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", help="folder for the record")
     given = parser.parse_args()
     if given.rows:
         places, chosen = drawn_from_rows(given.sample, given.seed)
-        results = ask_rows(chosen, given.jobs)
+        claims, stating = claims_by_reach(), claims_by_proof()
+        asked = [list(dict.fromkeys([*stating.get(name, []), *claims[name]]))[:ASKED] for name in map(top, chosen)]
+        results = each(noticed_by, chosen, zip(asked), given.jobs)
         count = Counter("a verdict" if "/" in row["noticed by"] else row["noticed by"] for row in results)
-        print(", ".join(f"{n} noticed by {by}" for by, n in count.items()), f"of {len(chosen)}; places: {places}")
-        if given.out:
-            command = f"python tools/mutants.py --rows --sample {given.sample} --seed {given.seed}"
-            store("row-mutants", command, {f"places in {part}": n for part, n in places.items()}, chosen, results, given.out)
-        return int(count["nothing"] > 0)
-    sources = [
-        path
-        for path in (proof_modules() if given.proofs else modules())
-        if ".".join(path.relative_to(PACKAGE).parts).startswith(given.only)
-    ]
-    every = [mutant for path in sources for mutant in mutants(path)]
-    if given.sample < 0 or given.jobs < 1 or not every:
-        parser.error("--sample is at least 0, --jobs at least 1, and --only must name a module")
-    chosen = random.Random(given.seed).sample(every, min(given.sample or len(every), len(every)))
-    if given.proofs:
-        print(f"{len(every)} possible changes, {len(chosen)} drawn", flush=True)
-        return int(ask_verdicts(chosen, given.jobs) > len(chosen) // 15)
-    claims = claims_by_code() if given.verdicts else {}
-    reached = reached_by(given.jobs)
-    print(f"{len(every)} possible changes, {len(chosen)} drawn", flush=True)
-    tasks = [
-        delayed(judged)(m, reached.get(m.module, {}).get(m.line, []), claims.get(f"{m.module}.{m.function}", []))
-        for m in chosen
-    ]
-    results = []
-    for mutant, (fate, verdicts) in zip(chosen, Parallel(n_jobs=given.jobs, backend="threading", return_as="generator")(tasks)):
-        spoken = [claim for claim, verdict in verdicts.items() if verdict != "same numbers"]
-        noticed = "fails" in verdicts.values()
-        results.append({"fate": fate, "spoken of": bool(spoken), "noticed": noticed})
-        place = f"{mutant.module}:{mutant.line} {mutant.function}: {mutant.old[:80]}  ->  {mutant.new[:80]}"
-        if fate != "killed":
-            print(f"{fate}: {place}", flush=True)
-        if spoken and not noticed:
-            print(f"no verdict of {', '.join(spoken)}: {place}", flush=True)
-    kinds = ("killed", "survived", "not reached", "spoken of", "noticed")
-    table: dict[str, Counter] = defaultdict(Counter)
-    for mutant, result in zip(chosen, results):
-        table[mutant.module].update([result["fate"], *(kind for kind in kinds[3:] if result[kind])])
-    table["all"] = sum(table.values(), Counter())
-    print("| module |", " | ".join(kinds), "|\n|---|" + "---|" * len(kinds))
-    for module, counts in sorted(table.items(), key=lambda item: (item[0] == "all", item[0])):
-        print(f"| {module} |", " | ".join(str(counts[kind]) for kind in kinds), "|")
+        settings = {f"places in {part}": n for part, n in places.items()}
+    else:
+        sources = [path for path in modules() if ".".join(path.relative_to(PACKAGE).parts).startswith(given.only)]
+        every = [mutant for path in sources for mutant in mutants(path)]
+        if given.sample < 0 or given.jobs < 1 or not every:
+            parser.error("--sample is at least 0, --jobs at least 1, and --only must name a module")
+        chosen = random.Random(given.seed).sample(every, min(given.sample or len(every), len(every)))
+        claims = defaultdict(list)
+        for row in judged_rows() if given.verdicts else ():
+            claims[row.code].append(row.id)
+        reached = reached_by(given.jobs)
+        asked = [(reached.get(m.module, {}).get(m.line, []), claims[f"{m.module}.{m.function}"]) for m in chosen]
+        results = each(judged, chosen, asked, given.jobs)
+        count = Counter(name for row in results for name in (row["fate"], *(k for k in ("spoken of", "noticed") if row[k])))
+        settings = {"possible": len(every), "drawn": len(chosen)}
+    print(settings, dict(count))
     if given.out:
-        command = f"python tools/mutants.py --sample {given.sample} --seed {given.seed}" + " --verdicts" * given.verdicts
-        store("mutants", command, {"possible": len(every), "drawn": len(chosen)}, chosen, results, given.out)
-    return 0
+        points = [{key: value for key, value in mutant._asdict().items() if key != "site"} for mutant in chosen]
+        write("row-mutants" if given.rows else "mutants", settings, points, results, given.out)
+    return int(given.rows and count["nothing"] > 0)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python tools/new_chapter.py separation/my-chapter
 
-The page is ``tools/chapter.md``: a placeholder with all the pieces of a chapter in their order. Then follow "Add a statement" in
-CONTRIBUTING.md; "Add a chapter" says how to take it back.
+The page is ``tools/chapter.md``, a placeholder with all the pieces of a chapter in their order. Then follow "Add a statement"
+in CONTRIBUTING.md; "Add a chapter" says how to take it back.
 """
 
 import argparse

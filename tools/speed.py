@@ -15,7 +15,6 @@ import argparse
 import functools
 import json
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,11 +28,10 @@ import numpy as np
 import torch
 from attention_theory import patches, sensitivity, separation, tokens
 from attention_theory.device import generator, normal, signs
-from attention_theory.evidence.records import Record, write_record
 from attention_theory.separation.data import inputs, threshold
 from attention_theory.separation.network import ROUNDING
-from attention_theory.sweep import provenance
 from attention_theory.tangent import SoftmaxNetwork, tangent_kernel
+from recorded import write
 
 #: Nothing is recorded above this load a core, the run itself not counted.
 BUSY = 0.5
@@ -330,11 +328,10 @@ def main() -> int:
     if given.out:
         if busy(own=1):
             parser.error(f"the load rose to {os.getloadavg()[0]:.1f} while times were taken; nothing is recorded")
-        words = [{given.jax: "PYTHON", given.out: "OUT"}.get(word, word) for word in sys.argv[1:]]
-        origin = {"command": shlex.join(["python", "tools/speed.py", *words])} | provenance()
-        origin["versions"] |= waiting(given.jax)[1] if given.jax else {}
         settings = {"rounds": given.rounds, "threads": 1, "cores": os.cpu_count(), "load": [load, os.getloadavg()[0]]}
-        write_record(Record("speed", origin, settings, points, results), given.out, digits=3)
+        versions = waiting(given.jax)[1] if given.jax else {}
+        sys.argv = [{given.jax: "PYTHON"}.get(word, word) for word in sys.argv]
+        write("speed", settings, points, results, given.out, digits=3, versions=versions)
     print("\n".join(slow), file=sys.stderr)
     return int(bool(slow))
 

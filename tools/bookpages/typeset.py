@@ -6,38 +6,9 @@ Only what is safe without a grammar is touched; every word stays. Letters become
 import html
 import re
 
-GREEK = {
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-    "delta": "δ",
-    "epsilon": "ε",
-    "eps": "ε",
-    "zeta": "ζ",
-    "eta": "η",
-    "theta": "θ",
-    "kappa": "κ",
-    "lambda": "λ",
-    "mu": "μ",
-    "nu": "ν",
-    "xi": "ξ",
-    "rho": "ρ",
-    "sigma": "σ",
-    "tau": "τ",
-    "phi": "φ",
-    "chi": "χ",
-    "psi": "ψ",
-    "omega": "ω",
-    "Gamma": "Γ",
-    "Delta": "Δ",
-    "Theta": "Θ",
-    "Lambda": "Λ",
-    "Xi": "Ξ",
-    "Sigma": "Σ",
-    "Phi": "Φ",
-    "Psi": "Ψ",
-    "Omega": "Ω",
-}
+_SMALL = "alpha beta gamma delta epsilon eps zeta eta theta kappa lambda mu nu xi rho sigma tau phi chi psi omega"
+_CAPITAL = "Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega"
+GREEK = dict(zip(f"{_SMALL} {_CAPITAL}".split(), "αβγδεεζηθκλμνξρστφχψωΓΔΘΛΞΣΦΨΩ"))
 _NAME = "|".join(GREEK)
 _ROMAN = "max|min|sup|inf|Top|sum"
 _ATOM = rf"(?:{_ROMAN}|{_NAME}|[A-Za-zα-ωΑ-Ω][\u0303\u0304]?(?:'(?=_))?)"
