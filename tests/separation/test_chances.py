@@ -17,16 +17,6 @@ def test_sign_vectors_are_all_there_once(d):
     assert {tuple(row) for row in found.tolist()} == set(itertools.product((-1.0, 1.0), repeat=d))
 
 
-def test_sign_vectors_are_refused_where_they_would_fill_the_memory(monkeypatch):
-    def full(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(torch, "arange", full)
-    for d, error in ((25, ValueError), (24, MemoryError)):
-        with pytest.raises(error):
-            network.sign_vectors(d)
-
-
 def one_by_one(single, other, others, taus):
     """Share of the sign vectors with <row, sigma> > tau, for each tau."""
     row = [*single] + [other] * others

@@ -1,12 +1,11 @@
 """Lemmas that are lists of parts: which entries a part speaks of, and what is said when it holds or fails."""
 
 import itertools
-import math
 
 import pytest
 import torch
 from attention_theory.evidence import Proof
-from attention_theory.separation import paper, parts
+from attention_theory.separation import parts
 from attention_theory.separation.parts import Part
 
 #: (model, n, d, query, key), with several rows in a block, with one, and with one block column.
@@ -83,32 +82,6 @@ def test_entries_are_those_that_the_words_name(shape):
             assert s.entries(counted).tolist() == expected, counted
 
 
-@pytest.mark.parametrize("weights", ["softmax", "linear"])
-@pytest.mark.parametrize(("model", "n", "d", "key"), [("self-ones", 6, 5, 4), ("self-identity", 8, 4, 0)])
-def test_a_self_attention_layer_is_the_papers_definitions(model, weights, n, d, key):
-    s = parts.layer(model, weights, n, d, 0.7, 0.3, 0.9, query=2, key=key)
-    assert (s.model, s.weights, s.n, s.d, s.t, s.a, s.b, s.c) == (model, weights, n, d, n // (d - 2), 0.7, 0.3, 0.9)
-    assert s.query == s.key == key  # one special row
-    A = paper.definition_d_1(n, d, 0.7, 0.3, 0.9, j3=key)
-    X = torch.ones(d, d, dtype=torch.float64) if model == "self-ones" else torch.eye(d, dtype=torch.float64)
-    definition = paper.definition_c_4 if weights == "softmax" else paper.definition_c_1
-    for found, expected in zip((s.u, s.f, s.features), definition(A, A, A, X)):
-        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("weights", ["softmax", "linear"])
-def test_a_cross_attention_layer_is_the_papers_definitions(weights):
-    s = parts.layer("cross", weights, 6, 4, 1.3, query=2, key=5)
-    assert (s.model, s.weights, s.n, s.d, s.t, s.a, s.b, s.c, s.query, s.key) == (
-        *("cross", weights, 6, 4, 2, 1.3, None, None),
-        *(2, 5),
-    )
-    A1, A2 = paper.definition_f_1(6, 4, 1.3, 2, 5)
-    definition = paper.definition_c_4 if weights == "softmax" else paper.definition_c_1
-    for found, expected in zip((s.u, s.f, s.features), definition(A1, A2, A2, torch.eye(4, dtype=torch.float64))):
-        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
-
-
 def test_layers_are_all_sizes_with_all_values_of_a():
     found = parts.layers("self-ones", "linear", [(6, 5, 0.3, 0.7), (8, 4, 0.2, 0.8)], (1.0, 1.5))
     assert [(s.n, s.d, s.b, s.c, s.a) for s in found] == [
@@ -147,27 +120,6 @@ def test_ratios_are_least_and_largest_entry_over_value():
         (large, [("==", min(far) / 5, max(far) / 5), (">=", 1 - 4 + 1, 1 - 4 + 1)]),
     ]
     assert [s for s, _ in parts.ratios(lemma, "nothing", [small, large])] == [large]
-
-
-@pytest.mark.parametrize(
-    ("relation", "low", "high", "factor"),
-    [
-        ("<=", 0.1, 0.9, 1),
-        ("<=", 0.1, 1 + 5e-10, 1),
-        ("<=", 0.1, 1.25, 1.25),
-        ("<=", 0.1, 1 + 3e-9, 1 + 3e-9),
-        (">=", 1.5, 9, 1),
-        (">=", 0.25, 9, 4),
-        (">=", 0, 9, math.inf),
-        ("==", 1, 1, 1),
-        ("==", 1, 1.25, 1.25),
-        ("==", 0.5, 1.25, 2),
-        ("==", 0.5, 8, 8),
-        ("==", 0, 1, math.inf),
-    ],
-)
-def test_by_which_factor_a_line_fails(relation, low, high, factor):
-    assert parts._broken(relation, low, high) == pytest.approx(factor, rel=1e-12)
 
 
 def rows_of(values, n=4, a=1.0, d=2):
@@ -243,16 +195,6 @@ def test_a_part_holds_from_both_sides(relation, first, second, floor, right):
     checks = parts.holds("as meant", one_line(relation, 3.0), "1", layers, floor)
     assert [check.holds for check in checks] == [right]
     assert checks[0].text.startswith("as meant: ")
-
-
-def test_lines_of_a_part_are_checked_by_relation():
-    def lemma(s):
-        line = Part("u", "j2", "any", "==", 2.0)
-        return {"1": [line, line._replace(relation="<="), line._replace(relation=">=")]}
-
-    assert [check.holds for check in parts.holds("", lemma, "1", [rows_of([2.0, 2.0], 2)])] == [True] * 3
-    assert [check.holds for check in parts.holds("", lemma, "1", [rows_of([2.0, 2.5], 2)])] == [False, False, True]
-    assert [check.holds for check in parts.holds("", lemma, "1", [rows_of([1.5, 2.0], 2)])] == [False, True, False]
 
 
 def proof_of(name):

@@ -1,12 +1,10 @@
 """Proofs on deng2023 go through, each fails past its constant or without a hypothesis, and the forms are the network's."""
 
-import math
 from fractions import Fraction
 from importlib import import_module
 
 import pytest
 from attention_theory import separation
-from attention_theory.attention import attention_weights
 from attention_theory.evidence.prove import NotProved
 from attention_theory.separation import paper, proofs
 from mutation import mutated_library
@@ -137,61 +135,6 @@ def test_wrong_algebra_is_not_that_of_the_layer(tmp_path, old, new):
         lemma = printed.lemma_d_7
         found["d.7-1"] = fresh.two_level_bounds()["d.7-1"](layers, lambda L: [lemma(L)["1"]])
         assert any(proof.untied for proof in found.values())
-
-
-# The closed forms are those of the network ---------------------------------------------------------------------------
-
-CASES = [(12, 5, 0.7, 0.3), (24, 8, 1.2, 0.2), (6, 3, 0.05, 0.9), (16, 6, 2.0, 0.5)]
-
-
-def literal(model, n, d, a, weights, b=None, c=None):
-    """The weights and the features of the network."""
-    A1, A2, X = separation.inputs(model, n, d, a, b, c)
-    return attention_weights(A1 @ X @ A2.T, weights), separation.attention_features(A1, A2, A2, X, weights)
-
-
-@pytest.mark.parametrize("n, d, a, b", CASES)
-def test_two_levels(n, d, a, b):
-    k, t, scale = d - 2, n // (d - 2), math.sqrt(math.log(n))
-    for weights, ratios in (("softmax", (n ** (a * (1 + a)), n**a)), ("linear", (1 + a, 1 + a))):
-        f, features = literal("self-ones", n, d, a, weights, b, 1 - b)
-        for row, r in enumerate(ratios):
-            assert float(f[row, 0]) == pytest.approx(proofs.special(r, n))
-            assert float(f[row, -1]) == pytest.approx(proofs.ordinary(r, n))
-            assert float(features[row, 0]) == pytest.approx(a * scale * proofs.special(r, n))
-            assert float(features[row, 1]) == pytest.approx(b * scale * proofs.star(r, k, t))
-            if k > 1:
-                assert float(features[row, 2]) == pytest.approx(b * scale * proofs.block(r, k, t))
-
-
-@pytest.mark.parametrize("n, d, a", [(12, 4, 1.0), (20, 5, 0.05), (6, 2, 2.5)])
-def test_cross(n, d, a):
-    k, t = d - 1, n // (d - 1)
-    for weights, r in (("softmax", n**a), ("linear", 1 + a)):
-        f, features = literal("cross", n, d, a, weights)
-        assert float(f[0, 0]) == pytest.approx(proofs.special(r, n)) and float(f[1, 0]) == pytest.approx(1 / n)
-        assert float(features[0, 1]) == pytest.approx(proofs.star(r, k, t))
-        assert float(features[0, -1]) == pytest.approx(proofs.block(r, k, t) if k > 1 else 1)
-
-
-@pytest.mark.parametrize("n, d, a, b", CASES)
-def test_identity(n, d, a, b):
-    k, t = d - 2, n // (d - 2)
-    f, _ = literal("self-identity", n, d, a, "softmax", b, math.sqrt(1 - b * b))
-    special, near, far = proofs.identity_weights(n ** (a * a), n ** (b * b), k, t)
-    own, other = proofs.identity_others(n ** (b * b), k, t)
-    assert float(f[0, 0]) == pytest.approx(special) and float(f[0, k]) == pytest.approx(near if t > 1 else 0)
-    assert float(f[k, 0]) == pytest.approx(own)
-    if k > 1:
-        assert float(f[0, 1]) == pytest.approx(far) and float(f[1, 1]) == pytest.approx(own)
-        assert float(f[1, 0]) == pytest.approx(other)
-
-
-def test_the_quarter_is_attained_and_fails_beyond():
-    assert proofs.special(2.0**2, 2) == 4 / 5  # n = 2, a1 = 1
-    for b, least in ((0.69, 1 / 4), (0.72, 0)):  # d = 3: the block column with sign -1
-        value = 0.8 - b * 1 + (1 - b)
-        assert (value > (1 - b) + 0.1) == bool(least)
 
 
 def test_the_cap_against_exact_counts():

@@ -172,26 +172,9 @@ def test_sampled_rates_have_a_seed_at_every_point():
     assert panels.sampled_rates(grid) == panels.sampled_rates(grid, 0) != found
 
 
-def test_a_figure_is_its_panels_with_a_seed_each(monkeypatch):
-    right = panels.panel
-    monkeypatch.setattr(panels, "panel", lambda name: few(name, (0, 40, 80)) if name == "7c" else right(name))
-    monkeypatch.setattr(panels, "exact_curve", lambda grid: [int(grid.name, 16) / 256])  # its name as a number
-    monkeypatch.setattr(panels, "sampled_rates", lambda grid, seed: [panels.Rate(seed, int(grid.name, 16), (0.0, 1.0))])
-    found = panels.figure("7", "ba", (5, 9))
-    assert list(found) == ["b", "a"] and [curve.grid.name for curve in found.values()] == ["7b", "7a"]
-    assert [curve.exact for curve in found.values()] == [[0x7B / 256], [0x7A / 256]]
-    assert [curve.rates for curve in found.values()] == [[(5, 0x7B, (0, 1))], [(9, 0x7A, (0, 1))]]
-
-
 def curve_of(exact, shares=None, name="4d", trials=1000):
     rates = [panels.Rate(round(trials * p), trials, rate_interval(round(trials * p), trials)) for p in shares or exact]
     return panels.Curve(few(name, range(len(exact)), trials), exact, rates)
-
-
-def test_where_a_curve_is_best_and_likely():
-    curve = curve_of([0.1, 0.5, 0.75, 0.7, 0.75, 0.51])
-    assert curve.best() == curve.grid.values[2] and curve.at(curve.grid.values[3]) == 0.7
-    assert curve.likely() == [curve.grid.values[i] for i in (2, 3, 4, 5)]  # 1/2 is not more than 1/2
 
 
 def test_one_interval_in_a_figure_may_miss():
@@ -209,18 +192,6 @@ def test_one_interval_in_a_figure_may_miss():
     low, high = rate_interval(500, 1000)
     for p in (low, high):
         assert "curve: 0 " in curve_of([p], [0.5]).intervals().text
-
-
-def test_a_summary_has_the_numbers_behind_the_figure():
-    curves = {"d": curve_of([0.1, 0.2, 0.9, 0.3, 0.4]), "a": curve_of([0.5, 0.25, 0.125, 0.75], name="4a")}
-    assert panels.summary(curves, turns=[1, 2]) == {
-        "panel": ["4d: a1", "4a: n"],
-        "first": [0.1, 0.5],
-        "middle": [0.9, 0.125],
-        "last": [0.4, 0.75],
-        "largest": [0.9, 0.75],
-        "turns": [1, 2],
-    }
 
 
 def test_the_plot_shows_trials_with_their_intervals_over_the_exact_curve(monkeypatch):
