@@ -278,6 +278,7 @@ def descent_on_the_population(seed, L, d):
 def hidden_groups(seed, m, C):
     m, C, q = min(m, 4) + 1, min(C, 2), 0.2 + 0.1 * (seed % 7)
     yield IV.hidden_group_error(m, C, q), hidden.hidden_error(m, C, q)
+    yield IV.theorem_5_2_distance(m, C, q), hidden.planted_distance(m, C, q)
 
 
 @twins

@@ -4,11 +4,24 @@ import math
 from fractions import Fraction
 
 import pytest
+import torch
 from attention_theory import exponential
-from attention_theory.exponential import power, relu_power, sharp, space, truncated, windows, words
+from attention_theory.exponential import (
+    competition,
+    dividing,
+    kernels,
+    power,
+    relu_power,
+    sharp,
+    space,
+    truncated,
+    windows,
+    words,
+)
 from attention_theory.tangent import unit_points
 from attention_theory.tokens import contexts
 
+ONES = windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8)
 X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
 
 
@@ -19,7 +32,19 @@ X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
         (lambda: exponential.separation_probability(sharp(1), "cross", 20, 4, 0.1, 1.2), "give exactly one of the two"),
         (lambda: exponential.least_sharpness("cross", 1, 1.2), "n must be finite and > 1"),
         (lambda: exponential.least_degree("self-ones", 100, 0.01, 0.02, 0.8), "no degree is enough"),
-        (lambda: windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8).fires_at_most(sharp(1), 3), "d = None is not allowed"),
+        (lambda: ONES.fires_at_most(sharp(1), 3), "d = None is not allowed"),
+        (lambda: windows.DataSet("self-identity", 5.0, 1.1, 0.3, 0.6, d=8, key=5.0), "belongs to the model self-ones"),
+        (lambda: exponential.separation_probability(power(1), "cross", 8, 3, 0.1, 1.2, n=14, key=2.0), "belongs to the model"),
+        (lambda: windows.fires_at_most_for_any_scores(1.0, ONES, 3), "columns"),
+        (lambda: competition.log_u(sharp(math.inf), 1.0), "hard maximum"),
+        (lambda: competition.log_u(power(2), -1.0), "finite scores >= 0"),
+        (lambda: competition.least_knob(sharp, 1.0, 1.0, 100), "must score higher than its rivals"),
+        (lambda: competition.least_knob(power, 1.0, 0.0, 100), "no closed form, or a score that is not positive"),
+        (lambda: competition.least_knob(lambda knob: truncated(2), 2.0, 1.0, 100), "closed form"),
+        (lambda: words.averaging_sensitivity(torch.stack([X[0], -X[0]])), "sum to zero"),
+        (lambda: dividing.retrieval_probability(lambda s: 4 ** (s + 16), 16, 3), "at most 2.20"),
+        (lambda: kernels.least_fitting_degree(1, 1), "n >= 1 and d >= 2"),
+        (lambda: space.least_range(9, 2, 1), "C must divide D"),
         (lambda: words.vanishing_move(2, X), "degree = 2 is not allowed"),
         (lambda: exponential.limit_kernel(power(3), POINTS), "mean of an odd power vanishes"),
         (lambda: exponential.limit_kernel(truncated(2), 2 * POINTS), "give rows of length 1"),

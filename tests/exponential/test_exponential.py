@@ -68,18 +68,6 @@ def test_truncations_approach_softmax_and_zero_sharpness_averages():
     assert torch.equal(hard.argmax(1), scores.argmax(1)) and torch.equal(hard.sum(1), torch.ones(5, dtype=torch.float64))
 
 
-def test_part_one_takes_weights():
-    X = tokens.contexts("iid", 1, 12, 24, seed=0)[0]
-    deltas = torch.randn(4, 24, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 0.5
-    for name, u in (("softmax", sharp(1)), ("relu", relu_power(1))):
-        theirs, ours = (RandomAttentionFeatures.sample(24, 0, w).one_token(X, 3) for w in (name, u))
-        assert torch.allclose(ours.change(deltas), theirs.change(deltas), rtol=1e-9)
-        assert torch.allclose(ours.features(deltas), theirs.features(deltas), rtol=1e-9)
-    features = RandomAttentionFeatures.sample(24, 0, truncated(4))
-    moved = features.one_token(X, 3)
-    assert float(moved.norm) == pytest.approx(float(features(X).norm()), rel=1e-10)
-
-
 @pytest.mark.parametrize(("degree", "d", "expected"), [(2, 3, 9), (4, 3, 25), (8, 3, 81), (2, 5, 20), (4, 5, 105), (1, 4, 4)])
 def test_rank(degree, d, expected):
     assert exponential.rank(degree, d) == expected
@@ -90,24 +78,6 @@ def test_slopes():
     for u in (sharp(0.4), truncated(6), power(3), relu_power(2)):
         (gradient,) = torch.autograd.grad(u(z).sum(), z)
         assert torch.allclose(u.slope(z), gradient)
-
-
-def test_errors_of_patches_by_enumeration():
-    from attention_theory import patches
-
-    X, y, chance = patches.every_point(6, 2, 0.25)
-    total = X[..., 0].sum(1) * y
-    assert float(space.averaging_error(6, 2, Fraction(1, 4))) == pytest.approx(
-        float((chance * ((total < 0).double() + 0.5 * (total == 0).double())).sum())
-    )
-
-
-def test_log_u_is_the_logarithm_of_u():
-    for u in (sharp(0.0), sharp(0.4), truncated(6), power(3), power(2.5), relu_power(2)):
-        for score in (0.0, 0.5, 1.0, 7.0):
-            value = float(u(torch.tensor(score, dtype=torch.float64)))
-            expected = math.log(value) if value else -math.inf
-            assert competition.log_u(u, score) == pytest.approx(expected, rel=1e-12, abs=1e-12), (u, score)
 
 
 def test_least_truncation_is_least():
@@ -144,14 +114,6 @@ def test_log_u_is_the_logarithm(u):
         value = u(score)
         assert competition.log_u(u, score) == pytest.approx(math.log(value) if value else -math.inf, abs=1e-13)
     assert competition.log_ratio(u, 3.0, 2.0) == pytest.approx(math.log(u(3.0) / u(2.0)))
-    for score in (-1.0, -1e-9, math.inf):
-        with pytest.raises(ValueError):
-            competition.log_u(u, score)
-
-
-def test_log_u_of_the_hard_maximum_is_refused():
-    with pytest.raises(ValueError, match="hard maximum"):
-        competition.log_u(sharp(math.inf), 1.0)
 
 
 @pytest.mark.parametrize("family", [sharp, power, relu_power])
@@ -162,13 +124,8 @@ def test_the_least_knob_gives_the_share(family, high, low, rivals, wanted):
     assert competition.least_knob(family, high, low, rivals) == competition.least_knob(family, high, low, rivals, 0.5)
 
 
-def test_least_knob_refuses_what_has_no_closed_form():
+def test_the_least_sharpness_of_scores_of_both_signs():
     assert competition.least_knob(sharp, 1.0, -1.0, 100) == pytest.approx(math.log(100) / 2)
-    for family, high, low in ((sharp, 1.0, 1.0), (power, 1.0, 2.0), (power, 1.0, 0.0), (power, 1.0, -1.0)):
-        with pytest.raises(ValueError):
-            competition.least_knob(family, high, low, 100)
-    with pytest.raises(ValueError, match="closed form"):
-        competition.least_knob(lambda knob: truncated(2), 2.0, 1.0, 100)
 
 
 @pytest.mark.parametrize("u", [sharp(0.7), truncated(4), power(3)], ids=str)
@@ -184,8 +141,6 @@ def test_averaging_sensitivity_is_the_change_by_any_longest_move():
     moved[3] += math.sqrt(8) * delta / delta.norm()
     phi, after = (attention_weights(x @ x.T, sharp(0)) @ x for x in (X, moved))
     assert words.averaging_sensitivity(X) == pytest.approx(float((after - phi).norm() / phi.norm()), rel=1e-12)
-    with pytest.raises(ValueError, match="sum to zero"):
-        words.averaging_sensitivity(torch.stack([X[0], -X[0]]))
     tiny = 0.01 * X  # a sum below 1 is no zero
     assert words.averaging_sensitivity(tiny) == pytest.approx(100 * words.averaging_sensitivity(X))
 

@@ -142,13 +142,6 @@ def test_limit_kernel_of_relu_powers_is_that_of_arc_cosines(sigma):
         assert torch.allclose(kernels.limit_kernel(relu_power(p), x, sigma), expected, rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.parametrize("bad", [dict(x=1.1), dict(sigma=-1.0), dict(sigma=math.inf), dict(sigma=0.0)])
-def test_limit_kernel_refuses(bad):
-    x = tangent.unit_points(3, 3, seed=0) * bad.pop("x", 1.0)
-    with pytest.raises(ValueError):
-        kernels.limit_kernel(truncated(2), x, **bad)
-
-
 def test_least_fitting_degree_counts_monomials():
     for d in (2, 3, 4):
         for n in range(1, 60):
@@ -156,9 +149,6 @@ def test_least_fitting_degree_counts_monomials():
             while sum(len(list(combinations_with_replacement(range(d), k))) for k in (degree - 1, degree)) < n:
                 degree += 2
             assert kernels.least_fitting_degree(n, d) == degree
-    for n, d in ((0, 2), (1, 1)):
-        with pytest.raises(ValueError):
-            kernels.least_fitting_degree(n, d)
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 3), (4, 1), (4, 2), (5, 3)])

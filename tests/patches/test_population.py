@@ -1,13 +1,10 @@
-"""Exact population descent and exact errors against every point of small populations; mutations."""
-
-import math
+"""Exact population descent and exact errors against every point of small populations."""
 
 import numpy as np
 import pytest
 import torch
 from attention_theory import patches
-from attention_theory.evidence import compare, judge
-from attention_theory.patches import errors, population
+from attention_theory.patches import errors
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,29 +71,6 @@ def test_exact_errors_against_every_point(size):
     assert loss == pytest.approx(float(-torch.xlogy(posterior, share).sum()), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("rate_v", "rate_A", "temperature"), [(1e-3, 10.0, 1.0), (0.1, 0.1, math.sqrt(6))]
-)  # two rates, one rate
-def test_descent_in_matrix_form_takes_the_same_path(rate_v, rate_A, temperature):
-    D, C, q = 6, 2, 0.3
-    run = patches.population_descent(D, C, q, steps=15, rate_v=rate_v, rate_A=rate_A, temperature=temperature)
-    X, y, chance = patches.every_point(D, C, q)
-    A, v = patches.three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([math.sqrt(1e-3)], dtype=torch.float64)
-    for _ in range(15):
-        dA, dv = patches.PositionalViT(A, v, temperature=temperature).gradients(X, y, chance)
-        A, v = A - rate_A * (dA - dA.diagonal().diag()), v - rate_v * dv
-    torch.testing.assert_close(
-        A, patches.three_values(D, C, 1.0, float(run.gamma[-1]), float(run.rho[-1])), rtol=1e-9, atol=1e-12
-    )
-    assert float(v[0]) == pytest.approx(float(run.alpha[-1]), rel=1e-12)
-
-
-def test_the_two_pulls_add_up():
-    world = patches.Population(8, 2, 0.3)
-    vit = patches.ReducedViT(0.2, 0.3, -0.1)
-    assert sum(world.feature_pull(vit)) == pytest.approx(-world.gradients(vit)[0], rel=1e-12)
-
-
 @given(st.sampled_from([(8, 2), (12, 4), (16, 4), (64, 4)]), st.floats(0, 1))
 def test_errors_are_ordered(size, q):
     D, C = size
@@ -120,35 +94,3 @@ def test_degenerate_populations():
 def test_convolution_power():
     assert errors.convolution_power(np.array([0.5, 0.5]), 3).tolist() == [1 / 8, 3 / 8, 3 / 8, 1 / 8]
     assert errors.convolution_power(np.array([0.5, 0.5]), 0).tolist() == [1.0]
-
-
-# Mutations -----------------------------------------------------------------------------------------------------------
-
-
-def test_linear_attention_is_noticed(monkeypatch):
-    def linear(world, vit):
-        raw = torch.tensor([vit.beta, vit.gamma, vit.rho], dtype=torch.float64)
-        return raw / (raw[0] + (world.C - 1) * raw[1] + (world.D - world.C) * raw[2])
-
-    monkeypatch.setattr(population.Population, "weights", linear)
-    assert reduced_gap(6, 2, 0.5) > 1e-2
-
-
-def test_a_dropped_group_is_noticed(monkeypatch):
-    """The verdict on the label noise fails when the floor forgets half of the random groups."""
-    floor = patches.label_noise_floor(8, 2, 0.4)[0]
-    world = patches.Population(8, 2, 0.4)
-    error = world.error(world.margins(patches.ReducedViT(1.0, 40.0, 0.0, beta=40.0)))
-    check = lambda value: judge("x/y", printed=compare("error over the floor", error / value, ">=", 1, slack=1e-9))
-    assert check(floor).outcome == "holds"
-    assert check(2 * floor).outcome == "false"
-
-
-def test_shuffled_rows_of_the_population_are_noticed():
-    """Points whose groups do not match the attention's blocks give other gradients."""
-    D, C, q = 6, 2, 0.5
-    X, y, chance = patches.every_point(D, C, q)
-    A, v = patches.three_values(D, C, 0.7, 0.4, -0.3), torch.tensor([0.2], dtype=torch.float64)
-    shuffled = patches.PositionalViT(A, v, temperature=1.3).gradients(X[:, torch.tensor([0, 2, 4, 1, 3, 5])], y, chance)[1]
-    right = patches.Population(D, C, q).gradients(patches.ReducedViT(0.2, 0.4, -0.3, 0.7, 3, 1e-3, 1.3))[0]
-    assert abs(float(shuffled[0]) / right - 1) > 1e-3
