@@ -12,24 +12,3 @@ from attention_theory.patches.population import (
 )
 from attention_theory.patches.training import SampleTrajectory, error_rate, semi_idealised, train_vit
 from attention_theory.patches.vit import PositionalViT, association, top_c
-
-__all__ = [
-    "PatchDistribution",
-    "Population",
-    "PositionalViT",
-    "ReducedViT",
-    "SampleTrajectory",
-    "Trajectory",
-    "association",
-    "block_disagreement",
-    "block_error",
-    "error_rate",
-    "every_point",
-    "label_noise_floor",
-    "linear_error",
-    "population_descent",
-    "semi_idealised",
-    "three_values",
-    "top_c",
-    "train_vit",
-]

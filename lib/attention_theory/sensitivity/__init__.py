@@ -23,34 +23,3 @@ from attention_theory.sensitivity.random_features import (
 )
 from attention_theory.sensitivity.upper_bound import crowd_bound, sensitivity_bound
 from attention_theory.sensitivity.word import WordSensitivity, climb, word_sensitivity
-
-__all__ = [
-    "DeepRandomFeatures",
-    "DeferredGaussian",
-    "OneTokenAttention",
-    "OneTokenDeep",
-    "OneTokenFeatures",
-    "RandomAttentionFeatures",
-    "RandomFeatures",
-    "Solutions",
-    "WordSensitivity",
-    "aligned_count",
-    "aligned_direction",
-    "arc_cosine",
-    "best_moves",
-    "climb",
-    "crowd_bound",
-    "deep_one_token_in_law",
-    "descend",
-    "feature_alignment",
-    "he_variance",
-    "infinite_width_change",
-    "infinite_width_sensitivity",
-    "least_dimension",
-    "one_token_in_law",
-    "sensitivity_bound",
-    "solutions",
-    "trained",
-    "two_directions",
-    "word_sensitivity",
-]

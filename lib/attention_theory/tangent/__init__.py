@@ -25,31 +25,3 @@ from attention_theory.tangent.kernel import (
 )
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import draw_problems, fit, largest_rate, loss_terms, ntk_regression, train
-
-__all__ = [
-    "GaussianMixture",
-    "SoftmaxNetwork",
-    "change_factor",
-    "draw_problems",
-    "error_constant",
-    "exp_kernel",
-    "fit",
-    "fit_guarantee",
-    "kernel_change_bound",
-    "largest_rate",
-    "limit_kernel",
-    "loss_terms",
-    "ntk_regression",
-    "rank",
-    "rank_bound",
-    "reverse_sde",
-    "reverse_times",
-    "score_from_mean",
-    "sharp_estimates",
-    "sliced_wasserstein",
-    "smallest_eigenvalue",
-    "sufficient_width",
-    "tangent_kernel",
-    "train",
-    "unit_points",
-]
