@@ -161,19 +161,24 @@ def test_turns_of_a_curve():
         assert panels.Curve(panels.panel("5a"), exact_values, []).turns() == turns
 
 
+def bits(weights, top, log_n):
+    """Of cross-attention, whose scores are at most (1 + a) ln n."""
+    return exact._bits([(weights, top - 1)], None, None, log_n, 0.0)
+
+
 @pytest.mark.parametrize(("knob", "top", "log_n"), [(3.0, 1.5, 40.0), (1.5, 4.0, 200.0), (0.5, 2.0, 100.0), (1.0, 2.0, 100.0)])
 def test_bits_tell_the_smallest_weight_from_nothing(knob, top, log_n):
     # the least weight is at least n^-(1 + sharpness top); sharpness below 1 asks for no less than softmax
     needed = 64 + (1 + max(knob, 1) * top) * log_n / math.log(2)
-    found = exact._bits(Weights("sharp", knob), top, log_n)
+    found = bits(Weights("sharp", knob), top, log_n)
     assert needed <= found <= 64 + 1.05 * (needed - 64)
-    assert exact._bits("softmax", top, log_n) == exact._bits(Weights("sharp", 0.5), top, log_n)
+    assert bits("softmax", top, log_n) == bits(Weights("sharp", 0.5), top, log_n)
 
 
 def test_bits_are_limited():
-    assert exact._bits("softmax", 3.0, 1e9) == exact.MOST_BITS
+    assert bits("softmax", 3.0, 1e9) == exact.MOST_BITS
     # very sharp weights need not be told from nothing, but softmax's bits are kept
-    assert exact._bits(Weights("sharp", 50.0), 2.0, 100.0) == exact.SHARP_BITS
-    assert exact._bits(Weights("sharp", 2.0), 20.0, 200.0) == exact._bits("softmax", 20.0, 200.0) > exact.SHARP_BITS
+    assert bits(Weights("sharp", 50.0), 2.0, 100.0) == exact.SHARP_BITS
+    assert bits(Weights("sharp", 2.0), 20.0, 200.0) == bits("softmax", 20.0, 200.0) > exact.SHARP_BITS
     # the hard maximum has no weights to be told
-    assert exact._bits(Weights("sharp", math.inf), 2.0, 100.0) == exact._bits("softmax", 2.0, 100.0)
+    assert bits(Weights("sharp", math.inf), 2.0, 100.0) == bits("softmax", 2.0, 100.0)

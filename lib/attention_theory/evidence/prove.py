@@ -142,7 +142,7 @@ def _floats(x: Any) -> Any:
 
 def _exact(x: Number) -> Fraction:
     """A float means the decimal number that is written: 0.1 is 1/10."""
-    return Fraction(repr(x)) if isinstance(x, float) else Fraction(x)
+    return Fraction(repr(float(x))) if isinstance(x, float) else Fraction(x)
 
 
 def _short(x: Fraction) -> str:

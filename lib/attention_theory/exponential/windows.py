@@ -46,8 +46,8 @@ class DataSet:
     model: str
     log_n: Positive
     a: NonNegative
-    b: NonNegative | None = None
-    c: NonNegative | None = None
+    b: data.Scale = None
+    c: data.Scale = None
     d: Count | None = None
     key: NonNegative = 0.0
 
@@ -150,12 +150,7 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
 
 
 def least_sharpness(
-    model: str,
-    n: AtLeastOne,
-    a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
-    d: Count | None = None,
+    model: str, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
 ) -> Extended:
     """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
 
@@ -177,12 +172,7 @@ def least_sharpness(
 
 
 def least_degree(
-    model: str,
-    n: AtLeastOne,
-    a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
-    d: Count | None = None,
+    model: str, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
 ) -> int:
     """The least degree p of u(z) = z^p from which F_u fires on D1, by the same share as :func:`least_sharpness`.
 
@@ -294,12 +284,7 @@ class Window:
 
 
 def limit_window(
-    model: data.Model,
-    a0: NonNegative,
-    a1: Positive,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
-    growth: Chance = 0.0,
+    model: data.Model, a0: NonNegative, a1: Positive, b: data.Scale = None, c: data.Scale = None, growth: Chance = 0.0
 ) -> Window:
     """Sharpnesses for which P[F_u positive on D1, 0 on D0] tends to 1; beyond its edges it tends to 0.
 
@@ -312,9 +297,7 @@ def limit_window(
     return Window(D1, min(D0, crowd))
 
 
-def contest(
-    model: data.Model, a: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None, growth: Chance = 0.0
-) -> Extended:
+def contest(model: data.Model, a: NonNegative, b: data.Scale = None, c: data.Scale = None, growth: Chance = 0.0) -> Extended:
     """The sharpness at which the special key is level with the crowd, n large: log of the rivals over the gap of the scores.
 
     Args:

@@ -26,9 +26,7 @@ def row_alarm(single: Sequence[float], other: NonNegative, others: Steps, tau: S
     return float(stats.binom.sf(np.floor((gaps / other + others) / 2 + 1e-9), others, 0.5).mean())
 
 
-def class_values(
-    model: str, weights: str, n: Count, d: Count, a: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None
-):
+def class_values(model: str, weights: str, n: Count, d: Count, a: NonNegative, b: data.Scale = None, c: data.Scale = None):
     """:func:`exact.row_classes` as floats, in units of sqrt(ln n) for self-attention; n may have hundreds of digits."""
     with localcontext() as context:
         context.prec = 120 + 2 * len(str(n))  # all terms are positive: no cancellation
@@ -45,8 +43,8 @@ def class_alarms(
     n: Count,
     d: Size,
     a: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    b: data.Scale = None,
+    c: data.Scale = None,
     tau: Signed | None = None,
 ) -> list[float]:
     """Pr[<c_j, sigma> > tau] for each class of rows: the special row first, the last one the rows of other blocks.
@@ -77,7 +75,7 @@ def layer_alarm(layer: Layer, row: Integer) -> float:
 
 
 def detection(
-    model: data.Model, n: Count, d: Size, a: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None
+    model: data.Model, n: Count, d: Size, a: NonNegative, b: data.Scale = None, c: data.Scale = None
 ) -> tuple[float, float]:
     """In the special row of softmax attention on D1: the weight of j3, and the share of sign vectors that fire."""
     first = class_values(model, "softmax", n, d, a, b, c)[0]

@@ -19,6 +19,8 @@ from attention_theory.domain import Arithmetic, Count, Natural, NonNegative
 
 Model = Literal["self-ones", "self-identity", "cross"]
 MODELS: tuple[Model, ...] = get_args(Model)
+#: A size of the data that self-attention has and cross-attention has not.
+Scale = NonNegative | None
 
 
 def check_model(model: str) -> None:
@@ -57,7 +59,7 @@ def check_sizes(model: str, n: Count, d: Count) -> int:
     return int(n) // columns
 
 
-def check_scales(model: str, b: NonNegative | None, c: NonNegative | None) -> None:
+def check_scales(model: str, b: Scale, c: Scale) -> None:
     """Raise ValueError unless b and c fit the model: both given and not both zero for self-attention, none for cross."""
     if model == "cross":
         if b is not None or c is not None:
@@ -129,13 +131,7 @@ def cross_attention_data(
 
 
 def inputs(
-    model: str,
-    n: Count,
-    d: Count,
-    a: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
-    device: Device = "cpu",
+    model: str, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None, device: Device = "cpu"
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
     """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
     check_sizes(model, n, d)

@@ -24,6 +24,7 @@ from scipy import special
 
 from attention_theory.attention import Weights, as_weights
 from attention_theory.domain import Count, NonNegative, Positive
+from attention_theory.evidence.prove import ball
 from attention_theory.separation import data
 from attention_theory.separation.network import NETWORKS, SuccessCounts
 
@@ -167,12 +168,15 @@ def _firing(rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau
     return fewest, min(margins)
 
 
-def _bits(weights: str | Weights, top: float, log_n: float) -> int:
-    """Bits that tell the smallest weights, and up to n of them, from nothing: 64 beyond both. Scores are at most top ln n."""
-    family = as_weights(weights)
-    needed = 64 + 1.5 * (1 + top) * log_n
-    if family.family == "sharp" and 1 < family.knob < math.inf:
-        needed = max(needed, min(SHARP_BITS, 64 + 1.5 * (1 + family.knob * top) * log_n))
+def _bits(networks: list[tuple[str | Weights, float]], b: data.Scale, c: data.Scale, log_n: float, key: float) -> int:
+    """Bits that tell the smallest weights, and up to n of them, from nothing: 64 beyond both."""
+    needed = 0.0
+    for weights, a in networks:
+        # scores are at most top ln n
+        top, family = 1 + a if b is None or c is None else (a + b + c) ** 2 + key * a**2, as_weights(weights)
+        needed = max(needed, 64 + 1.5 * (1 + top) * log_n)
+        if family.family == "sharp" and 1 < family.knob < math.inf:
+            needed = max(needed, min(SHARP_BITS, 64 + 1.5 * (1 + family.knob * top) * log_n))
     return int(min(MOST_BITS, needed))
 
 
@@ -180,53 +184,47 @@ def _patterns(
     model: str,
     d: int,
     networks: list[tuple[str | Weights, float]],
-    b: NonNegative | None,
-    c: NonNegative | None,
+    b: data.Scale,
+    c: data.Scale,
     n: int | None,
-    log_n: Positive | None,
-    key: NonNegative = 0.0,
+    log_n: float | None = None,
+    key: float = 0.0,
 ) -> tuple[int, list[list[int]], float]:
     """N; for each sign pattern the fewest plus signs with which each network fires; the smallest margin.
 
     Args:
         networks: (weights, a) of each.
+
+    Raises:
+        ValueError: sizes and parameters that are not allowed.
     """
     from flint import ctx
 
-    rough = float(log_n) if n is None else math.log(n)
-    most = 0
-    for weights, a in networks:
-        top = float(1 + a) if b is None or c is None else (float(a) + b + c) ** 2 + key * a**2
-        most = max(most, _bits(weights, top, rough))
+    _check_probability(model, d, b, c, n, log_n)
+    most = _bits(networks, b, c, math.log(n) if log_n is None else float(log_n), key)
+
+    def at_hand(give_up: bool) -> tuple[int, list[list[int]], float]:
+        """At the precision at hand; :class:`_OpenError` if that leaves a decision open."""
+        size = ball(n) if log_n is None else ball(log_n).exp()
+        ln = size.log() if log_n is None else ball(log_n)
+        sizes = [None if x is None else ball(x) for x in (b, c)]
+        signs, tau = d - 2 if model == "cross" else d - 3, data.threshold(model, ln.sqrt(), sizes[1])
+        extra = ball(key) if key else None
+        rows = [row_classes(model, weights, d, ln, size, ball(a), *sizes, extra) for weights, a in networks]
+        patterns, margins = [], []
+        for pattern in product((1, -1), (1, -1), (0,) if model == "cross" else (1, -1)):
+            answers = [_firing(classes, signs, pattern, tau, give_up) for classes in rows]
+            patterns.append([fewest for fewest, _ in answers])
+            margins.append(min(margin for _, margin in answers))
+        return signs, patterns, min(margins)
+
     bits = FEWEST_BITS
     while True:
         with ctx.workprec(min(bits, most)):
             try:
-                return _patterns_in_balls(model, d, networks, b, c, n, log_n, key, give_up=bits >= most)
+                return at_hand(give_up=bits >= most)
             except _OpenError:
                 bits *= 4
-
-
-def _patterns_in_balls(model, d, networks, b, c, n, log_n, key, give_up: bool) -> tuple[int, list[list[int]], float]:
-    """:func:`_patterns` at the precision at hand; :class:`_OpenError` if that leaves a decision open."""
-    from flint import arb
-
-    def ball(x: float) -> arb:  # a parameter means the decimal number that is written: 0.1 is 1/10
-        return arb(repr(float(x)))
-
-    size = arb(n) if log_n is None else ball(log_n).exp()
-    ln = size.log() if log_n is None else ball(log_n)
-    b, c = (None if x is None else ball(x) for x in (b, c))
-    signs = d - 2 if model == "cross" else d - 3
-    tau = data.threshold(model, ln.sqrt(), c)
-    extra = ball(key) if key else None
-    rows = [row_classes(model, weights, d, ln, size, ball(a), b, c, extra) for weights, a in networks]
-    patterns, margins = [], []
-    for pattern in product((1, -1), (1, -1), (0,) if model == "cross" else (1, -1)):
-        answers = [_firing(classes, signs, pattern, tau, give_up) for classes in rows]
-        patterns.append([fewest for fewest, _ in answers])
-        margins.append(min(margin for _, margin in answers))
-    return signs, patterns, min(margins)
 
 
 def _event(a0: NonNegative, a1: NonNegative) -> list[tuple[str | Weights, float]]:
@@ -246,7 +244,7 @@ def _upper(signs: int) -> list[int]:
 
 
 def success_counts(
-    model: str, n: Count, d: Count, a0: NonNegative, a1: NonNegative, b: NonNegative | None = None, c: NonNegative | None = None
+    model: str, n: Count, d: Count, a0: NonNegative, a1: NonNegative, b: data.Scale = None, c: data.Scale = None
 ) -> SuccessCounts:
     """Exact numbers of sign vectors without a false alarm, and without any alarm, in O(d) work.
 
@@ -261,9 +259,7 @@ def success_counts(
     Raises:
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
     """
-    data.check_sizes(model, n, d)
-    data.check_scales(model, b, c)
-    signs, patterns, margin = _patterns(model, int(d), _event(a0, a1), b, c, int(n), None)
+    signs, patterns, margin = _patterns(model, d, _event(a0, a1), b, c, n)
     upper = _upper(signs)
     total = len(patterns) << signs
     calm = [total // len(patterns) - upper[min(fewest[1:])] for fewest in patterns]
@@ -300,18 +296,16 @@ def _only_first(signs: int, patterns: list[list[int]], m: int) -> float:
         return float(np.exp(m * np.log1p(-alarm)) * -np.expm1(m * np.log1p(-min(1.0, hit / (1 - alarm)))))
 
 
-def _check_probability(model, d, m, a0, a1, b, c, n, log_n) -> int | None:
-    """Raise ValueError unless sizes and parameters are allowed; n as an integer, or None where log_n is given."""
+def _check_probability(model: str, d: int, b: data.Scale, c: data.Scale, n: int | None, log_n: float | None) -> None:
+    """Raise ValueError unless sizes and parameters are allowed."""
     columns = data.check_columns(model, d)
     data.check_scales(model, b, c)
     if (n is None) == (log_n is None):
         raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
     if n is not None:
         data.check_sizes(model, n, d)
-        return int(n)
-    if not math.isfinite(log_n) or log_n <= 0 or log_n < math.log(columns) * (1 - 1e-12):
-        raise ValueError(f"log_n = {log_n} is not allowed: n must be > 1 and hold one identity block of size {columns}")
-    return None
+    elif log_n < math.log(columns) * (1 - 1e-12):
+        raise ValueError(f"log_n = {log_n} is not allowed: n must hold one identity block of size {columns}")
 
 
 def separation_probability(
@@ -321,8 +315,8 @@ def separation_probability(
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    b: data.Scale = None,
+    c: data.Scale = None,
     n: Count | None = None,
     log_n: Positive | None = None,
     key: NonNegative = 0.0,
@@ -340,8 +334,7 @@ def separation_probability(
     """
     if key and model != "self-ones":
         raise ValueError(f"key = {key} is not allowed: it belongs to the model self-ones, got {model}")
-    n = _check_probability(model, d, m, a0, a1, b, c, n, log_n)
-    signs, patterns, _ = _patterns(model, int(d), [(weights, a1), (weights, a0)], b, c, n, log_n, key)
+    signs, patterns, _ = _patterns(model, d, [(weights, a1), (weights, a0)], b, c, n, log_n, key)
     return _only_first(signs, patterns, m)
 
 
@@ -351,8 +344,8 @@ def success_probability(
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    b: data.Scale = None,
+    c: data.Scale = None,
     n: Count | None = None,
     log_n: Positive | None = None,
     shared_signs: bool = True,
@@ -371,8 +364,7 @@ def success_probability(
     Raises:
         ValueError: both or neither of n and log_n; sizes that do not fit; bad parameters; m < 1.
     """
-    n = _check_probability(model, d, m, a0, a1, b, c, n, log_n)
-    signs, patterns, _ = _patterns(model, int(d), _event(a0, a1), b, c, n, log_n)
+    signs, patterns, _ = _patterns(model, d, _event(a0, a1), b, c, n, log_n)
     if shared_signs:
         return _only_first(signs, patterns, m)
     missed, *alarms = _failures(signs, patterns, m)
@@ -386,20 +378,12 @@ def _failures(signs: int, patterns: list[list[int]], m: int) -> list[float]:
 
 
 def failures(
-    model: str,
-    n: Count,
-    d: Count,
-    m: Count,
-    a0: NonNegative,
-    a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    model: str, n: Count, d: Count, m: Count, a0: NonNegative, a1: NonNegative, b: data.Scale = None, c: data.Scale = None
 ) -> list[float]:
     """For each of the four networks by itself the chance to be wrong with m sign vectors, exactly.
 
     Args:
         model, n, d, m, a0, a1, b, c: as in :func:`success_probability`.
     """
-    n = _check_probability(model, d, m, a0, a1, b, c, n, None)
-    signs, patterns, _ = _patterns(model, int(d), _event(a0, a1), b, c, n, None)
+    signs, patterns, _ = _patterns(model, d, _event(a0, a1), b, c, n)
     return _failures(signs, patterns, m)

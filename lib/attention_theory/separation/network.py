@@ -32,15 +32,24 @@ def _check_weights(weights: str | Weights) -> None:
         raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
 
 
+def _check_few(d: int) -> None:
+    if d > 24:
+        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
+
+
 def sign_vectors(d: Count) -> Float[Tensor, "vectors d"]:
     """All 2^d sign vectors, one a row.
 
     Raises:
         ValueError: d > 24.
     """
-    if d > 24:
-        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
-    return ((torch.arange(2**d)[:, None] >> torch.arange(d)) & 1).to(torch.float64) * 2 - 1
+    _check_few(d)
+    return _vectors(torch.arange(2**d), d)
+
+
+def _vectors(codes: Tensor, d: int) -> Tensor:
+    """The sign vectors of these numbers, from their bits."""
+    return ((codes[:, None] >> torch.arange(d, device=codes.device)) & 1).to(torch.float64) * 2 - 1
 
 
 def attention_features(
@@ -97,25 +106,14 @@ def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed
     return torch.relu(torch.relu(features @ y - tau).sum()).item()
 
 
-def _four(
-    model: str,
-    n: int,
-    d: int,
-    a0: NonNegative,
-    a1: NonNegative,
-    b: NonNegative | None,
-    c: NonNegative | None,
-    device: Device,
-    level: float | None = None,
-    repeat: bool = True,
-):
-    """Features of the four networks in the order of NETWORKS, and tau; n rows each, or one for each of the distinct queries."""
-    sizes = {1: data.inputs(model, n, d, a1, b, c, device), 0: data.inputs(model, n, d, a0, b, c, device)}
-    features = []
-    for weights, which in NETWORKS:
-        A1, A2, X = sizes[which]
-        features.append(attention_features(A1 if repeat else _distinct(A1), A2, A2, X, weights))
-    return features, data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c), level)
+def _four(model: str, n: int, d: int, a0: float, a1: float, b: data.Scale, c: data.Scale, device: Device = "cpu"):
+    """The inputs (A1, A2, X) of the four networks in the order of NETWORKS, with their weights."""
+    inputs = [data.inputs(model, n, d, a, b, c, device) for a in (a0, a1)]
+    return [(*inputs[which], weights) for weights, which in NETWORKS]
+
+
+def _tau(model: str, n: int, c: data.Scale, level: float | None = None) -> float:
+    return data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c), level)
 
 
 def _distinct(rows: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
@@ -142,8 +140,8 @@ def success_rate(
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    b: data.Scale = None,
+    c: data.Scale = None,
     *,
     trials: Size,
     seed: Seed,
@@ -165,15 +163,16 @@ def success_rate(
     Raises:
         ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or trials < 1.
     """
-    features, tau = _four(model, n, d, a0, a1, b, c, device, repeat=False)  # equal queries have equal features
+    # equal queries have equal features
+    networks, tau = _four(model, n, d, a0, a1, b, c, device), _tau(model, n, c)
+    features = [attention_features(_distinct(A1), A2, A2, X, weights) for A1, A2, X, weights in networks]
     gen = generator(seed)
     chunk = max(1, BATCH // (m * max(d, *(len(rows) for rows in features))))
     successes = 0
     for start in range(0, trials, chunk):
         count = min(chunk, trials - start)
-        draws = [signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)] * (
-            4 if shared_signs else 1
-        )
+        draws = [signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)]
+        draws *= 4 // len(draws)
         fires = [((rows @ y).amax(0) > tau + ROUNDING).view(count, m).any(1) for rows, y in zip(features, draws)]
         successes += int((fires[0] & ~fires[1] & ~fires[2] & ~fires[3]).sum())
     return Rate(successes, trials, rate_interval(successes, trials))
@@ -186,8 +185,8 @@ def literal_success(
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    b: data.Scale = None,
+    c: data.Scale = None,
     *,
     seed: Seed,
     kronecker: bool = False,
@@ -198,11 +197,8 @@ def literal_success(
     """
     layer = kronecker_features if kronecker else attention_features
     y = signs(d, m, generator=generator(seed))
-    tau = data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c))
-    outputs = []
-    for weights, which in NETWORKS:
-        A1, A2, X = data.inputs(model, n, d, a1 if which else a0, b, c)
-        outputs.append(readout(layer(A1, A2, A2, X, weights), y, tau))
+    networks, tau = _four(model, n, d, a0, a1, b, c), _tau(model, n, c)
+    outputs = [readout(layer(A1, A2, A2, X, weights), y, tau) for A1, A2, X, weights in networks]
     return outputs[0] > 0 and outputs[1:] == [0, 0, 0]
 
 
@@ -234,8 +230,8 @@ def enumerated_counts(
     d: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    b: data.Scale = None,
+    c: data.Scale = None,
     device: Device = "cpu",
     level: Signed | None = None,
 ) -> SuccessCounts:
@@ -246,16 +242,15 @@ def enumerated_counts(
     Raises:
         ValueError: sizes that do not fit, parameters that are negative or not finite, or d > 24.
     """
-    if d > 24:
-        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
-    features, tau = _four(model, n, d, a0, a1, b, c, device, level)
-    bits = torch.arange(d, device=device)
+    _check_few(d)
+    networks, tau = _four(model, n, d, a0, a1, b, c, device), _tau(model, n, c, level)
+    features = [attention_features(A1, A2, A2, X, weights) for A1, A2, X, weights in networks]
     chunk = max(1, BATCH // max(n, d))
     ok = ok_and_quiet = 0
     quiet, margin = [0, 0, 0, 0], math.inf
     for start in range(0, 2**d, chunk):
         codes = torch.arange(start, min(start + chunk, 2**d), device=device)
-        y = ((codes >> bits[:, None]) & 1).to(torch.float64) * 2 - 1
+        y = _vectors(codes, d).T.contiguous()
         values = [rows @ y for rows in features]
         still = [(value <= tau + ROUNDING).all(0) for value in values]
         margin = min(margin, *(float((value - tau).abs().min()) for value in values))

@@ -63,8 +63,8 @@ class Layer:
     d: Count
     t: Natural
     a: NonNegative
-    b: NonNegative | None
-    c: NonNegative | None
+    b: data.Scale
+    c: data.Scale
     query: Natural
     key: Natural
     u: Annotated[Float[Tensor, "n n"], ANY]  # exponentials may overflow
@@ -118,8 +118,8 @@ def layer(
     n: Count,
     d: Count,
     a: NonNegative,
-    b: NonNegative | None = None,
-    c: NonNegative | None = None,
+    b: data.Scale = None,
+    c: data.Scale = None,
     query: Natural = 0,
     key: Natural = 0,
 ) -> Layer:
