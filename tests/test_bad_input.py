@@ -3,7 +3,7 @@
 import pytest
 import sympy
 import torch
-from attention_theory import evidence, figures
+from attention_theory import evidence, figures, tokens
 from attention_theory.attention import Weights, attention_weights
 from attention_theory.evidence.prove import same
 from attention_theory.movable import movable
@@ -12,6 +12,12 @@ from attention_theory.movable import movable
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: tokens.on_sphere(torch.zeros(3, 4)), "3 of 3 tokens are zero"),
+        (lambda: tokens.require_on_sphere(torch.full((2, 4), 3.0)), r"norm sqrt\(d\) = 2 .*one has 6.*on_sphere"),
+        (lambda: tokens.contexts("iod", 1, 2, 3, 0), "'iod'"),
+        (lambda: tokens.contexts("real", 1, 2, 769, 0), "between 1 and 768, got 769"),
+        (lambda: tokens.contexts("real", 1, 10**6, 5, 0), "1000000 words"),
+        (lambda: tokens.embed(["list", "zyzzyva"], 8), "'zyzzyva'"),
         (lambda: attention_weights(torch.ones(2, 2), "cosine"), "'cosine' are unknown; choose one of softmax, linear, relu"),
         (lambda: attention_weights(torch.tensor([[1.0, -1.0]]), "linear"), "a row sums to 0"),
         (lambda: attention_weights(torch.tensor([[-1.0, 1.0]]), Weights("power", 1)), "a row of weights sums to 0"),
@@ -27,6 +33,7 @@ from attention_theory.movable import movable
         (lambda: evidence.compare("x", ["a", "b"], "<=", 1), "not made of numbers"),
         (lambda: evidence.compare("x", 1, "within", (2, 1)), "exceeds the upper"),
         (lambda: evidence.compare("x", 1, "within", 3), "takes a pair"),
+        (lambda: evidence.compare("x", torch.ones(2, 3), "<=", torch.ones(3, 2)), r"\(2, 3\) and \(3, 2\) do not fit"),
         (lambda: evidence.identity("x", [1, 2], [1, 2, 3]), "do not fit"),
         (lambda: evidence.identity("x", 1, 1, tolerance=2), "tolerance = 2"),
         (lambda: evidence.interval("x", evidence.Interval(0, 1), "==", 0.5), "relation '=='"),

@@ -56,10 +56,6 @@ def test_shapes_count():
     row, column = torch.ones(1, 3), torch.ones(2, 1)
     assert identity("x", row, column).holds
     assert compare("x", np.ones((2, 3)), "==", row).holds
-    with pytest.raises(ValueError, match=r"\(2, 3\) and \(3, 2\) do not fit"):
-        identity("x", torch.ones(2, 3), torch.ones(3, 2))
-    with pytest.raises(ValueError, match="do not fit"):
-        compare("x", torch.ones(2, 3), "<=", torch.ones(3, 2))
 
 
 def test_truth_values_are_compared_as_numbers():
@@ -240,13 +236,6 @@ def test_the_card_links_to_statement_and_code(tmp_path, monkeypatch):
     card = verdict("paper/lemma-1", printed=GOOD)._repr_html_()
     assert 'href="#lem-x"' in card
     assert "shared.html#attention_theory.attention.attention_weights" in card
-
-
-def test_verdict_shows_its_signature():
-    import inspect
-
-    assert list(inspect.signature(verdict).parameters) == list(inspect.signature(judge).parameters)
-    assert "printed" in inspect.signature(verdict).parameters
 
 
 def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):

@@ -47,7 +47,7 @@ X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
         (lambda: space.least_range(9, 2, 1), "C must divide D"),
         (lambda: words.vanishing_move(2, X), "degree = 2 is not allowed"),
         (lambda: exponential.limit_kernel(power(3), POINTS), "mean of an odd power vanishes"),
-        (lambda: exponential.limit_kernel(truncated(2), 2 * POINTS), "give rows of length 1"),
+        (lambda: exponential.limit_kernel(truncated(2), 1.1 * POINTS), "give rows of length 1"),
         (lambda: exponential.limit_kernel(sharp(1), POINTS, sigma=0), "sigma = 0 is not allowed"),
         (lambda: exponential.limit_kernel(sharp(math.inf), POINTS), "has no slope"),
         (lambda: exponential.rank(0, 3), "degree = 0, d = 3 are not allowed"),

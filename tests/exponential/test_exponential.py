@@ -7,7 +7,6 @@ import pytest
 import torch
 from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
-from attention_theory.device import generator, normal
 from attention_theory.exponential import (
     competition,
     kernels,
@@ -20,9 +19,7 @@ from attention_theory.exponential import (
     windows,
     words,
 )
-from attention_theory.exponential.runs import lengths
 from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
-from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import network
 from attention_theory.separation.exact import separation_probability
 
@@ -220,20 +217,6 @@ def test_answers_of_abilities():
     assert not together.Abilities(2.0, 1.0, 5, groups - 2e-9, 5).finds
 
 
-@pytest.mark.parametrize("u", [sharp(0.5), sharp(2), truncated(4), relu_power(1)], ids=str)
-def test_no_move_beats_the_bound_in_three_parts(u):
-    X = tokens.contexts("iid", 1, 7, 5, seed=4)[0]
-    W = RandomAttentionFeatures.sample(5, 3).W
-    moved = OneTokenAttention(u, W, X, 2)
-    parts = words.three_parts(moved)
-    deltas = normal(500, 5, generator=generator(0))
-    deltas *= math.sqrt(5) / deltas.norm(dim=1, keepdim=True)
-    assert float(moved.change(deltas).max().sqrt() / moved.norm) <= parts.bound
-    weights = torch.stack([moved.weight_at(moved.scores + moved.K @ delta) for delta in deltas])
-    assert bool((weights <= words.largest_weight(moved) + 1e-12).all())
-    assert parts.bound == pytest.approx(math.hypot(parts.others, parts.own) / float(moved.norm))
-
-
 def test_the_limit_of_long_contexts_is_between_one_and_the_root_of_the_dimension():
     assert words.long_context_limit(torch.eye(4, dtype=torch.float64)) == pytest.approx(1)
     assert words.long_context_limit(torch.diag(torch.tensor([3.0, 0, 0, 0]).double())) == pytest.approx(2)
@@ -244,14 +227,6 @@ def test_the_guess_where_it_can_be_done_by_hand():
     assert words.expected_sensitivity(1.0, 1, 100) == pytest.approx(math.sqrt(400 / 101))
     # many tokens: 2 beta over beta sqrt(n)
     assert words.expected_sensitivity(0.5, 1e14, 64) == pytest.approx(2e-7, rel=1e-3)
-
-
-def test_a_recorded_length():
-    found = lengths.run("sharp", 1, 9, 6, 0, 2, 5)
-    X = tokens.contexts("iid", 1, 9, 6, seed=100)[0]
-    assert found["found"] == words.word_sensitivity(sharp(1), X, 0, 0, 2, 5).value <= found["bound"]
-    assert found["averaging"] == words.averaging_sensitivity(X)
-    assert {(p["n"], p["d"]) for p in lengths.points()} >= {(4096, 64), (12_800, 128)}
 
 
 @pytest.mark.parametrize("u", [sharp(1), power(1), relu_power(1), sharp(math.inf)], ids=str)

@@ -153,32 +153,6 @@ def test_edges_that_are_nowhere_or_at_once():
     assert windows.upper_edge(sharp, pair) == 1e-9 and windows.upper_edge(power, pair) == 1.0
 
 
-@pytest.mark.parametrize("upper", [False, True])
-@pytest.mark.parametrize("family", [sharp, power])
-def test_edge_is_where_the_probability_crosses_half(monkeypatch, family, upper):
-    model, log_n = "self-identity", 4 * math.log(10)
-    D, sizes = windows.paper_data(model, log_n)[upper], windows.paper_sizes(log_n)
-    m = sizes["m"]
-    formula = (windows.upper_edge if upper else windows.lower_edge)(family, D)
-    # the noise: half of all successes; or what is left of them by rows that fire with a chance of 1/16
-    target = 1 - (15 / 16) ** m - 0.5 if upper else 0.5
-
-    def crossed(at):
-        below = 1e-6 if upper else -1e-6
-        monkeypatch.setattr(windows, "paper_probability", lambda u, *given: 0.5 + (below if u.knob < at else -below))
-        return windows.edge(family, model, log_n, upper)
-
-    bound = crossed(0.99 * formula).bound
-    assert D.fires_at_most(family(bound), m) == pytest.approx(target, rel=1e-8)
-    for at in (0.92 * bound, 0.99 * formula, 1.18 * formula):
-        if at > family(1).knob or family is sharp:
-            found = crossed(at)
-            assert at <= found.crossing <= 1.0002 * at and (found.formula, found.bound) == (formula, bound)
-    for at in (0.8 * bound, 1.3 * formula):
-        with pytest.raises((ValueError, ArithmeticError), match="does not cross"):
-            crossed(at)
-
-
 def test_edge_of_the_exact_probability():
     log_n = 6 * math.log(10)
     crossing = windows.edge(sharp, "cross", log_n).crossing

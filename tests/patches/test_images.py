@@ -22,6 +22,9 @@ from attention_theory.patches.similarity import cosines, local_share, locality
 from scipy.io import savemat
 
 TINY = ["--layers", "1", "--heads", "2", "--dim", "8", "--hidden", "8", "--patch", "8", "--batch", "8", "--warmup", "1"]
+SMALL = train_images.Recipe(
+    data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=2, warmup=1
+)
 
 
 @pytest.fixture
@@ -158,12 +161,6 @@ def test_crops_and_flips_keep_pixels():
     assert set((middle[:, 1] - middle[:, 0]).tolist()) == {1, -1}  # some are flipped, some not
 
 
-def test_house_numbers_are_not_flipped():
-    pixels = torch.arange(1, 65, dtype=torch.uint8).reshape(1, 1, 8, 8).repeat(50, 1, 1, 1)
-    middle = train_images.augmented(pixels, "crop", torch.Generator().manual_seed(0), "svhn")[:, 0, 3, 3:5].long()
-    assert set((middle[:, 1] - middle[:, 0]).tolist()) == {1}
-
-
 def test_a_crop_is_a_window_of_the_padded_image():
     pixels = torch.randint(1, 256, (40, 2, 16, 16), generator=generator(1), dtype=torch.uint8)
     padded = torch.zeros(40, 2, 20, 20, dtype=torch.uint8)
@@ -234,31 +231,6 @@ def test_an_epoch_is_noted_as_its_mean_loss_and_accuracy():
         assert row["accuracy"] == pytest.approx(float(right), abs=1e-9)
 
 
-def test_two_processes_average_their_losses_and_add_their_hits(monkeypatch):
-    """In this process, the other one a copy: all images alike, so that both shares lose the same."""
-    whole = images.load_digits(0)
-    data = replace(whole, train=whole.train[:8], train_labels=whole.train_labels[:1].expand(8))
-    data = replace(data, train=data.train[:1].expand(8, -1, -1, -1))
-    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda network: network)
-    monkeypatch.setattr(torch.distributed, "all_reduce", lambda sums: sums.mul_(2))
-    recipe = standing(batch=4, epochs=1)
-    (row,) = train_images.train_images(recipe, data, rank=0, world=2)[1]
-    start = outputs_at_the_start(recipe, data, torch.cat([data.train, data.test[::2]]))
-    assert row["loss"] == pytest.approx(smoothed_loss(start[:8], data.train_labels, 0.1), rel=1e-5)
-    hits = int((start[8:].argmax(1) == data.test_labels[::2]).sum())
-    assert row["accuracy"] == pytest.approx(2 * hits / len(data.test_labels), abs=1e-9)
-
-
-def test_a_worker_ends_with_its_launcher(monkeypatch):
-    parents, slept, ended = iter([7, 7, 7, 1]), [], []
-    at_once = lambda target, daemon: types.SimpleNamespace(start=target if daemon else None)
-    monkeypatch.setattr(train_images, "threading", types.SimpleNamespace(Thread=at_once))
-    monkeypatch.setattr(train_images, "time", types.SimpleNamespace(sleep=slept.append))
-    monkeypatch.setattr(train_images, "os", types.SimpleNamespace(getppid=lambda: next(parents), _exit=ended.append))
-    train_images.end_with_launcher(0.2)
-    assert slept == [0.2, 0.2] and ended == [1]
-
-
 def test_missing_torchvision_is_said_at_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torchvision", None)
     with pytest.raises(SystemExit):
@@ -271,9 +243,7 @@ def test_squares_are_permuted_after_the_augmentation(root):
     data = images.load_images("cifar10", root)
     histories = []
     for shuffle in (0, 16):
-        recipe = train_images.Recipe(
-            patch=16, shuffle=shuffle, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=2, warmup=1
-        )
+        recipe = replace(SMALL, data="cifar10", patch=16, shuffle=shuffle)
         network = recipe.model(data).double()
         if shuffle:
             network.positions.data = network.positions.data[images.patch_permutation(32, 16, 16, train_images.SHUFFLE_SEED)]
@@ -287,28 +257,20 @@ def test_squares_are_permuted_after_the_augmentation(root):
 
 def test_an_interrupted_run_ends_at_the_same_numbers(tmp_path, root):
     data = images.load_images("svhn", root)
-    recipe = train_images.Recipe(
-        data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=4, warmup=1
-    )
+    recipe = replace(SMALL, epochs=4)
     network, whole = train_images.train_images(recipe, data)
     train_images.train_images(recipe, data, tmp_path / "run", stop_after=2)
     saved = (tmp_path / "run" / "checkpoint.pt").stat().st_size
     again, resumed = train_images.train_images(recipe, data, tmp_path / "run")
     assert saved and resumed == whole
     assert all(torch.equal(a, b) for a, b in zip(network.state_dict().values(), again.state_dict().values()))
-    other = train_images.Recipe(
-        data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=5, warmup=1
-    )
     with pytest.raises(ValueError, match="another recipe"):
-        train_images.train_images(other, data, tmp_path / "run")
+        train_images.train_images(replace(SMALL, epochs=5), data, tmp_path / "run")
 
 
 def test_a_failed_save_leaves_the_last_checkpoint(tmp_path, root, monkeypatch):
     data = images.load_images("svhn", root)
-    recipe = train_images.Recipe(
-        data="svhn", patch=8, layers=1, heads=2, dim=8, hidden=8, batch=8, augment="crop", epochs=2, warmup=1
-    )
-    train_images.train_images(recipe, data, tmp_path, stop_after=1)
+    train_images.train_images(SMALL, data, tmp_path, stop_after=1)
     before = (tmp_path / "checkpoint.pt").read_bytes()
 
     def broken(state, path):
@@ -317,7 +279,7 @@ def test_a_failed_save_leaves_the_last_checkpoint(tmp_path, root, monkeypatch):
 
     monkeypatch.setattr(torch, "save", broken)
     with pytest.raises(KeyboardInterrupt):
-        train_images.train_images(recipe, data, tmp_path)
+        train_images.train_images(SMALL, data, tmp_path)
     assert (tmp_path / "checkpoint.pt").read_bytes() == before
 
 
@@ -358,26 +320,6 @@ def test_two_processes_train_as_one(root, tmp_path, augment):
     assert two["processes"] == 2
     for a, b in zip(one["history"], two["history"]):
         assert a["loss"] == pytest.approx(b["loss"], rel=1e-4) and a["accuracy"] == pytest.approx(b["accuracy"])
-
-
-@pytest.mark.parametrize("kind", ["crop", "auto"])
-def test_a_process_augments_its_own_share_only(kind, monkeypatch):
-    seen = []
-    monkeypatch.setattr(train_images, "auto_augment", lambda data: lambda image: (seen.append(1), image + torch.rand(1))[1])
-    pixels = torch.rand(8, 3, 16, 16, generator=generator(0))
-    whole = train_images.augmented(pixels, kind, generator(1))
-    seen.clear()
-    share = train_images.augmented(pixels, kind, generator(1), share=slice(1, None, 4))
-    assert torch.equal(share, whole[1::4]) and len(seen) == (2 if kind == "auto" else 0)
-
-
-def test_no_step_waits_for_its_loss(monkeypatch):
-    read = []
-    original = torch.Tensor.__float__
-    monkeypatch.setattr(torch.Tensor, "__float__", lambda x: (read.append(1), original(x))[1])
-    recipe = digits.digits_recipe("vanilla", 4, 0, 1)
-    train_images.train_images(recipe, images.load_digits(0))
-    assert len(read) == 0
 
 
 def test_the_digits_sweep_keeps_what_it_measured(tmp_path, monkeypatch):

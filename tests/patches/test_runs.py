@@ -22,16 +22,6 @@ def test_disagreement_with_the_labelling_function():
     assert world.disagreement(margins) == pytest.approx(world.disagreement(margins, ties=False) + no_label, rel=1e-6)
 
 
-@pytest.mark.parametrize("size", [(9, 3, 0.4), (8, 2, 0.7)])
-def test_degree_one_is_the_linear_score(size):
-    """The convolution conditioned on the full groups, against every point: with p = 1 non-full groups do overturn f*."""
-    X, _, chance = patches.every_point(*size)
-    f = patches.PatchDistribution(size[0], size[1], 1, size[2], 0.0).label(X)
-    wrong = float(chance[f * X.sum((1, 2)) < 0].sum())
-    assert wrong > 0 and patches.block_disagreement(*size, p=1) == pytest.approx(wrong, rel=1e-12)
-    assert worlds.best_of_total(*size).error == pytest.approx(patches.linear_error(*size))
-
-
 @pytest.mark.parametrize("size", [(6, 2, 0.5), (4, 2, 0.3)])
 def test_the_label_noise_is_bayes_risk(size):
     assert worlds.bayes_risk(*size) == pytest.approx(patches.label_noise_floor(*size), abs=1e-12)
@@ -50,16 +40,6 @@ def test_opening(case):
     q = critical_stray_rate(case[1], case[3])
     if q < 1:
         assert opening(case[0], case[1], q, case[3])[0] == pytest.approx(0, abs=1e-12)
-
-
-def test_descent_reads_the_path():
-    run = expectation.descent(6, 2, 0.3, steps=5)
-    assert run.weights.shape == (3, 6) and run.pulls.shape == (2, 6)
-    growth = run.path.alpha.diff() / 1e-3
-    assert torch.allclose(run.pulls.sum(0)[:-1], growth, rtol=1e-9)
-    total = run.own + (run.world.D - run.world.C) * run.weights[2]
-    assert torch.allclose(total, torch.ones(6, dtype=torch.float64))
-    assert [run.association(t) for t in (0, 1, 5)] == [0, 1, 1] and run.path.gamma[1] > run.path.rho[1]
 
 
 def test_flow_moves_by_its_step():

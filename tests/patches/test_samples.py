@@ -54,21 +54,6 @@ def test_misfit_counts_points_without_a_label():
     assert samples.misfit(still, images, 50, 0) == 1
 
 
-def test_replicates_have_seeds_of_their_own():
-    runs = samples.replicated(range(3, 5), 30, 2, 0.7)
-    for seed, run in zip((3, 4), runs):
-        X, y = samples.EASY.sample(30, seed)
-        A, v = run.A[0], run.v[0]
-        assert run.steps == [0, 2] and torch.equal(A.diagonal(), torch.full((16,), 0.7, dtype=ROW))
-        for _ in range(2):
-            dA, dv = slopes(X, y, A, v)
-            A, v = A - 10.0 * off_diagonal(dA), v - 3e-3 * dv
-        assert torch.allclose(run.A[1], A, rtol=1e-10) and torch.allclose(run.v[1], v, rtol=1e-10)
-        X, y = samples.EASY.sample(5000, seed + TEST_SEED)
-        wrong = float((y * output(X, run.A[0], run.v[0]) <= 0).double().mean())
-        assert run.error[0] == pytest.approx(wrong, abs=1e-14)
-
-
 def test_gradients_from_samples_against_every_point():
     N, seed, (alpha, gamma, rho) = 25, 3, (0.15, 0.3, -0.2)
     X, y = patches.PatchDistribution(12, 4, 8, 0.25, 8**-0.5).sample(N, 1003)
@@ -173,20 +158,6 @@ def test_the_edge_leaves_the_diagonal_out():
 
 
 # Transfer ------------------------------------------------------------------------------------------------------------
-
-
-def test_pretraining_is_the_training_of_the_first_feature():
-    model, error = transfer.pretrained(2, 0.4)
-    world = patches.PatchDistribution(16, 4, 16, 0.4, 0.25)
-    A = 1e-3 * normal(16, 16, generator=(source := generator(START_SEED)))
-    A, v = A.fill_diagonal_(1.0), 1e-3 * normal(16, generator=source)
-    X, y = world.sample(1000, 0)
-    for _ in range(2):
-        dA, dv = slopes(X, y, A, v)
-        A, v = A - 10.0 * off_diagonal(dA), v - 3e-3 * dv
-    assert torch.allclose(model.A, A, rtol=1e-10) and torch.allclose(model.v, v, rtol=1e-10)
-    X, y = world.sample(20_000, TEST_SEED)
-    assert error == pytest.approx(float((y * output(X, A, v) <= 0).double().mean()), abs=1e-14)
 
 
 def test_three_ways_to_learn_another_feature(monkeypatch):
