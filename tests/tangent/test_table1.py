@@ -138,20 +138,6 @@ def smallest(n, d, closeness=None):
     return found
 
 
-def test_close_pairs_are_laid_out_by_closeness_and_seed(monkeypatch):
-    table, rows = made_up()
-    limits = lambda kind, n, d, c: torch.tensor([seed + 100 * c + n / d for seed in range(1, 33)])
-    monkeypatch.setattr(table1, "lambdas", limits)
-    inverse = [1 / (seed + 100 * c + 2) for c in table1.CLOSENESS for seed in range(1, 33)]
-    pairs = [[r for r in rows if r["closeness"] == c] for c in table1.CLOSENESS]
-    x, widths = table.on_pairs("exp")
-    assert x == pytest.approx(inverse) and widths == [needed(at, seed) for at in pairs for seed in range(32)]
-    assert table.on_pairs("exp", limit=3_000)[1] == [needed(at, seed, 3_000) for at in pairs for seed in range(32)]
-    rows_128 = [next(row for row in at if row["m"] == 128) for at in pairs]
-    x, steps = table.on_pairs("exp", 128)
-    assert x == pytest.approx(inverse) and steps == [s if s >= 0 else 20_000 for row in rows_128 for s in row["steps"]]
-
-
 @pytest.mark.parametrize("slow", [False, True])
 def test_exact_steps_on_close_pairs(slow):
     inverse, steps = table1.exact_on_pairs("softmax", slow)
