@@ -33,7 +33,7 @@ class Reader:
     """A browser window at one width and theme, with what its pages wanted from elsewhere and said on the console."""
 
     def __init__(self, browser, address, look, **options):
-        width, scheme = look
+        self.look, (width, scheme) = look, look
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
         self.address, self.left, self.errors, self.tab = address, [], [], None
         self.context.add_init_script(WATCH_SHIFTS)
@@ -53,6 +53,8 @@ class Reader:
     def look_at(self, name):
         """The page in the one tab that is there to look at things: a load in a new tab takes twice as long."""
         self.tab = self.tab or self.context.new_page()
+        self.tab.set_viewport_size({"width": self.look[0], "height": 900})
+        self.tab.emulate_media(color_scheme=self.look[1])
         return self.go(name, self.tab)
 
     def check(self):
@@ -62,44 +64,73 @@ class Reader:
                 page.close()
 
 
-#: Marks texts that are painted as an earlier one: same ancestors as far as anything is painted, both in view or not.
-MARK_ALIKE = r"""() => {
+#: Leaves of a page what axe-core has to look at: boxes in the place of formulas, and marks on texts that are painted as an
+#: earlier one, on this page or another (``known``): same ancestors as far as anything is painted, both in view or not.
+#: Gives back the kinds of text that are new.
+REDUCE = r"""known => {
+  for (const element of document.querySelectorAll("[data-alike]")) delete element.dataset.alike;
+  for (const folded of document.querySelectorAll("details:not([open]) > :not(summary)")) folded.remove();
+  const formulas = [...document.querySelectorAll("mjx-container")].map((box) => [box, box.getBoundingClientRect()]);
+  for (const [box, { width, height }] of formulas) {
+    Object.assign(box.style, { width: `${width}px`, height: `${height}px`, overflow: "hidden" });
+    box.replaceChildren(box.querySelector("mjx-assistive-mml")?.textContent ?? "");
+  }
   const paint = ["color", "fill", "backgroundColor", "backgroundImage", "opacity", "filter", "fontSize", "fontWeight"];
-  const known = new Map(), kinds = new Map(), seen = new Set();
-  const number = (words) => known.get(words) ?? known.set(words, known.size).get(words);
+  const seen = new Set(known), found = [], kinds = new Map();
+  const number = (words) => {
+    let [a, b] = [7, 11];
+    for (let i = 0; i < words.length; i++) {
+      a = Math.imul(a ^ words.charCodeAt(i), 0x9e3779b1);
+      b = Math.imul(b ^ words.charCodeAt(i), 0x5f356495) ^ (a >>> 15);
+    }
+    return `${a}.${b}`;
+  };
   const within = (a, b) => a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
   const kindOf = (element) => {
-    if (!element) return { kind: 0, clip: null };
+    if (!element) return { kind: "", clip: null };
     if (!kinds.has(element)) {
       const above = kindOf(element.parentElement), style = getComputedStyle(element);
-      const lies = ["absolute", "fixed", "sticky"].includes(style.position) ? `alone ${kinds.size}` : "";
+      const lies = ["absolute", "fixed", "sticky"].includes(style.position) ? `alone ${kinds.size} ${location}` : "";
       const words = [above.kind, element.localName, lies, ...paint.map((name) => style[name])].join("|");
       const cuts = style.overflowX !== "visible" || style.overflowY !== "visible";
-      kinds.set(element, { kind: number(words), clip: cuts ? element.getBoundingClientRect() : above.clip });
+      kinds.set(element, { kind: number(words), clip: cuts ? element : above.clip });
     }
     return kinds.get(element);
   };
-  for (const element of document.body.querySelectorAll("*")) {
+  const frames = new Map();
+  const frame = (element) => frames.get(element) ?? frames.set(element, element.getBoundingClientRect()).get(element);
+  for (const element of document.body.querySelectorAll(":not(input, select, textarea)")) {
     const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
-    if (!text) continue;
-    const { kind, clip } = kindOf(element);
-    const shown = element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
-    const whole = !clip || within(element.getBoundingClientRect(), clip);
-    const said = element.textContent.trim().length > 1 ? /[\p{L}\p{N}]/u.test(element.textContent) : "one sign";
-    const key = [kind, shown, whole, said].join("|");
-    if (seen.has(key)) element.dataset.alike = "";
-    seen.add(key);
+    if (text && element.checkVisibility({ visibilityProperty: true })) {
+      const { kind, clip } = kindOf(element);
+      const shown = element.checkVisibility({ contentVisibilityAuto: true });
+      const whole = !shown || !clip || within(element.getBoundingClientRect(), frame(clip));
+      const said = element.textContent.trim().length > 1 ? /[\p{L}\p{N}]/u.test(element.textContent) : "one sign";
+      const key = number([kind, shown, whole, said].join("|"));
+      if (!seen.has(key)) {
+        seen.add(key);
+        found.push(key);
+        continue;
+      }
+    }
+    element.dataset.alike = "";
   }
+  for (const word of document.querySelectorAll(".highlight span[data-alike]:not([id])"))
+    if (!word.childElementCount) word.replaceWith(word.textContent);
+  return found;
 }"""
+KNOWN: set[str] = set()
 
 
 def axe(page):
-    """What axe-core finds on a page; the inner parts of MathJax's formulas are its own.
+    """What axe-core finds on a page; the inner parts of MathJax's formulas are its own, and are gone afterwards.
 
-    The contrast of every kind of text is measured once: a page has thousands of coloured words of code in a dozen colours.
+    The contrast of every kind of text is measured once: the pages have thousands of coloured words of code in a dozen colours.
     """
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    page.evaluate(MARK_ALIKE)
+    new = page.evaluate(REDUCE, list(KNOWN))
     page.evaluate("axe.configure({rules: [{id: 'color-contrast', selector: ':not([data-alike])'}]})")
     found = page.evaluate("axe.run({exclude: ['mjx-container']}, {resultTypes: ['violations'], preload: false})")
+    if not found["violations"]:
+        KNOWN.update(new)
     return [(v["id"], len(v["nodes"]), v["nodes"][0]["html"][:200]) for v in found["violations"]]

@@ -383,7 +383,7 @@
     cut();
     addEventListener("hashchange", reveal);
     addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(cut));
-    addEventListener("resize", cut);
+    new ResizeObserver(cut).observe(document.querySelector("article"));
     document.addEventListener("toggle", cut, true);
     addEventListener("beforeprint", () => all("main details").forEach((fold) => fold.matches(".ledger-row, .cite, .movable details, .checks:not(.whole)") || (fold.open = true)));
   });

@@ -107,26 +107,6 @@ def test_a_wrong_print_leads_to_its_erratum(visit):
     page.locator("#erratum-jelassi2022-theorem-3-1 dl").wait_for()
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if 'class="exercise' in (BUILT / name).read_text(encoding="utf-8")])
-def test_every_exercise_opens_its_solution(look_at, name):
-    page = look_at(name)
-    assert page.locator("article .exercise").count()
-    for exercise in page.locator("article .exercise").all():
-        said = exercise.evaluate(
-            """box => {
-                const fold = "details, .solution.dropdown", titles = [];
-                let next = box;
-                while ((next = next.nextElementSibling) && !next.matches(".exercise, section")) {
-                    const found = next.matches(fold) ? next : next.querySelector(fold);
-                    if (found) titles.push(found.querySelector(".admonition-title, summary").innerText.trim());
-                }
-                return titles;
-            }"""
-        )
-        assert any(title.startswith("Solution") for title in said), (exercise.get_attribute("id"), said)
-        assert not any("code cell" in title for title in said)
-
-
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_a_statement_reads_in_lines_wherever_it_stands(visit, look):
     place = "book/ledger/{}.html#{}bombari2024-own-crowd"
@@ -240,12 +220,3 @@ def test_hidden_code_without_a_script_and_in_print(browser, address):
     page.emulate_media(media="print")
     assert page.locator(CHIPS).count() == 0 and page.locator(BARS).count() > 3
     context.close()
-
-
-@pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
-@pytest.mark.parametrize("name", [name for name in PAGES if name.count("/") == 2 and "/library/" not in name][::6])
-def test_no_shown_source_is_cut(look_at, name, look):
-    page = look_at(name, look)
-    page.evaluate("document.querySelectorAll('main details').forEach(fold => (fold.open = true))")
-    wide = "[...document.querySelectorAll('.cell_output pre')].filter(box => box.scrollWidth > box.clientWidth + 2)"
-    assert page.evaluate(wide + ".map(box => box.innerText.slice(0, 80))") == []

@@ -43,8 +43,8 @@ def results(page):
 
 
 @pytest.mark.parametrize(("asked", "rank", "places"), ASKED, ids=[asked for asked, *_ in ASKED])
-def test_a_question_finds_its_place(visit, asked, rank, places):
-    found = results(visit("search.html?q=" + quote_plus(asked)))[:rank]
+def test_a_question_finds_its_place(look_at, asked, rank, places):
+    found = results(look_at("search.html?q=" + quote_plus(asked)))[:rank]
     assert any(link.startswith(place) for link in found for place in places), found
 
 
