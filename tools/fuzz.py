@@ -147,47 +147,47 @@ def single(value: Any) -> Any:
     return value
 
 
+def called(example: examples.Example, place: str | int = "", name: str = "") -> tuple[str, Any]:
+    """``answered`` and the result of the call, with one argument spoiled if a place is named; or what else happens, and why."""
+    function, arguments = copy.deepcopy(example.call)
+    given: dict[Any, Any] = dict(enumerate(arguments)) | copy.deepcopy(example.keywords)
+    if place == "all":
+        given = {key: single(value) for key, value in given.items()}
+    elif name:
+        given[place] = dict(spoiled(given[place]))[name]()
+    positional = [given.pop(i) for i in range(len(arguments))]
+    try:
+        with open(os.devnull, "w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
+            result = function(*positional, **given)
+            return "answered", [next(result, None)] if hasattr(result, "__next__") else result
+    except InputError:
+        return "refused", ""
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {str(error)[:100]}"
+        if isinstance(error, MemoryError) or "allocate memory" in said:
+            return "memory", said
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        ours = "/attention_theory/" in frame.filename and "raise" in (frame.line or "") + "raise" * (frame.name == "refuse")
+        ours = ours and isinstance(error, ValueError | TypeError | OSError | ImportError)
+        # NotProved, VerdictError say what is not so; the system's sentence names the file
+        ours = ours or type(error).__module__.startswith("attention_theory") or bool(getattr(error, "filename", None))
+        return ("refused", "") if ours else ("error inside", said)
+
+
 def outcome(example: examples.Example, place: str | int, name: str, rights: dict[int, list[float]]) -> tuple[str, str]:
     """What happens, and where or what; ``rights`` keeps the right calls' numbers."""
-    function, arguments = copy.deepcopy(example.call)
-    keywords = copy.deepcopy(example.keywords)
-    with open(os.devnull, "w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
-        right = None
-        if name in AGREE:
-            if id(example) not in rights:
-                rights[id(example)] = numbers(function(*copy.deepcopy(arguments), **copy.deepcopy(keywords)))
-            right = rights[id(example)]
-        arguments = list(arguments)
-        if place == "all":
-            arguments, keywords = [single(x) for x in arguments], {k: single(v) for k, v in keywords.items()}
-        else:
-            store: Any = keywords if isinstance(place, str) else arguments
-            store[place] = dict(spoiled(store[place]))[name]()
-        try:
-            result = function(*arguments, **keywords)
-            if hasattr(result, "__next__"):
-                result = [next(result, None)]
-        except InputError:
-            return "refused", ""
-        except (MemoryError, RuntimeError) as error:
-            if isinstance(error, MemoryError) or "allocate memory" in str(error):
-                return "memory", str(error)[:100]
-            return "error inside", f"{type(error).__name__}: {str(error)[:100]}"
-        except (ValueError, TypeError, OSError, ImportError) as error:
-            if getattr(error, "filename", None):
-                return "refused", ""  # the system's sentence names the file
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            ours = "/attention_theory/" in frame.filename and "raise" in (frame.line or "") + "raise" * (frame.name == "refuse")
-            return ("refused", "") if ours else ("error inside", f"{type(error).__name__}: {str(error)[:100]}")
-        except Exception as error:
-            if type(error).__module__.startswith("attention_theory"):
-                return "refused", ""  # NotProved, VerdictError: they say what is not so
-            return "error inside", f"{type(error).__name__}: {str(error)[:100]}"
+    if name in AGREE and id(example) not in rights:
+        rights[id(example)] = numbers(called(example)[1])
+    kind, result = called(example, place, name)
+    if kind != "answered":
+        return kind, result
     found = numbers(result)
-    if right is None:
-        given = numbers(store[place])  # an infinite number that is allowed may be held
-        finite = all(math.isfinite(x) or x in given for x in found) or announced(example)
+    if name not in AGREE:
+        value = example.keywords[place] if isinstance(place, str) else example.call[1][place]
+        allowed = numbers(dict(spoiled(value))[name]())  # an infinite number that is allowed may be held
+        finite = all(math.isfinite(x) or x in allowed for x in found) or announced(example)
         return ("answered" if finite else "not finite"), ""
+    right = rights[id(example)]
     if len(found) != len(right):
         return "wrong", f"{len(found)} numbers, right are {len(right)}"
     scale = max((abs(x) for x in right if math.isfinite(x)), default=0.0)
@@ -197,12 +197,9 @@ def outcome(example: examples.Example, place: str | int, name: str, rights: dict
 
 def right(example: examples.Example) -> tuple[str, str]:
     """Whether the noted call is a right one: it does not raise."""
-    function, arguments = copy.deepcopy(example.call)
-    with open(os.devnull, "w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
-        try:
-            result = function(*arguments, **copy.deepcopy(example.keywords))
-        except (Exception, SystemExit) as error:
-            return "no right call", f"{type(error).__name__}: {str(error)[:100]}"
+    kind, result = called(example)
+    if kind != "answered":
+        return "no right call", result
     return "answered", "" if all(map(math.isfinite, numbers(result))) else "not finite"
 
 
