@@ -100,26 +100,6 @@ def test_point_masses():
     torch.testing.assert_close(two.posterior_mean(0.5, x), torch.tanh(alpha * x / h))
 
 
-def reversed_gaussian(score):
-    """Mean and variance of the reverse process on one Gaussian, where both are known."""
-    start = math.exp(-1) * 0.5 + math.sqrt(math.exp(-2) * 0.04 + 1 - math.exp(-2)) * normal(20_000, 1, generator=generator(3))
-    y = tangent.reverse_sde(score, start, tangent.reverse_times(2.0, 1e-3, 200), seed=4)
-    return float(y.mean()), float(y.var())
-
-
-def test_reverse_process_returns_a_gaussian():
-    one = tangent.GaussianMixture(
-        torch.ones(1, dtype=torch.float64),
-        torch.tensor([[0.5]], dtype=torch.float64),
-        torch.tensor([[[0.04]]], dtype=torch.float64),
-    )
-    mean, variance = reversed_gaussian(one.score)
-    assert mean == pytest.approx(0.5, abs=0.02) and variance == pytest.approx(0.04, rel=0.1)
-    # a score of the wrong sign or at the wrong time does not
-    assert reversed_gaussian(lambda t, y: -one.score(t, y))[1] > 1
-    assert reversed_gaussian(lambda t, y: one.score(2.0 - t, y).clamp(-50, 50))[1] > 0.1
-
-
 def test_reverse_times_are_squares_of_even_steps_and_the_process_is_euler_maruyama():
     for steps in (1, 2, 5):
         times = tangent.reverse_times(2.25, 0.25, steps).tolist()
