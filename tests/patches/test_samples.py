@@ -7,6 +7,7 @@ import pytest
 import torch
 from attention_theory import patches
 from attention_theory.device import generator, normal
+from attention_theory.evidence.records import Record
 from attention_theory.patches import association, paper
 from attention_theory.patches.gaussian import convolution_label, train_gaussian
 from attention_theory.patches.runs import gaussian_patches, samples, transfer
@@ -249,3 +250,25 @@ def test_a_recorded_run_of_gaussian_patches():
     run = train_gaussian("PQK", 1, d=3, rate=0.02, steps=2, N=20, tests=10)
     assert result["steps"] == run.steps == [0, 2] and result["error"] == run.error
     assert np.array_equal(result["A"], run.A.float().numpy()) and np.array_equal(result["gram"], run.gram.float().numpy())
+
+
+def test_recorded_runs_are_parted_by_their_end(monkeypatch):
+    groups = torch.arange(8) // 4
+    same = (groups[:, None] == groups).double()
+    half = same.clone()
+    half[:3] = 0.0  # three rows see no group
+    point = {"kind": "PQK", "d": 4, "rate": 0.05}
+    others = ({"kind": "P"}, {"d": 8}, {"rate": 0.02})
+    points = [point | {"seed": seed} for seed in range(4)] + [point | other | {"seed": 9} for other in others]
+    ends = [[0.5, 0.05], [0.4, 0.04, 0.06], [0.06, 0.3, 0.5], [0.2, 0.05, 0.6]]
+    results = [
+        {"A": half.numpy(), "gram": same.numpy(), "error": error, "association_gram": [0.0, 0.375, 0.75][: len(error)]}
+        for error in ends + ends[:3]
+    ]
+    monkeypatch.setattr(gaussian_patches, "read_record", lambda name: Record(name, {}, {}, points, results))
+    solved, unsolved = gaussian_patches.learned("PQK", 4, 0.05)
+    assert [(run.seed, run.error, run.rows_A, run.rows_gram, run.lost) for run in solved] == [(0, 0.05, 5, 8, None)]
+    expected = [(1, 0.06, 5, 8, 3), (2, 0.5, 5, 8, None), (3, 0.6, 5, 8, 3)]
+    assert [(run.seed, run.error, run.rows_A, run.rows_gram, run.lost) for run in unsolved] == expected
+    assert torch.equal(solved[0].A, half) and torch.equal(solved[0].gram, same)
+    assert not gaussian_patches.learned("PQK", 4, 0.05, solved=0.7)[1]

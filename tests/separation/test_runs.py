@@ -31,6 +31,20 @@ def test_first_separable_is_the_first():
         assert (low < top) == there
 
 
+def test_figure_3_follows_its_panel(monkeypatch):
+    right = panels.panel
+
+    def short(name, **options):
+        grid = right(name, **options)
+        keep = slice(0, 3) if name == "3a" else slice(0, 4)
+        return panels.Panel(grid.name, grid.model, grid.parameter, grid.values[keep], grid.points[keep], 200)
+
+    monkeypatch.setattr(panels, "panel", short)
+    for name in ("3a", "3b"):
+        run = thresholds.figure_3(name, tau=0.3, seed=1)
+        assert run.misses() == 0 and len(run.successes) == len(run.exact) == len(run.grid.values)
+
+
 @pytest.mark.parametrize("name", panels.NAMES)
 def test_panels_have_the_printed_settings(name):
     printed = {"3": paper.figure_3, "4": paper.figure_4, "5": paper.figure_4, "7": paper.figure_7}[name[0]](name[1])

@@ -7,14 +7,7 @@ import pytest
 import torch
 from attention_theory.tangent import SoftmaxNetwork, paper, unit_points
 from attention_theory.tangent.runs import coupling
-
-
-def descend(net, x, y, steps, rate):
-    """W at each step, by Claim 3.4."""
-    path = [net.W]
-    for _ in range(steps):
-        path.append(path[-1] - rate * paper.claim_3_4(path[-1], net.a, x, y))
-    return path
+from literal import descend
 
 
 def kernels(W, a, x, test):

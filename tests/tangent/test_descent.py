@@ -8,26 +8,15 @@ import torch
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, paper, unit_points
 from attention_theory.tangent.runs import descent
+from literal import descend, limit
 
 
 def example(n=3, m=6, outputs=2):
     return SoftmaxNetwork.unpaired(2, m, 1, 0.8, outputs=outputs), unit_points(n, 2, 2), unit_points(n, outputs, 3)
 
 
-def descend(net, x, y, steps, rate):
-    """W at each step, by Claim 3.4."""
-    path = [net.W]
-    for _ in range(steps):
-        path.append(path[-1] - rate * paper.claim_3_4(path[-1], net.a, x, y))
-    return path
-
-
 def eigenvalues(net, x, W=None):
     return np.linalg.eigvalsh(paper.definition_3_6(net.W if W is None else W, net.a, x).numpy())
-
-
-def limit(x):
-    return torch.tensor([[float(p @ q) * math.exp(float(p @ q)) for q in x] for p in x], dtype=torch.float64)
 
 
 def loss(net, x, y, W):

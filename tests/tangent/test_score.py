@@ -10,12 +10,9 @@ import torch
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, paper, sliced_wasserstein
 from attention_theory.tangent.runs import score
+from literal import limit
 
 MIXTURE = score.centred_pair([[0.01, 0.04], [0.03, 0.02]], 0.4)
-
-
-def limit(x, x2):
-    return torch.tensor([[float(p @ q) * math.exp(float(p @ q)) for q in x2] for p in x], dtype=torch.float64)
 
 
 def test_clusters_of_the_plane_by_their_axes():

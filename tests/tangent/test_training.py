@@ -11,13 +11,8 @@ from attention_theory.domain import unchecked
 from attention_theory.tangent import kernel, training
 
 
-def unit(n, d, seed):
-    x = normal(n, d, generator=generator(seed))
-    return x / x.norm(dim=1, keepdim=True)
-
-
 def test_gradient_descent_is_definition_3_5():
-    x, y = unit(5, 3, 0), unit(5, 2, 1)
+    x, y = tangent.unit_points(5, 3, 0), tangent.unit_points(5, 2, 1)
     net = tangent.SoftmaxNetwork.paired(3, 20, seed=0, outputs=2)
     run = tangent.train(net, x, y, 3, 0.001, at=[0, 1, 3])
     W = net.W
@@ -35,7 +30,7 @@ def test_gradient_descent_is_definition_3_5():
 
 
 def test_a_rate_beyond_stability_warns_with_the_bound():
-    x, y = unit(4, 3, 0), unit(4, 1, 1)
+    x, y = tangent.unit_points(4, 3, 0), tangent.unit_points(4, 1, 1)
     net = tangent.SoftmaxNetwork.paired(3, 400, seed=0, outputs=1)
     bound = tangent.largest_rate(tangent.tangent_kernel(net, x), net.m)
     with pytest.warns(UserWarning, match=f"{bound:.3g}"):
@@ -46,7 +41,7 @@ def test_a_rate_beyond_stability_warns_with_the_bound():
 
 
 def test_a_diverging_run_is_refused():
-    x, y = unit(4, 3, 0), unit(4, 1, 1)
+    x, y = tangent.unit_points(4, 3, 0), tangent.unit_points(4, 1, 1)
     with pytest.raises(ValueError, match="no longer finite"), unchecked():  # numbers that are allowed do not get there
         net = replace(
             tangent.SoftmaxNetwork.paired(3, 20, seed=0, outputs=1), a=torch.full((1, 20), 1e200, dtype=torch.float64)
@@ -55,7 +50,7 @@ def test_a_diverging_run_is_refused():
 
 
 def test_kernel_regression_with_repeated_points_stays_finite():
-    x = unit(3, 3, 0)[[0, 0, 1]]
+    x = tangent.unit_points(3, 3, 0)[[0, 0, 1]]
     net = tangent.SoftmaxNetwork.paired(3, 60, seed=0, outputs=1)
     y = torch.tensor([[1.0], [-1.0], [0.5]], dtype=torch.float64)
     H = tangent.tangent_kernel(net, x)
@@ -66,7 +61,7 @@ def test_kernel_regression_with_repeated_points_stays_finite():
 
 
 def test_loss_terms_stay_accurate_for_tiny_steps():
-    x, y = unit(4, 3, 0), unit(4, 2, 1)
+    x, y = tangent.unit_points(4, 3, 0), tangent.unit_points(4, 2, 1)
     net = tangent.SoftmaxNetwork.unpaired(3, 15, seed=2, outputs=2)
     one, two = (tangent.loss_terms(net, x, y, rate) for rate in (1e-30, 2e-30))
     assert pytest.approx(2) == two.C0 / one.C0 and pytest.approx(2) == two.C1 / one.C1
