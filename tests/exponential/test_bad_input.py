@@ -45,6 +45,8 @@ X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
         (lambda: dividing.retrieval_probability(lambda s: 4 ** (s + 16), 16, 3), "at most 2.20"),
         (lambda: kernels.least_fitting_degree(1, 1), "n >= 1 and d >= 2"),
         (lambda: space.least_range(9, 2, 1), "C must divide D"),
+        (lambda: space.least_ratio(9, 3, 1), "must exceed C"),  # a vote reads this image
+        (lambda: space.least_ratio(24, 3, 2), "below it"),  # perfect groups do not
         (lambda: words.vanishing_move(2, X), "degree = 2 is not allowed"),
         (lambda: exponential.limit_kernel(power(3), POINTS), "mean of an odd power vanishes"),
         (lambda: exponential.limit_kernel(truncated(2), 1.1 * POINTS), "give rows of length 1"),

@@ -107,3 +107,31 @@ def test_no_drawn_rows_of_small_range_read_the_crowd_right():
             most = math.floor(bound * least) + 1  # above it
             if most >= least:
                 assert sum((most if i < C else least) * x for i, x in enumerate(image)) > 0
+
+
+def test_no_drawn_rows_of_three_weights_below_the_ratio_read_the_crowd_right():
+    """In whole numbers, patch by patch: any own, partner's and stranger's weight whose range is below the ratio."""
+    draw, tried = random.Random(9), 0
+    for L, C in itertools.product(range(3, 8), range(2, 7)):
+        for k in range(1, C):
+            if not ((L - 1) * k > C and k**3 * (L - 1) < C**3):
+                continue
+            ratio, image = space.least_ratio(L * C, C, k), [1] * C + ([-1] * k + [0] * (C - k)) * (L - 1)
+
+            def answer(own, partner, stranger):
+                total = 0
+                for i, group in ((i, i // C) for i in range(L * C)):
+                    row = [own if j == i else partner if j // C == group else stranger for j in range(L * C)]
+                    total += sum(w * x for w, x in zip(row, image)) ** 3
+                return total
+
+            least = 1000
+            most = math.ceil(ratio * least) - 1
+            for _ in range(60):
+                weights = [draw.choice((least, most, draw.randint(least, most))) for _ in range(3)]
+                if (L - 2) * k >= C or (L, C) == (3, 3) or weights[2] == min(weights):
+                    tried += 1
+                    assert answer(*weights) < 0
+            above = math.floor(ratio * least) + 1
+            assert answer(above, above, least) > 0
+    assert tried > 600

@@ -144,6 +144,24 @@ def least_range(D: Count, C: Count, against: Count) -> float:
     return (D // C - 1) * against / C
 
 
+def least_ratio(D: Count, C: Count, against: Count) -> float:
+    """((L - 1) k + t ((L - 2) k - C)) / (C - t k), t = (L - 1)^(1/3): the range that rows of three weights need.
+
+    With less, the image of :func:`least_range` is misread; with more weight on the whole own group it is read (ours; chapter
+    "Space", "The range that groups need"). The layer answers with the sign of a sum of cubes.
+
+    Raises:
+        ValueError: C does not divide D, a vote reads the image right, or perfect groups misread it.
+    """
+    least, root = least_range(D, C, against), (D // C - 1) ** (1 / 3)
+    if least <= 1 or root * against >= C:
+        raise ValueError(
+            f"D = {D}, C = {C}, against = {against}: (L - 1) k must exceed C, and (L - 1)^(1/3) k be below it, "
+            "or equal weights, or no weights, read the image"
+        )
+    return (C * least + root * ((D // C - 2) * against - C)) / (C - root * against)
+
+
 def margin(
     groups: Annotated[list[tuple[Natural, Natural]], FILLED],
     C: Count,
