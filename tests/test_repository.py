@@ -1,10 +1,7 @@
 """What the repository says about itself agrees: the address, the pins, the table of contents."""
 
-import os
 import re
-import shutil
 import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -51,29 +48,6 @@ def test_every_module_is_in_the_reference(root):
     }
     reference = "\n".join(path.read_text() for path in (root / "book" / "library").glob("*.md"))
     assert set(re.findall(r"automodule:: (\S+)", reference)) == {name for name in modules if not name.endswith("__init__")}
-
-
-def test_without_a_repository_one_sentence_says_so(root, tmp_path):
-    for name in ("_config.yml", "CITATION.cff", "tests/conftest.py", "tests/test_repository.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(root / name, tmp_path / name)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-rs",
-        "-p",
-        "no:cacheprovider",
-        "tests/test_repository.py",
-        "-k",
-        "address",
-    ]
-    for env in ({"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}, {"PATH": str(tmp_path)}):
-        done = subprocess.run(command, cwd=tmp_path, env=os.environ | env, capture_output=True, text=True)
-        assert done.returncode == 0 and "1 skipped" in done.stdout and "Traceback" not in done.stdout + done.stderr
-        said = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
-        assert len(said) == 1 and re.search(r"git.*: \w+ it to look through", said[0])
 
 
 def test_the_build_can_tell_labels_and_links_apart(root):

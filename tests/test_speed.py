@@ -25,23 +25,3 @@ def test_what_is_slower_than_its_bar_ends_the_run(monkeypatch, capsys):
     monkeypatch.setattr(speed, "TOPICS", {"word": (lambda n: case, (1,))})
     monkeypatch.setattr(speed.sys, "argv", ["speed.py", "--rounds", "3"])
     assert speed.main() == 1 and "other takes only" in capsys.readouterr().err
-
-
-def test_a_busy_machine_records_nothing(monkeypatch, capsys, tmp_path):
-    def at_load(*loads):
-        found = iter(loads)
-        monkeypatch.setattr(speed.os, "getloadavg", lambda: (next(found), 0, 0))
-
-    monkeypatch.setattr(speed, "TOPICS", {"word": (lambda n: speed.Bench("word", 1, {"library": int}), (1,))})
-    monkeypatch.setattr(speed.sys, "argv", ["speed.py", "--rounds", "1", "--out", str(tmp_path), "--sizes", "1"])
-    monkeypatch.setattr(speed.os, "cpu_count", lambda: 4)
-    for loads in ([2.1] * 9, [1.9, 1.9, 3.1, 3.1]):
-        at_load(*loads)
-        with pytest.raises(SystemExit):
-            speed.main()
-        assert "load" in capsys.readouterr().err and not list(tmp_path.iterdir())
-    at_load(*[1.9] * 9)
-    assert speed.main() == 0
-    record = read_record("speed", tmp_path)
-    assert record.provenance["command"] == "python tools/speed.py --rounds 1 --out OUT --sizes 1"
-    assert record.settings["load"] == [1.9, 1.9]

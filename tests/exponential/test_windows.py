@@ -153,6 +153,18 @@ def test_edges_that_are_nowhere_or_at_once():
     assert windows.upper_edge(sharp, pair) == 1e-9 and windows.upper_edge(power, pair) == 1.0
 
 
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("family", [sharp, power])
+def test_the_bound_of_an_edge_is_where_the_noise_is_large_enough(family, upper):
+    log_n = 4 * math.log(10)
+    D, m = windows.paper_data("self-identity", log_n)[upper], windows.paper_sizes(log_n)["m"]
+    level = (1 - 0.75**m) / 2  # half of all successes; or what is left of them by rows that fire with a chance of 1/16
+    found = windows.edge(family, "self-identity", log_n, upper)
+    assert D.fires_at_most(family(found.bound), m) == pytest.approx(1 - (15 / 16) ** m - level if upper else level, rel=1e-8)
+    assert found.formula == (windows.upper_edge if upper else windows.lower_edge)(family, D)
+    assert found.bound < found.crossing < 1.2 * found.formula
+
+
 def test_edge_of_the_exact_probability():
     log_n = 6 * math.log(10)
     crossing = windows.edge(sharp, "cross", log_n).crossing

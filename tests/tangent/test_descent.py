@@ -1,6 +1,7 @@
 """Descents of cao2024 against its formulas term by term: every step, every derivative and every constant."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,6 +85,24 @@ def test_gradient_flow_by_short_steps(m):
     moved = [max(float((path[k] - net.W)[:, r].norm()) for r in range(m)) for k in (0, 2, 4)]
     assert found.moved.tolist() == pytest.approx(moved)
     assert found.smallest.tolist() == pytest.approx([eigenvalues(net, x, path[k])[0] for k in (0, 2, 4)])
+
+
+def test_fits_in_time_takes_the_promised_steps(monkeypatch):
+    net, x, y = example()
+    values, calls = eigenvalues(net, x), []
+
+    def train(net, x, y, steps, rate, kernel):
+        calls.append((steps, rate))
+        return SimpleNamespace(losses=[9.0, 9.0, last])
+
+    monkeypatch.setattr(descent, "train", train)
+    last = 0.05  # half of |F - Y|^2
+    assert descent.fits_in_time(net, x, y) and descent.fits_in_time(net, x, y, 0.2)
+    last = 0.05 * (1 + 1e-9)
+    assert not descent.fits_in_time(net, x, y)
+    for (steps, rate), epsilon in zip(calls, (0.1, 0.2, 0.1)):
+        assert steps == math.ceil(values[-1] / values[0] * math.log(6 / epsilon))
+        assert rate == pytest.approx(1 / (6 * values[-1]))
 
 
 def test_labels_for_a_residual_in_the_kernels_order():
