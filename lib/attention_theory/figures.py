@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib.pyplot as plt
 from cycler import cycler
@@ -14,24 +15,23 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 
 def use_style() -> None:
     """Set matplotlib's defaults for the book: transparent ground, mid-grey axes, the book's colours."""
-    plt.rcParams.update(
-        {
-            "figure.facecolor": "none",
-            "axes.facecolor": "none",
-            "savefig.facecolor": "none",
-            "legend.framealpha": 0,
-            "figure.dpi": 144,
-            "figure.figsize": (6.4, 3.4),
-            "figure.constrained_layout.use": True,
-            "axes.prop_cycle": cycler(color=COLORS),
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlesize": "medium",
-            "lines.linewidth": 1.6,
-        }
-        | dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), GREY)
-        | dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor", "grid.color"), GREY)
-    )
+    style: dict[Any, Any] = {
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+        "legend.framealpha": 0,
+        "figure.dpi": 144,
+        "figure.figsize": (6.4, 3.4),
+        "figure.constrained_layout.use": True,
+        "axes.prop_cycle": cycler(color=COLORS),
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": "medium",
+        "lines.linewidth": 1.6,
+    }
+    style |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), GREY)
+    style |= dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor", "grid.color"), GREY)
+    plt.rcParams.update(style)
 
 
 @dataclass(frozen=True)

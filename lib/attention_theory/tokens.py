@@ -143,12 +143,12 @@ def embed(words: Sequence, d: Count) -> Float[Tensor, "*batch d"]:
     if not 1 <= d <= limit:
         raise ValueError(f"word vectors have {limit} coordinates, so d must lie between 1 and {limit}, got {d}")
     index = {word: number for number, word in enumerate(data["words"].tolist())}
-    words = np.asarray(words)
-    unknown = sorted(set(words.ravel().tolist()) - index.keys())
+    asked = np.asarray(words)
+    unknown = sorted(set(asked.ravel().tolist()) - index.keys())
     if unknown:
         shown = ", ".join(map(repr, unknown[:3]))
         raise ValueError(f"no vector for {shown}; vocabulary() lists the {len(index)} words that have one")
-    rows = np.vectorize(index.__getitem__, otypes=[int])(words)
+    rows = np.vectorize(index.__getitem__, otypes=[int])(asked)
     return on_sphere(torch.from_numpy(data["vectors"][rows, :d]).double())
 
 
@@ -162,7 +162,7 @@ def bert_base(name: str = "google-bert/bert-base-uncased") -> dict[str, Any]:
         ImportError: transformers is not installed.
     """
     try:
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoModel, AutoTokenizer  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ImportError("BERT tokens need the package transformers: pip install transformers") from None
     return {"tokenizer": AutoTokenizer.from_pretrained(name), "model": AutoModel.from_pretrained(name)}
@@ -175,7 +175,7 @@ def imdb(name: str = "stanfordnlp/imdb", split: str = "train") -> tuple[list[str
         ImportError: datasets is not installed.
     """
     try:
-        from datasets import load_dataset
+        from datasets import load_dataset  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ImportError("the imdb reviews need the package datasets: pip install datasets") from None
     rows = load_dataset(name, split=split)

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -65,7 +66,7 @@ def singular_vectors(matrix: np.ndarray, dimension: Size) -> np.ndarray:
     return left * np.sqrt(values[:dimension])
 
 
-def build() -> dict[str, np.ndarray]:
+def build() -> dict[str, Any]:
     """Everything that ``data/words.npz`` holds.
 
     ``words``: the words that occur at least ``MIN_COUNT`` times, most frequent first. ``vectors``: theirs, (words,

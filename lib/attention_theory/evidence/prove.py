@@ -75,9 +75,9 @@ class Proof:
             NotProved: a point lies outside of what was proved.
         """
         points = list(at)
-        if self.sides is None or not points or (left is None and right is None):
+        if not points or (left is None and right is None):
             raise ValueError(f"{self.what}: a tie needs points and what one of the sides is there")
-        found, pairs = self, [self.sides(point if isinstance(point, Mapping) else vars(point)) for point in points]
+        found, pairs = self, [self.at(point if isinstance(point, Mapping) else vars(point)) for point in points]
         for name, column, side in zip(("left", "right"), zip(*pairs), (left, right)):
             if side is not None:
                 values = _at_points(side, points)
@@ -85,6 +85,12 @@ class Proof:
                     raise ValueError(f"{self.what}: {len(points)} points, but {len(values)} values of the {name} side")
                 found = found.beside(f"{name} side", column, values)
         return found
+
+    def at(self, letters: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Both sides at a point, given by its letters."""
+        if self.sides is None:
+            raise ValueError(f"{self.what}: cases have no sides")
+        return self.sides(letters)
 
     @property
     def untied(self) -> list[str]:

@@ -4,6 +4,7 @@ A tie counts half everywhere, as for a classifier that then tosses a coin.
 """
 
 import math
+from typing import cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -50,7 +51,7 @@ def critical_q(D: Count, C: Count, error: Chance = 1 / 8) -> Extended:
     """The q at which :func:`linear_error` passes ``error``; NaN where no q <= 1 reaches it."""
     if linear_error(D, C, 1.0) < error:
         return math.nan
-    return float(brentq(lambda q: linear_error(D, C, q) - error, 0, 1, xtol=1e-12))
+    return cast(float, brentq(lambda q: linear_error(D, C, q) - error, 0, 1, xtol=1e-12))
 
 
 def _power_of_group(D: int, C: int, q: float, p: int) -> tuple[list[int], np.ndarray]:

@@ -93,4 +93,5 @@ def train_gaussian(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    return GaussianRun(*map(list, zip(*rows)), scores().detach(), gram().detach(), v.detach())
+    steps_at, error, by_scores, by_gram = map(list, zip(*rows))
+    return GaussianRun(steps_at, error, by_scores, by_gram, scores().detach(), gram().detach(), v.detach())

@@ -4,6 +4,7 @@ import io
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,7 +63,7 @@ def load_digits(seed: Seed = 0, test: Size = 360) -> Images:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise ImportError("the digits come with scikit-learn: pip install scikit-learn") from None
-    bunch = load()
+    bunch: Any = load()
     if not 0 < test < len(bunch.target):
         raise ValueError(f"test = {test} of {len(bunch.target)} digits; choose between 1 and {len(bunch.target) - 1}")
     order = torch.randperm(len(bunch.target), generator=generator(seed))
@@ -95,8 +96,9 @@ def load_cifar(root: str | Path, classes: Size = 10) -> Images:
         return np.asarray(batch[b"data"], np.uint8).reshape(-1, 3, 32, 32), np.asarray(batch[key], np.int64)
 
     pixels, labels = (np.concatenate(columns) for columns in zip(*map(read, parts)))
-    test, test_labels = read("test_batch" if classes == 10 else "test")
-    return Images(*map(torch.as_tensor, (pixels, labels, test, test_labels)), classes)
+    found = pixels, labels, *read("test_batch" if classes == 10 else "test")
+    pixels, labels, test, test_labels = map(torch.as_tensor, found)
+    return Images(pixels, labels, test, test_labels, classes)
 
 
 def load_svhn(root: str | Path) -> Images:

@@ -259,16 +259,16 @@ def population_descent(
     """
     if p < 3 or p % 2 == 0:
         raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
-    alpha = nu ** (1 / (p - 1)) if alpha is None else alpha
+    length = nu ** (1 / (p - 1)) if alpha is None else alpha
     population = kind(D, C, q)
     gamma = rho = float(start)
     rows = []
     for _step in range(steps + 1):
-        vit = ReducedViT(alpha, gamma, rho, beta, p, nu, temperature)
+        vit = ReducedViT(length, gamma, rho, beta, p, nu, temperature)
         d_alpha, d_gamma, d_rho, margins = population.gradients(vit)
         own, inside, _ = population.weights(vit).tolist()
-        rows.append((alpha, gamma, rho, own + (C - 1) * inside, population.loss(margins), population.error(margins)))
-        alpha, gamma, rho = alpha - rate_v * d_alpha, gamma - rate_A * d_gamma, rho - rate_A * d_rho
+        rows.append((length, gamma, rho, own + (C - 1) * inside, population.loss(margins), population.error(margins)))
+        length, gamma, rho = length - rate_v * d_alpha, gamma - rate_A * d_gamma, rho - rate_A * d_rho
     return Trajectory(*torch.tensor(rows, dtype=torch.float64).T)
 
 

@@ -286,7 +286,7 @@ def symmetry() -> dict[str, Proof]:
 
     D, C = 4, 2
     X = sympy.symbols(f"x1:{D + 1}")
-    free = sympy.Matrix(D, D, sympy.symbols(f"s1:{D * D + 1}"))
+    free: Any = sympy.Matrix(D, D, sympy.symbols(f"s1:{D * D + 1}"))
     beta, gamma, rho = sympy.symbols("beta gamma rho")
     three = sympy.Matrix(D, D, lambda i, j: beta if i == j else gamma if i // C == j // C else rho)
 
@@ -497,7 +497,7 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
 
     def in_all(proof: Proof, printed: Any) -> Proof:
         """The printed gradient is made of these rows."""
-        rows = [[w * float(x) for x in proof.sides(point)[1].flat] for w, point in zip(outer, at)]
+        rows = [[w * float(x) for x in proof.at(point)[1].flat] for w, point in zip(outer, at)]
         return proof.beside("printed gradient", [rows if printed.ndim > 1 else [sum(c) for c in zip(*rows)]], [printed])
 
     h_1 = same(

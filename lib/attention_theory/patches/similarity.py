@@ -3,7 +3,7 @@
 Positions stand on a square grid in reading order. A similarity is a Gram matrix of encodings, P P^T.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -159,8 +159,8 @@ def what_is_followed(p: Pairs) -> Likeness:
             gaps.append(p.cosine[inside].mean() - p.cosine[outside].mean())
     far = p.distance > 6.5
     return Likeness(
-        stats.spearmanr(p.cosine, -p.distance).statistic,
-        stats.spearmanr(p.cosine, p.likeness).statistic,
+        cast(Any, stats.spearmanr(p.cosine, -p.distance)).statistic,
+        cast(Any, stats.spearmanr(p.cosine, p.likeness)).statistic,
         p.cosine[adjacent].mean() - p.cosine[~adjacent].mean(),
         np.average(gaps, weights=counts),
         p.cosine[far & p.blank].mean(),

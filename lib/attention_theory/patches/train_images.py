@@ -96,7 +96,7 @@ def normalise(pixels: Tensor, mean: Tensor, std: Tensor) -> Tensor:
 def auto_augment(data: str):
     """AutoAugment with the policy found for the data, from torchvision."""
     try:
-        from torchvision.transforms.v2 import AutoAugment, AutoAugmentPolicy
+        from torchvision.transforms.v2 import AutoAugment, AutoAugmentPolicy  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ImportError("--augment auto needs torchvision: pip install torchvision, or choose --augment crop") from None
     return AutoAugment(AutoAugmentPolicy.SVHN if data == "svhn" else AutoAugmentPolicy.CIFAR10)
@@ -241,7 +241,7 @@ def end_with_launcher(seconds: Positive = 0.5) -> None:
 
 def main(arguments: list[str] | None = None) -> dict:
     """Command line; see the top of the module."""
-    parser = argparse.ArgumentParser(prog="train_images", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="train_images", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--root", default="data", help="folder that holds the unpacked files")
     parser.add_argument("--out", required=True, help="folder for the checkpoint and the record")
     parser.add_argument("--device", default=None, help="cpu or cuda; default: a GPU if there is one")

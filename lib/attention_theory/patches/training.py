@@ -122,8 +122,8 @@ def train_vit(
             dA.fill_diagonal_(0)
             A, v = A - rate_A * dA, v - rate_v * dv
     at, As, vs, losses, errors = zip(*recorded)
-    columns = (torch.stack(column).cpu() for column in (As, vs, losses, errors))
-    return SampleTrajectory(distribution, list(at), *columns, PositionalViT(A.cpu(), v.cpu(), p, nu, temperature))
+    As, vs, losses, errors = (torch.stack(column).cpu() for column in (As, vs, losses, errors))
+    return SampleTrajectory(distribution, list(at), As, vs, losses, errors, PositionalViT(A.cpu(), v.cpu(), p, nu, temperature))
 
 
 def semi_idealised(
@@ -145,4 +145,5 @@ def semi_idealised(
         rows.append((gamma, rho))
         _, d_gamma, d_rho, _ = population.gradients(ReducedViT(length, gamma, rho, beta, p, nu))
         gamma, rho = gamma - rate_A * d_gamma, rho - rate_A * d_rho
-    return tuple(alpha.new_tensor(rows).T)
+    gammas, rhos = alpha.new_tensor(rows).T
+    return gammas, rhos

@@ -53,12 +53,12 @@ def class_alarms(
         model, weights, n, d, a, b, c: as in :func:`exact.row_classes`.
         tau: threshold in units of sqrt(ln n) (cross: of 1); the paper's if not given.
     """
-    tau = data.threshold(model, 1.0, c) if tau is None else tau
+    bar = data.threshold(model, 1.0, c) if tau is None else tau
     found = []
     for row in class_values(model, weights, n, d, a, b, c):
         others = d - 2 if model == "cross" else d - 3
         single = [row.first, row.star, row.last] + [row.other + row.best] * (row.best > 0)
-        found.append(row_alarm(single, row.other, others - (row.best > 0), tau))
+        found.append(row_alarm(single, row.other, others - (row.best > 0), bar))
     return found
 
 

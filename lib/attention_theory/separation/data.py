@@ -137,13 +137,13 @@ def inputs(
     check_sizes(model, n, d)
     check_scales(model, b, c)
     eye = torch.eye(d, dtype=torch.float64, device=device)
-    if model == "cross":
+    if b is None or c is None:
         return *cross_attention_data(n, d, a, device=device), eye
     A = self_attention_data(n, d, a, b, c, device=device)
     return A, A, torch.ones_like(eye) if model == "self-ones" else eye
 
 
-def threshold(model: Model, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None) -> Any:
+def threshold(model: str, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None) -> Any:
     """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
 
     The one place that knows tau, for floats, Decimals and balls.
@@ -154,6 +154,7 @@ def threshold(model: Model, scale: Arithmetic, c: Arithmetic | None = None, leve
         c: as in :func:`self_attention_data`; none for ``cross``.
         level: in place of the paper's 0.1 (cross-attention: of its 0.9).
     """
+    check_model(model)
     number = type(scale)
     if model == "cross":
         return number("0.9") if level is None else level

@@ -201,16 +201,16 @@ def _patterns(
     from flint import ctx
 
     _check_probability(model, d, b, c, n, log_n)
-    most = _bits(networks, b, c, math.log(n) if log_n is None else float(log_n), key)
+    given: Any = n if log_n is None else log_n
+    most = _bits(networks, b, c, math.log(given) if log_n is None else given, key)
 
     def at_hand(give_up: bool) -> tuple[int, list[list[int]], float]:
         """At the precision at hand; :class:`_OpenError` if that leaves a decision open."""
-        size = ball(n) if log_n is None else ball(log_n).exp()
-        ln = size.log() if log_n is None else ball(log_n)
-        sizes = [None if x is None else ball(x) for x in (b, c)]
-        signs, tau = d - 2 if model == "cross" else d - 3, data.threshold(model, ln.sqrt(), sizes[1])
-        extra = ball(key) if key else None
-        rows = [row_classes(model, weights, d, ln, size, ball(a), *sizes, extra) for weights, a in networks]
+        size = ball(given) if log_n is None else ball(given).exp()
+        ln = size.log() if log_n is None else ball(given)
+        b_ball, c_ball, extra = (None if x is None else ball(x) for x in (b, c, key or None))
+        signs, tau = d - 2 if model == "cross" else d - 3, data.threshold(model, ln.sqrt(), c_ball)
+        rows = [row_classes(model, weights, d, ln, size, ball(a), b_ball, c_ball, extra) for weights, a in networks]
         patterns, margins = [], []
         for pattern in product((1, -1), (1, -1), (0,) if model == "cross" else (1, -1)):
             answers = [_firing(classes, signs, pattern, tau, give_up) for classes in rows]
@@ -300,10 +300,10 @@ def _check_probability(model: str, d: int, b: data.Scale, c: data.Scale, n: int 
     """Raise ValueError unless sizes and parameters are allowed."""
     columns = data.check_columns(model, d)
     data.check_scales(model, b, c)
-    if (n is None) == (log_n is None):
-        raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
-    if n is not None:
+    if n is not None and log_n is None:
         data.check_sizes(model, n, d)
+    elif log_n is None or n is not None:
+        raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
     elif log_n < math.log(columns) * (1 - 1e-12):
         raise ValueError(f"log_n = {log_n} is not allowed: n must hold one identity block of size {columns}")
 

@@ -220,7 +220,7 @@ class SuccessCounts:
     ok: int
     ok_and_quiet: int
     total: int
-    quiet: tuple[int, int, int, int]
+    quiet: tuple[int, ...]
     margin: float
 
 

@@ -75,7 +75,7 @@ def panel(name: str, rounding: str = "floor", keep: str = "n") -> Panel:
     sizes = list(range(200, 1001, 10))
     if figure == "7":
         model = "cross"
-        fixed = {"n": 200, "d": 11, "a0": 0.01, "a1": 3}
+        fixed: dict[str, Any] = {"n": 200, "d": 11, "a0": 0.01, "a1": 3}
         if letter in "de" and keep == "d":
             fixed |= {"n": 198, "d": 12}
         sweeps = {
@@ -100,7 +100,7 @@ def panel(name: str, rounding: str = "floor", keep: str = "n") -> Panel:
     parameter, values = sweeps[letter]
     points = []
     for value in values:
-        point = {"model": model} | fixed | {parameter: value}
+        point: dict[str, Any] = {"model": model} | fixed | {parameter: value}
         width = math.log(point["n"] / DELTA)
         points.append({"m": whole(width if figure == "7" else max(width, 15))} | point)
     return Panel(name, model, parameter, tuple(values), tuple(points), trials=100)

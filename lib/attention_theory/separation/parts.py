@@ -51,7 +51,7 @@ class Layer:
     Attributes:
         model, weights: as in :func:`layer`.
         n, d, t: rows, columns, identity blocks.
-        a, b, c: sizes of the data.
+        a, b, c: sizes of the data; b and c are None for ``cross``.
         query, key: the special rows j2 and j3, equal for self-attention.
         u, f: (n, n) scores (softmax: their exponentials) and weights.
         features: (n, d), the rows c_j of the paper.
@@ -63,8 +63,8 @@ class Layer:
     d: Count
     t: Natural
     a: NonNegative
-    b: data.Scale
-    c: data.Scale
+    b: Any
+    c: Any
     query: Natural
     key: Natural
     u: Annotated[Float[Tensor, "n n"], ANY]  # exponentials may overflow
@@ -131,7 +131,7 @@ def layer(
         query, key: the special rows j2 and j3; for self-attention only ``key``.
     """
     A1, A2, X = data.inputs(model, n, d, a, b, c)
-    if model == "cross":
+    if b is None or c is None:
         A1, A2 = data.cross_attention_data(n, d, a, query, key)
     else:
         A1 = A2 = data.self_attention_data(n, d, a, b, c, special=key)

@@ -204,7 +204,7 @@ def two_level_bounds() -> dict[str, Bound]:
     }
     for r, lines in table.items():
         for part, kind, *rows in (line.split() for line in lines.split(", ")):
-            found[part] = bound(kind, *(rows or ["not j3"]), r, CROSS if part.startswith("f") else SELF)
+            found[part] = bound(kind, rows[0] if rows else "not j3", r, CROSS if part.startswith("f") else SELF)
     return found
 
 
@@ -499,7 +499,8 @@ def _readouts(x: dict[str, Any]) -> float:
 
 def _shift(kind: str, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
     """j3's column exceeds another by at most the weight of j3, and that one is at most 1/k."""
-    ranges, where = SIZES | {"r": (1, None)}, where | {"r": r}
+    ranges: dict[str, Any] = SIZES | {"r": (1, None)}
+    where = where | {"r": r}
 
     def other(L: Layer) -> float:
         return _columns(L, 0)[2] / (L.b or 1) / (L.n // L.t - 1)
@@ -901,9 +902,9 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
         """The threshold, less what the last column gives."""
         return level if L.model == "cross" else tau(L.n, L.c) / _scale(L) - L.c
 
-    def others(L: Layer, row: int, *signs: int) -> float:
+    def others(L: Layer, row: int, first: int, star: int) -> float:
         """The mean sign of the other block columns with which this row reaches the threshold."""
-        return (bar(L) - _row(L, row, *signs, 0)) / _columns(L, row)[2]
+        return (bar(L) - _row(L, row, first, star, 0)) / _columns(L, row)[2]
 
     def cross(y1: int, star_sign: int) -> Proof:
         def sides(k: Any, t: Any, r: Any) -> tuple[Any, Any]:
@@ -989,7 +990,8 @@ def higher() -> dict[str, Proof]:
     """
     two: dict[str, Any] = {"n": (1, None), "r": (1, None)}
     B: dict[str, Any] = SIZES | {"B": (1, None)}
-    eye, q = SELF | {"q": "n**(a**2)", "B": "n**(b**2)"}, B | {"q": (1, None)}
+    q: dict[str, Any] = B | {"q": (1, None)}
+    eye = SELF | {"q": "n**(a**2)", "B": "n**(b**2)"}
     weight = lambda L: float(L.f[0, 0])
 
     def linear(k: Any, t: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
@@ -1035,13 +1037,14 @@ def linear_separates() -> dict[str, Proof]:
     """
 
     def grows(kind: str, value: Callable[..., Any], where: dict[str, str], ranges: dict[str, Any]) -> Proof:
+        more: dict[str, Any] = ranges | {"a": (0, None), "e": (0, None)}
         proof = nonnegative(
             f"value on D0 < value on D1, {kind}",
             lambda a, e, **x: (value(a=a, **x), value(a=a + e, **x)),
             strict=True,
             opened=("e",),
             where=where | {"a": "a0", "e": "a1 - a0"},
-            **ranges | {"a": (0, None), "e": (0, None)},
+            **more,
         )
         low, high = (_drawn(kind, "linear", (a,))[1:] for a in (0.01, 1.2))
         drawn = [(L, H) for L, H in zip(low, high) if all(x <= vars(L)[v] for v, (x, _) in ranges.items() if v in vars(L))]

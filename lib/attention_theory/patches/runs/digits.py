@@ -93,7 +93,7 @@ def run(
     found: dict[str, Any] = {"accuracy": history[-1]["accuracy"]}
     if start is not None:
         return found
-    seen = trained.similarity()
+    seen = trained.similarity()  # pyright: ignore[reportCallIssue]  # a method, which torch's stubs take for a tensor
     restored = inverted(seen, patch, shuffle)
     found |= {"locality_seen": locality(seen), "local_share_seen": local_share(seen)}
     found |= {"locality": locality(restored), "local_share": local_share(restored)}
@@ -113,7 +113,7 @@ def points() -> list[dict[str, Any]]:
     kinds += [(network, 2, s, SMALL) for network in attentions for s in SHUFFLES[1:]]
     kinds += [("convolution", 1, s, None) for s in SHUFFLES] + [(network, 1, 8, 1.0) for network in attentions]
     keys = ("network", "patch", "shuffle", "position_scale", "seed")
-    found = [dict(zip(keys, (*kind, seed))) for kind in kinds for seed in SEEDS]
+    found: list[dict[str, Any]] = [dict(zip(keys, (*kind, seed))) for kind in kinds for seed in SEEDS]
     return [point | {"keep": kept(**point)} for point in found]
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
@@ -70,7 +70,7 @@ class Descent:
         """(alpha, gamma, rho) at a step."""
         if not 0 <= step < len(self.path.alpha):
             raise ValueError(f"step = {step} is not allowed: the run has the steps 0 to {len(self.path.alpha) - 1}")
-        return tuple(float(x[step]) for x in (self.path.alpha, self.path.gamma, self.path.rho))
+        return float(self.path.alpha[step]), float(self.path.gamma[step]), float(self.path.rho[step])
 
     def vit(self, step: Natural) -> ReducedViT:
         """The model at a step."""
@@ -98,7 +98,7 @@ def descent(
 ) -> Descent:
     """Exact population descent: two rates and temperature 1, or one ``rate`` for v and A and temperature sqrt(D)."""
     temperature = 1.0 if rate is None else D**0.5
-    rates = {} if rate is None else {"rate_v": rate, "rate_A": rate}
+    rates: dict[str, Any] = {} if rate is None else {"rate_v": rate, "rate_A": rate}
     path = population_descent(D, C, q, steps=steps, nu=nu, temperature=temperature, **rates)
     return Descent(Population(D, C, q), path, rate or 10.0, temperature, nu)
 
@@ -170,7 +170,7 @@ def one_rate_flow(D: Count, C: Count, q: Chance, points: Size = 60, size: Positi
         return world.gradients(ReducedViT(a, gamma, rho, temperature=T))[0]
 
     for _ in range(points):
-        alpha = float(brentq(slope, low, high, xtol=1e-7))
+        alpha = cast(float, brentq(slope, low, high, xtol=1e-7))
         low, high = 0.8 * alpha, 1.2 * alpha
         curvature = (slope(1.001 * alpha) - slope(0.999 * alpha)) / (0.002 * alpha)
         vit = ReducedViT(alpha, gamma, rho, temperature=T)
@@ -209,7 +209,7 @@ def mean_sigmoid(world: Population, vit: ReducedViT) -> float:
 def plateau_end(D: Count, C: Count, q: Chance) -> float:
     """The alpha at which the mean sigmoid has fallen to 1/4, half of its start, at gamma = rho = 0."""
     world = Population(D, C, q)
-    return float(brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0))
+    return cast(float, brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0))
 
 
 def loss_at_turn(run: Descent) -> Extended:

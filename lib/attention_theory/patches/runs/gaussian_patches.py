@@ -65,10 +65,10 @@ def learned(kind: str, d: Count, rate: NonNegative, solved: Chance = 0.05) -> tu
         A, gram = (torch.as_tensor(run[key], dtype=torch.float64) for key in ("A", "gram"))
         D, error = len(A), run["error"]
         groups = torch.arange(D) // C
-        rows = [round(D * association(matrix, groups)) for matrix in (A, gram)]
+        by_scores, by_gram = (round(D * association(matrix, groups)) for matrix in (A, gram))
         best = min(range(len(error)), key=error.__getitem__)
         lost = round(D * run["association_gram"][best]) if error[best] <= solved < error[-1] else None
-        runs[error[-1] > solved].append(Learned(run["seed"], error[-1], *rows, A, gram, lost))
+        runs[error[-1] > solved].append(Learned(run["seed"], error[-1], by_scores, by_gram, A, gram, lost))
     return runs
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from attention_theory.patches.vit import PositionalViT
 SCATTERED = (torch.arange(16) // 4)[torch.randperm(16, generator=generator(5))]
 EASY = PatchDistribution(16, 4, 16, 0.25, 16**-0.5, groups=SCATTERED)
 #: Rates of the scores and of v.
-RATES = {"rate_A": 10.0, "rate_v": 3e-3}
+RATES: dict[str, Any] = {"rate_A": 10.0, "rate_v": 3e-3}
 
 
 def misfit(model: PositionalViT, images: PatchDistribution, tests: Size, seed: Seed) -> float:

@@ -84,7 +84,8 @@ def comparison(
             errors[:, i, j] = [missed(y, F) for F in outputs]
             if N == 5:
                 misfits[:, j] = [missed(task.label(X), F) for F in outputs[1:]]
-    return Comparison(sizes, *errors, misfits)
+    one, kept, scratch = errors
+    return Comparison(sizes, one, kept, scratch, misfits)
 
 
 def learned_form(size: Size, share: Chance) -> Float[Tensor, "size size"]:

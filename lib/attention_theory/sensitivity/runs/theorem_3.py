@@ -156,7 +156,7 @@ def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind
     landed = (X[0] + moves[:, None] - features).norm(dim=2) / math.sqrt(d)
     measured = moves @ XW.T / math.sqrt(d), torch.stack(gaps), torch.stack(rows), landed
     norm = float(features.norm()) / math.sqrt(n * d)
-    return ProofRun(*vars(start).values(), scale, moves, *measured, norm, torch.cat(asked), torch.cat(answers))
+    return ProofRun(*vars(start).values(), scale, moves, *measured, norm, torch.cat(asked), torch.cat(answers))  # type: ignore
 
 
 def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Sizes go in as decades, n = 10^decades. Everything is exact; nothing is drawn.
 
 import math
 from fractions import Fraction
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 
@@ -16,7 +16,7 @@ from attention_theory.separation.exact import success_counts, success_probabilit
 from attention_theory.separation.network import attention_features, readout
 
 #: Parameters of Figures 4 and 5 (self-attention) and of Figure 7 (cross-attention).
-PARAMETERS = {
+PARAMETERS: dict[str, dict[str, Any]] = {
     "self-ones": {"a0": 0.01, "a1": 1.2, "b": 0.2, "c": 0.8},
     "self-identity": {"a0": 0.01, "a1": 1.2, "b": 0.2, "c": 0.8},
     "cross": {"a0": 0.01, "a1": 3.0},
@@ -41,7 +41,8 @@ def success(model: data.Model, decades: Positive, d: Count, **changes: NonNegati
     log_n = decades * math.log(10)
     if math.log(d) > log_n:
         return math.nan
-    return success_probability(model, int(d), readouts(decades), **PARAMETERS[model] | changes, log_n=log_n)
+    sizes: dict[str, Any] = PARAMETERS[model] | changes
+    return success_probability(model, int(d), readouts(decades), **sizes, log_n=log_n)
 
 
 #: Thresholds above the paper's: epsilon (cross-attention: tau) near both ends of its range and in the middle.
@@ -136,7 +137,8 @@ def linear_gap(model: data.Model, n: Count, d: Count) -> LinearGap:
         features.append(attention_features(A1, A2, A2, X, "linear"))
     tops = [float((rows @ y).max()) for rows in features]
     tau = sum(tops) / 2
-    return LinearGap(*(readout(rows, y, tau) for rows in features), tops[1] / tops[0] - 1)
+    low, high = (readout(rows, y, tau) for rows in features)
+    return LinearGap(low, high, tops[1] / tops[0] - 1)
 
 
 def linear_weights_gap(model: data.Model, n: Count, d: Count) -> float:
