@@ -196,7 +196,7 @@ def test_failures_after_one_step():
             X, y = task.sample(N + 1, seed)
             F = output(X[N:], A, paper.theorem_5_1_step(A, X[:N], y[:N]), nu=0.0)
             failed += failing(F, X[N:], 4)
-        assert 1 < failed == transfer.failures(size, share, 40, N)
+        assert 1 < failed == transfer.failed_draws(size, share, 40, N)
 
 
 # Gaussian patches ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 
 def test_success_is_the_exact_probability_at_the_papers_parameters():
-    assert phases.readouts(3) == 15 and phases.readouts(20) == math.ceil(math.log(10**22))
+    assert phases.paper_readouts(3) == 15 and phases.paper_readouts(20) == math.ceil(math.log(10**22))
     found = phases.success("self-ones", 3, 22)
     assert found == pytest.approx(separation.success_probability("self-ones", 22, 15, 0.01, 1.2, 0.2, 0.8, n=1000), abs=1e-9)
     assert math.isnan(phases.success("cross", 1, 22))

@@ -1,7 +1,7 @@
 """Lemmas that are lists of parts: values of, and bounds on, blocks of the scores, weights and features of one layer.
 
 deng2023 (Lemmas D.2 to D.15, E.1, E.2, F.2 to F.15) bounds the matrices u, f and c of an attention layer by row (special or
-not) and by key or column. A :class:`Part` is one such line, a :class:`Layer` is what it speaks of, and :func:`judge` compares
+not) and by key or column. A :class:`Part` is one such line, a :class:`Layer` is what it speaks of; :func:`verdicts` compares
 all parts of a lemma with many layers.
 """
 
@@ -223,7 +223,7 @@ def _lines(lemma: Lemma, part: str, L: Layer) -> list[Part]:
     return [lines] if isinstance(lines, Part) else lines
 
 
-def judge(
+def verdicts(
     name: str,
     lemma: Lemma,
     layers: Annotated[Sequence[Layer], FILLED],
@@ -249,7 +249,7 @@ def judge(
     """
     changed = meant or (lambda _: {})
     corrected = lambda L: {**lemma(L), **changed(L)}
-    verdicts = {}
+    found = {}
     for part, lines in corrected(layers[0]).items():
         first = lines if isinstance(lines, Part) else lines[0]
         kind = "u" if first.matrix == "u" else first.columns
@@ -262,8 +262,8 @@ def judge(
             if key in (f"{name}-{part}", kind) or key.startswith(f"{name}-{part}-")
         ]
         if broken:
-            verdicts[part] = {"printed": broken, "corrected": checks}
+            found[part] = {"printed": broken, "corrected": checks}
         else:
             also = [] if as_is else holds("as printed", lemma, part, printed_on or layers, floor=0)
-            verdicts[part] = {"printed": also + checks}
-    return verdicts
+            found[part] = {"printed": also + checks}
+    return found

@@ -105,7 +105,7 @@ def large_task(size: Size) -> PatchDistribution:
     return PatchDistribution(size, C, size, 4 / size, size**-0.5)
 
 
-def failures(size: Size, share: Chance, draws: Size, N: Count = 5) -> int:
+def failed_draws(size: Size, share: Chance, draws: Size, N: Count = 5) -> int:
     """Draws of N samples and one fresh point on which f* F > 0 fails after one step on :func:`large_task`."""
     task, A, failed = large_task(size), learned_form(size, share), 0
     for seed in range(draws):

@@ -24,13 +24,13 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 DELTA = 0.01
 
 
-def readouts(decades: Positive, delta: OpenChance = DELTA) -> int:
+def paper_readouts(decades: Positive, delta: OpenChance = DELTA) -> int:
     """M = max{ceil(log(n/delta)), 15}, the paper's number of sign vectors rounded up."""
     return max(math.ceil(decades * math.log(10) - math.log(delta)), 15)
 
 
 def success(model: data.Model, decades: Positive, d: Count, **changes: NonNegative) -> Extended:
-    """P[E_success] at n = 10^decades with ``readouts`` sign vectors; nan where d blocks do not fit into n rows.
+    """P[E_success] at n = 10^decades with :func:`paper_readouts` sign vectors; nan where d blocks do not fit into n rows.
 
     Args:
         model: one of ``data.MODELS``.
@@ -42,7 +42,7 @@ def success(model: data.Model, decades: Positive, d: Count, **changes: NonNegati
     if math.log(d) > log_n:
         return math.nan
     sizes: dict[str, Any] = PARAMETERS[model] | changes
-    return success_probability(model, int(d), readouts(decades), **sizes, log_n=log_n)
+    return success_probability(model, int(d), paper_readouts(decades), **sizes, log_n=log_n)
 
 
 #: Thresholds above the paper's: epsilon (cross-attention: tau) near both ends of its range and in the middle.
@@ -84,7 +84,7 @@ def reliable_from(model: data.Model, exponent: Positive, target: OpenChance = 0.
 
 
 def least_dimension(model: data.Model, decades: Annotated[int, Limits(1, 1000)], delta: OpenChance = DELTA) -> int:
-    """d* from which on a false alarm has probability at most delta/n, by a union bound over ``readouts`` sign vectors.
+    """d* from which on a false alarm has probability at most delta/n, by the union over :func:`paper_readouts` sign vectors.
 
     One more than the largest d that fails, in a window around the place that bisection finds (parity makes small steps).
     """
