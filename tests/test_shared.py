@@ -21,7 +21,7 @@ def test_softmax_survives_large_scores():
 
 def test_attention_averages_values():
     values = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    assert attention(torch.tensor([[3.0, 1.0]]), values, "linear").tolist() == [[0.75, 0.25]]
+    assert attention(torch.tensor([[3.0, -1.0]]), values, "linear").tolist() == [[1.5, -0.5]]
 
 
 def test_random_numbers_are_seeded_and_float64():

@@ -5,8 +5,7 @@ import math
 
 import pytest
 import torch
-from attention_theory.device import generator, signs
-from attention_theory.separation import readout, regression
+from attention_theory.separation import regression
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,22 +61,6 @@ def test_an_exact_tie_is_quiet_on_both_routes():
         share = regression.regression_successes(sums, n, tau)[0] / 2**n
         assert regression.regression_success(n, 1, tau) == pytest.approx(share, abs=1e-12)
     assert regression.regression_success(5, 1, 0.5) == 0.34375
-
-
-def test_successes_follow_the_literal_network():
-    n, m, tau, high = 30, 4, 0.35, 5
-    y = signs(50, m, n, generator=generator(0))
-    expected = []
-    for used in range(1, m + 1):
-        count = 0
-        for trial in y:
-            outputs = [
-                readout(regression.regression_weights(n, dataset, kind, high)[None], trial[:used].T, tau)
-                for kind, dataset in regression.NETWORKS
-            ]
-            count += outputs[0] > 0 and outputs[1:] == [0, 0, 0]
-        expected.append(count)
-    assert regression.regression_successes(regression.group_sums(y, high), n, tau, high) == expected
 
 
 @given(st.integers(2, 400), st.floats(1, 1000))
