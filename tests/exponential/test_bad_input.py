@@ -43,7 +43,7 @@ X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
         (lambda: competition.least_knob(lambda knob: truncated(2), 2.0, 1.0, 100), "closed form"),
         (lambda: words.averaging_sensitivity(torch.stack([X[0], -X[0]])), "sum to zero"),
         (lambda: dividing.retrieval_probability(lambda s: 4 ** (s + 16), 16, 3), "at most 2.20"),
-        (lambda: kernels.least_fitting_degree(1, 1), "n >= 1 and d >= 2"),
+        (lambda: kernels.least_fitting_degree(1, 1), "d = 1 is not allowed: at least 2"),
         (lambda: space.least_range(9, 2, 1), "C must divide D"),
         (lambda: space.least_ratio(9, 3, 1), "must exceed C"),  # a vote reads this image
         (lambda: space.least_ratio(24, 3, 2), "below it"),  # perfect groups do not
@@ -52,7 +52,7 @@ X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
         (lambda: exponential.limit_kernel(truncated(2), 1.1 * POINTS), "give rows of length 1"),
         (lambda: exponential.limit_kernel(sharp(1), POINTS, sigma=0), "sigma = 0 is not allowed"),
         (lambda: exponential.limit_kernel(sharp(math.inf), POINTS), "has no slope"),
-        (lambda: exponential.rank(0, 3), "degree = 0, d = 3 are not allowed"),
+        (lambda: exponential.seen_dimension(0, 3), "degree = 0 is not allowed: at least 1"),
         (lambda: space.population_descent(power(1), 4, 2, 0.25, start=-1.0, beta=3.0), "weights of a row sum to 0"),
         (lambda: space.population_descent(relu_power(1), 6, 4, 0.25), "do not fall into groups"),
         (lambda: space.push_difference(1j, 4, 2, Fraction(1, 2)), "ratio must be a number or a flint.arb, got 1j"),

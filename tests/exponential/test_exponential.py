@@ -67,7 +67,7 @@ def test_truncations_approach_softmax_and_zero_sharpness_averages():
 
 @pytest.mark.parametrize(("degree", "d", "expected"), [(2, 3, 9), (4, 3, 25), (8, 3, 81), (2, 5, 20), (4, 5, 105), (1, 4, 4)])
 def test_rank(degree, d, expected):
-    assert exponential.rank(degree, d) == expected
+    assert exponential.seen_dimension(degree, d) == expected
 
 
 def test_slopes():

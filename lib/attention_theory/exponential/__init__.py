@@ -2,7 +2,7 @@
 
 from attention_theory.attention import Weights
 from attention_theory.exponential.families import power, relu_power, sharp, truncated
-from attention_theory.exponential.kernels import limit_kernel, rank
+from attention_theory.exponential.kernels import limit_kernel, seen_dimension
 from attention_theory.exponential.space import population_descent
 from attention_theory.exponential.windows import least_degree, least_sharpness
 from attention_theory.exponential.words import word_sensitivity

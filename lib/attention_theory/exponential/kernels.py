@@ -101,7 +101,7 @@ def hermite_coefficients(
     return torch.stack(found)
 
 
-def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: NonNegative = 1.0) -> Float[Tensor, "n n"]:
+def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.0) -> Float[Tensor, "n n"]:
     """The limit of the paired network's tangent kernel, (x_i.x_j) E[u'(w.x_i) u'(w.x_j)] / (E[u(w.x_i)] E[u(w.x_j)]).
 
     Args:
@@ -110,10 +110,8 @@ def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: NonNegative =
         sigma: standard deviation of the first layer.
 
     Raises:
-        ValueError: odd powers, infinite sharpness, a sigma that is not positive, inputs that are not finite or not of length 1.
+        ValueError: odd powers, infinite sharpness, inputs that are not of length 1.
     """
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma = {sigma} is not allowed: it must be positive and finite")
     gram = x @ x.T
     if weights.family == "sharp":
         if weights.knob == math.inf:
@@ -171,7 +169,7 @@ def circle_eigenvalues(n: Count, sharpness: Positive) -> Float[Tensor, "half"]:
 def unseen_weight(degree: Natural, sharpness: NonNegative) -> float:
     """sum_(k > p) b^k / (k - 1)!, b = sharpness^2: what of softmax's limit kernel the powers up to p leave on its diagonal.
 
-    At more than ``rank(p, d)`` points n times this bounds the smallest eigenvalue from above.
+    At more than ``seen_dimension(p, d)`` points n times this bounds the smallest eigenvalue from above.
     """
     b = sharpness**2
     return b * float(special.gammainc(degree, b)) * math.exp(b) if degree else b * math.exp(b)
@@ -192,31 +190,23 @@ def _relu_kernel(gram: Tensor, degree: float, sigma: float) -> Tensor:
     return gram * degree**2 * radial * half * total / (mean * sigma) ** 2
 
 
-def rank(degree: Natural, d: Count) -> int:
+def seen_dimension(degree: Count, d: Count) -> int:
     """Dimension of the polynomials that a network of this degree can see on the sphere S^(d-1): it bounds the kernel's rank.
 
     C(p + d - 1, d - 1) + C(p + d - 2, d - 1), all polynomials of degree <= p; for degree 1 only the d linear ones.
-
-    Raises:
-        ValueError: degree < 1 or d < 1.
     """
-    if degree < 1 or degree != int(degree) or d < 1 or d != int(d):
-        raise ValueError(f"degree = {degree}, d = {d} are not allowed: both are integers >= 1")
     if degree == 1:
         return d
     return math.comb(degree + d - 1, d - 1) + math.comb(degree + d - 2, d - 1)
 
 
-def least_fitting_degree(n: Annotated[int, Limits(1, 10**9)], d: Count) -> int:
-    """The least even degree whose :func:`rank` reaches n: below it the tangent kernel of n points is singular.
+def least_fitting_degree(n: Annotated[int, Limits(1, 10**9)], d: Annotated[int, Limits(2)]) -> int:
+    """The least even degree whose :func:`seen_dimension` reaches n: below it the tangent kernel of n points is singular.
 
-    Raises:
-        ValueError: d < 2 (two points are all there is), or n < 1.
+    (With d = 1 two points are all there is.)
     """
-    if d < 2 or n < 1:
-        raise ValueError(f"n = {n}, d = {d} are not allowed: n >= 1 and d >= 2")
     degree = 2
-    while rank(degree, d) < n:
+    while seen_dimension(degree, d) < n:
         degree += 2
     return degree
 
@@ -235,19 +225,19 @@ def monomials(degree: Annotated[int, Limits(1, 100)], x: Float[Tensor, "n d"]) -
     return torch.cat([x[:, torch.tensor(c, dtype=torch.long, device=x.device)].prod(dim=2) for c in factors], dim=1)
 
 
-def forbidden_labels(degree: Natural, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-    """Labels +-1 that no network of this degree fits even in sign, at any width: for n > rank(degree, d) points.
+def forbidden_labels(degree: Count, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
+    """Labels +-1 that no network of this degree fits even in sign, at any width: for n > seen_dimension(degree, d) points.
 
-    The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over the first rank + 1 points:
-    sign N = sign c would make every term >= 0. All other points, and those where c vanishes, get +1.
+    The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over one point more than they have
+    dimensions: sign N = sign c would make every term >= 0. All other points, and those where c vanishes, get +1.
 
     Raises:
-        ValueError: n <= rank, where every labelling of points in general position can be fitted.
+        ValueError: n <= seen_dimension, where every labelling of points in general position can be fitted.
     """
-    n, d = x.shape
-    if n <= rank(degree, d):
-        raise ValueError(f"n = {n} points are at most rank({degree}, {d}) = {rank(degree, d)}: no labels are forbidden")
-    few = rank(degree, d) + 1  # points in general position have one such vector, up to its length and sign
+    n, seen = len(x), seen_dimension(degree, x.shape[1])
+    if n <= seen:
+        raise ValueError(f"n = {n} points are at most the {seen} dimensions of degree {degree}: no labels are forbidden")
+    few = seen + 1  # points in general position have one such vector, up to its length and sign
     c = torch.linalg.svd(monomials(degree, x[:few])).U[:, -1]
     return torch.cat([1 - 2 * (c * c[0].sign() < 0).to(x), x.new_ones(n - few)])
 
