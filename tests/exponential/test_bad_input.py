@@ -18,11 +18,15 @@ from attention_theory.exponential import (
     windows,
     words,
 )
+from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.tangent import unit_points
 from attention_theory.tokens import contexts
 
 ONES = windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8)
+LINE = OneTokenAttention(sharp(1), torch.ones(1, 1).double(), torch.ones(3, 1).double())
 X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
+MOVED = OneTokenAttention(sharp(1), torch.eye(8).double(), X)
+ACROSS = words.raising_move(MOVED, torch.arange(1))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,12 @@ X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
         (lambda: space.least_range(9, 2, 1), "C must divide D"),
         (lambda: space.least_ratio(9, 3, 1), "must exceed C"),  # a vote reads this image
         (lambda: space.least_ratio(24, 3, 2), "below it"),  # perfect groups do not
+        (lambda: words.gathered(MOVED, 0.9 * ACROSS), "they must be 1, and >= 0"),
+        (lambda: words.gathered(MOVED, -X[0]), "delta . x / d = -1 are not allowed"),
+        (lambda: words.raising_move(LINE, torch.arange(1)), "d = 1 is not allowed"),
+        (lambda: words.from_below(LINE), "d = 1 is not allowed"),
+        (lambda: words.random_law(1.0, 1, 8), "n = 1 is not allowed"),
+        (lambda: words.random_law(1.0, 5, 1), "d = 1 is not allowed"),
         (lambda: words.vanishing_move(2, X), "degree = 2 is not allowed"),
         (lambda: exponential.limit_kernel(power(3), POINTS), "mean of an odd power vanishes"),
         (lambda: exponential.limit_kernel(truncated(2), 1.1 * POINTS), "give rows of length 1"),

@@ -48,6 +48,72 @@ def test_no_small_context_beats_the_bound_in_three_parts():
     assert 0.9 < largest <= 1 and cases > 5000
 
 
+def test_no_move_of_a_small_context_leaves_the_attention_that_it_gathers():
+    """Literal layers: ties, d = 1, n = 2, contexts of one token, the hard maximum; moves that are made to cancel."""
+    source, draw, cases, least, largest = torch.Generator().manual_seed(6), random.Random(6), 0, math.inf, 0.0
+    families = [sharp(b) for b in (0.3, 1, 20, math.inf)] + [truncated(p) for p in (2, 8)] + [power(4), relu_power(1)]
+    for _ in range(1000):
+        n, d, u = draw.choice((2, 2, 3, 4, 7)), draw.choice((1, 2, 2, 3, 5)), draw.choice(families)
+        X, W, i = drawn(source, n, d), draw.choice((0.1, 1, 6)) * drawn(source, d, d), draw.randrange(n)
+        X[1:] = draw.choice((1, 0.05, 0)) * X[1:] + draw.choice((0, 1)) * X[1:2].clone()
+        if not bool((X.norm(dim=1) > 0).all()):
+            continue
+        X *= math.sqrt(d) / X.norm(dim=1, keepdim=True)
+        others = [j for j in range(n) if j != i]
+        for _ in range(4):
+            delta = draw.choice((drawn(source, d), W.T @ X[draw.randrange(n)]))
+            delta = delta - draw.choice((0, d > 1)) * (delta @ X[i]) / d * X[i]
+            delta *= math.sqrt(d) / delta.norm()
+            after = X.clone()
+            after[i] += delta
+            try:
+                pattern = [attention_weights(x @ W @ x.T / math.sqrt(d), u) for x in (X, after)]
+            except ValueError:  # a row of ReLU weights that sums to 0
+                continue
+            rows = (pattern[1] @ after - pattern[0] @ X)[others]
+            a, p = (weights[others, i] for weights in pattern)
+            whole = float((pattern[1] @ after - pattern[0] @ X).square().sum())
+            largest = max(largest, whole / (9 * d * (1 + float(torch.maximum(a, p).square().sum()))))
+            cases += 1
+            rest = u.normalised((X @ W @ X.T / math.sqrt(d))[others][:, others])[0] @ X[others]  # 0 where nothing is left
+            gamma = (1 + math.sqrt(2)) ** (-rest.square().sum(dim=1) / d)
+            risen = (p >= a) & (p > 1e-12)
+            if float(delta @ X[i]) >= -1e-12 and bool(risen.any()):
+                least = min(least, float((rows.norm(dim=1) / (gamma * p * math.sqrt(d)))[risen].min()))
+    assert cases > 3000 and 1 - 1e-9 <= least < 1.01 and 0.6 < largest <= 1
+
+
+@pytest.mark.parametrize(
+    ("n", "d"), [(2, 2), (2, 3), (3, 2), (5, 3), (2, 16), (10, 4), (10, 16), (40, 4), (40, 16), (150, 8), (60, 40)]
+)
+def test_the_law_of_random_contexts_step_by_step(n, d):
+    """Literal softmax of drawn contexts: the length of a row, what raised rows and the moved row change, against each bound."""
+    source, trials, tightest = torch.Generator().manual_seed(100 * n + d), 150, 0.0
+    X, W = drawn(source, trials, n, d), drawn(source, trials, d, d) / math.sqrt(d)
+    X *= math.sqrt(d) / X.norm(dim=2, keepdim=True)
+    K, e = X @ W / math.sqrt(d), X[:, :1] / math.sqrt(d)
+    level = [X]
+    for m in sorted({1, min(2, n - 1, max(1, d - 2)), min(6, n - 1, max(1, d - 2))}):
+        step = torch.linalg.pinv((K - K @ e.mT @ e)[:, 1 : m + 1]).sum(dim=2)
+        level.append(X.clone())
+        level[-1][:, 0] += math.sqrt(d) * step / step.norm(dim=1, keepdim=True)
+    gone = X.clone()
+    gone[:, 0] = 0
+    for beta in (0.1, 0.5, 1.0, 2.0, 4.0):
+        phi, *moved, lost = (torch.softmax(beta * x @ W @ x.mT / math.sqrt(d), dim=2) @ x for x in (*level, gone))
+        best = torch.stack([(x - phi).flatten(1).norm(dim=1) for x in moved]).amax(0)
+        law = words.random_law(beta, n, d)
+        lean = (law.own * (law.length + math.sqrt(d / n)) ** 2) ** (1 / 3)
+        quotients = (
+            float(phi.square().sum()) / n / trials / law.length**2,
+            law.rows / math.exp(float(best.log().mean())),
+            lean / float((lost - phi)[:, 0].norm(dim=1).mean()),
+        )
+        assert max(quotients) <= 1, (beta, quotients)
+        tightest = max(tightest, quotients[0])
+    assert tightest > 0.5
+
+
 @pytest.mark.parametrize("d", range(1, 9))
 def test_memories_of_few_signs_and_patterns(d):
     for u in (lambda s: s * s, lambda s: s**4, lambda s: 2 ** ((s + d) // 2), lambda s: max(s, 0), lambda s: int(s > 0)):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
+from attention_theory.device import generator, normal
 from attention_theory.exponential import (
     competition,
     kernels,
@@ -19,7 +20,9 @@ from attention_theory.exponential import (
     windows,
     words,
 )
+from attention_theory.exponential.runs import sides
 from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
+from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import network
 from attention_theory.separation.exact import separation_probability
 
@@ -200,6 +203,50 @@ def test_answers_of_abilities():
     assert not together.Abilities(2.0, 1.0, 5, groups - 2e-9, 5).finds
 
 
+@pytest.mark.parametrize("u", [sharp(0.5), sharp(math.inf), truncated(2), power(2), relu_power(1)], ids=str)
+def test_what_a_move_gathers_stands_on_both_sides_of_its_change(u):
+    X = tokens.contexts("iid", 1, 9, 6, seed=5)[0]
+    moved = OneTokenAttention(u, RandomAttentionFeatures.sample(6, 4).W, X, 3)
+    for m in (1, 2, 4):
+        delta = words.raising_move(moved, torch.arange(m))
+        rises = moved.K[:m] @ delta
+        assert float(delta @ moved.x) == pytest.approx(0, abs=1e-9) and torch.allclose(rises, rises[:1]) and float(rises[0]) > 0
+        ends = words.gathered(moved, delta)
+        assert ends.lower <= float(moved.change(delta[None]).sqrt()) <= ends.upper
+        p = moved.weight_at(moved.scores + moved.K @ delta)
+        most = float(torch.maximum(p, moved.unmoved_weight).square().sum())
+        assert ends.upper == pytest.approx(3 * math.sqrt(6 * (1 + most)))
+    deltas = normal(200, 6, generator=generator(0))
+    deltas *= math.sqrt(6) / deltas.norm(dim=1, keepdim=True)
+    best = max(
+        float(moved.change(x).max().sqrt())
+        for x in (deltas, -0.999999 * X[3:4], words.raising_move(moved, torch.arange(1))[None])
+    )
+    assert 0 < words.from_below(moved) <= 1.3 * best / float(moved.norm)
+
+
+def test_the_token_moved_to_zero_is_a_bound_from_below():
+    X = tokens.contexts("iid", 1, 300, 4, seed=5)[0]
+    W = RandomAttentionFeatures.sample(4, 4).W
+    moved, gone = OneTokenAttention(sharp(0.1), W, X, 0), X.clone()
+    gone[0] = 0
+    rows = [torch.softmax(0.1 * x[0] @ W @ x.T / 2, dim=0) @ x for x in (X, gone)]
+    assert words.from_below(moved) >= float((rows[1] - rows[0]).norm() / moved.norm) * (1 - 1e-9)
+
+
+def test_the_law_of_random_contexts_where_it_can_be_done_by_hand():
+    for n in (2, 10**6):  # usable at every size
+        for d in (2, 3, 64, 1024):
+            law = words.random_law(1.0, n, d)
+            assert 0 < law.bound < 3 and law.length <= math.sqrt(d) and law.n == n
+    assert words.mean_row(1.0, 1, 7) == math.sqrt(7)  # one token
+    assert words.mean_row(0.5, 1e12, 64) == pytest.approx(0.5 * 64 / 63, rel=1e-6)
+    assert words.mean_row(9.0, 100, 64) == 8.0  # 4 beta^2 > d
+    assert words.random_law(9.0, 100, 64).own == 0
+    tiny = words.random_law(1e-6, 2, 3)  # half the weight, one row, M_j of length sqrt(d)
+    assert tiny.rows == pytest.approx(math.sqrt(3) / 2 * (math.sqrt(2) - 1), rel=1e-5)
+
+
 def test_the_limit_of_long_contexts_is_between_one_and_the_root_of_the_dimension():
     assert words.long_context_limit(torch.eye(4, dtype=torch.float64)) == pytest.approx(1)
     assert words.long_context_limit(torch.diag(torch.tensor([3.0, 0, 0, 0]).double())) == pytest.approx(2)
@@ -210,6 +257,14 @@ def test_the_guess_where_it_can_be_done_by_hand():
     assert words.expected_sensitivity(1.0, 1, 100) == pytest.approx(math.sqrt(400 / 101))
     # many tokens: 2 beta over beta sqrt(n)
     assert words.expected_sensitivity(0.5, 1e14, 64) == pytest.approx(2e-7, rel=1e-3)
+
+
+def test_a_recorded_pair_of_sides():
+    both, X = sides.run("sharp", 1, 9, 6, 0, steps=5, starts=2), tokens.contexts("iid", 1, 9, 6, seed=100)[0]
+    moved = OneTokenAttention(sharp(1), RandomAttentionFeatures.sample(6, 0).W, X)
+    assert (both["below"], both["bound"]) == (words.from_below(moved), words.three_parts(moved).bound)
+    assert both["found"] == words.word_sensitivity(sharp(1), X, 0, 0, 2, 5).value <= both["bound"]
+    assert {(p["n"], p["steps"]) for p in sides.points()} >= {(4096, 0), (2048, 40)}
 
 
 @pytest.mark.parametrize("u", [sharp(1), power(1), relu_power(1), sharp(math.inf)], ids=str)

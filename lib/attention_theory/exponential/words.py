@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_theory.attention import Weights
@@ -148,6 +148,135 @@ def three_parts(moved: OneTokenAttention) -> Parts:
     gap = (moved.x - moved.M).norm(dim=1)
     others = float((largest_weight(moved) * (math.sqrt(d) + gap)).norm())
     return Parts(others, own_bound(moved), float(moved.norm))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Bounds on |phi(X) - phi(X')|, the change that one move makes."""
+
+    lower: float
+    upper: float
+
+
+def gathered(moved: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
+    """The change that one move makes, from both sides: the attention that it gathers, times sqrt(d). (Source: ours.)
+
+    Lower: sqrt(d) times the root of the sum of (gamma_j p_j)^2 over the other rows whose weight of the token does not fall,
+    p_j after the move, gamma_j = (1 + sqrt 2)^(-|M_j|^2 / d) >= sqrt(2) - 1. Upper: 3 sqrt(d (1 + sum max(a_j, p_j)^2)).
+
+    Args:
+        moved: attention features as a function of one token; tokens of norm sqrt(d); for the hard maximum no ties.
+        delta: (d,) of length sqrt(d), not against the token: delta . x >= 0.
+
+    Raises:
+        ValueError: another length, or a move against the token (both to rounding).
+    """
+    d, slack = len(moved.x), 1e-6
+    length, along = float(delta.norm()) / math.sqrt(d), float(delta @ moved.x) / d
+    if abs(length - 1) > slack or along < -slack:
+        raise ValueError(f"|delta| / sqrt(d) = {length:g}, delta . x / d = {along:g} are not allowed: they must be 1, and >= 0")
+    p, a = moved.weight_at(moved.scores + moved.K @ delta), moved.unmoved_weight
+    gamma = (1 + math.sqrt(2)) ** (-moved.M.square().sum(dim=1) / d)
+    lower = math.sqrt(d) * float((gamma * p * (p >= a)).norm())
+    return Sides(lower, 3 * math.sqrt(d * (1 + float(torch.maximum(p, a).square().sum()))))
+
+
+def raising_move(moved: OneTokenAttention, rows: Int[Tensor, "m"]) -> Float[Tensor, "d"]:
+    """The move of length sqrt(d), orthogonal to the token, that raises the scores of these other rows by the same amount.
+
+    Args:
+        moved: attention features as a function of one token, d >= 2.
+        rows: (m,) indices among the other rows; for m > d - 1 the scores rise equally in the sense of least squares.
+
+    Raises:
+        ValueError: d = 1, where no move is orthogonal to the token.
+    """
+    if len(moved.x) == 1:
+        raise ValueError("d = 1 is not allowed: no move is orthogonal to the token")
+    unit = moved.x / moved.x.norm()
+    K = moved.K[rows]
+    return moved._level_move(K - (K @ unit)[:, None] * unit)
+
+
+def from_below(moved: OneTokenAttention) -> float:
+    """S(X) is at least this: the best of a few explicit moves by :func:`gathered`, and of moving the token to 0.
+
+    The moves are :func:`raising_move` of the 1, 2, 4, ... rows that can give the token the largest weights. Moved to 0, where
+    u(0) > 0, the token averages: its row changes by phi_i minus the sum of the others over n. (Source: ours.)
+
+    Raises:
+        ValueError: d = 1, or features that are 0.
+    """
+    if not float(moved.norm) > 0:
+        raise ValueError("the features of the context are 0: their relative change is not defined")
+    n, d = len(moved.others) + 1, len(moved.x)
+    order = moved.weight_at(moved.scores + moved.K.norm(dim=1) * math.sqrt(d)).argsort(descending=True)
+    sizes = {min(2**k, n - 1, max(1, d - 2)) for k in range(d.bit_length())}
+    best = max(gathered(moved, raising_move(moved, order[:m])).lower for m in sizes)
+    if moved.weights.family == "truncated" or (moved.weights.family == "sharp" and moved.weights.knob < math.inf):
+        best = max(best, float((moved.unmoved_own - moved.others.sum(dim=0) / n).norm()))
+    return best / float(moved.norm)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Lower bounds in n, d and the sharpness: what other rows change, what the moved row changes, the length of a row."""
+
+    rows: float
+    own: float
+    length: float
+    n: float
+
+    @property
+    def bound(self) -> float:
+        """The mean of S(X) is at least max(rows, own) / (sqrt(n) length)."""
+        return max(self.rows, self.own) / (math.sqrt(self.n) * self.length)
+
+
+def mean_row(beta: Positive, n: AtLeastOne, d: Count) -> float:
+    """The root of E |phi_j|^2 is at most this, for n independent tokens on the sphere, u = exp(beta z), W random, d >= 2.
+
+    (c beta + sqrt(c^2 beta^2 + 4 d Q)) / 2, c = d / (d - 1), Q = (1 - 4 beta^2 (1 - 1/n) / d)^(-d/2) / n, at most sqrt(d).
+    (Source: ours.)
+    """
+    if d < 2:
+        raise ValueError(f"d = {d} is not allowed: on a line no token can turn")
+    lean, room = d / (d - 1) * beta, 1 - 4 * beta**2 * (1 - 1 / n) / d
+    Q = math.exp(min(0.0, -d / 2 * math.log(room) - math.log(n))) if room > 0 else 1.0
+    return min(math.sqrt(d), (lean + math.sqrt(lean**2 + 4 * d * Q)) / 2)
+
+
+def random_law(beta: Positive, n: AtLeastOne, d: Count) -> Law:
+    """A lower bound on the mean of S(X) over independent tokens on the sphere and random W, u = exp(beta z), in n, d and beta.
+
+    The formulas and their proof stand on the page "Words". (Source: ours.)
+
+    Args:
+        beta: sharpness.
+        n: tokens, at least 2.
+        d: dimension, at least 2.
+
+    Raises:
+        ValueError: n < 2 or d < 2.
+    """
+    if n < 2:
+        raise ValueError(f"n = {n} is not allowed: a word needs another one that may hear it")
+    length, c, room = mean_row(beta, n, d), d / (d - 1), 1 - 4 * beta**2 * (1 - 1 / n) / d
+    rows = max(_raised(beta, n, d, m) for m in range(1, int(min(n - 1, max(1, d - 2))) + 1))
+    shrunk = math.sqrt(2 / d) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))  # E |k|
+    heard = math.exp(min(0.0, -(d + 1) / 2 * math.log(room) - math.log(n))) if room > 0 else 1.0
+    lean = c * beta * shrunk * max(0.0, 1 - heard - 2 * c / d - c**2 * beta**2 * (d + 1) / d**2)
+    return Law(rows, lean**3 / (length + math.sqrt(d / n)) ** 2, length, n)
+
+
+def _raised(beta: float, n: float, d: int, m: int) -> float:
+    """The geometric mean of the change of m rows, all raised by the same move, is at least this."""
+    rise = math.sqrt((d - m - 1) * (d - m - 0.5) / (m * (d - 2))) if m > 1 else math.sqrt(d - 1.5)
+    y = math.log(n - 1) + beta**2 / 2 - beta * rise
+    spread = beta**2 * (1 + (math.sqrt(1 - 1 / (2 * m)) + beta / math.sqrt(2 * d)) ** 2)
+    p = 1 / (1 + math.exp(y)) if y < 700 else 0.0
+    gamma = (1 + math.sqrt(2)) ** (-(mean_row(beta, n - 1, d) ** 2) / d)
+    return math.sqrt(m * d) * p * math.exp(-spread / 8) * gamma
 
 
 def long_context_limit(W: Float[Tensor, "d d"]) -> float:
