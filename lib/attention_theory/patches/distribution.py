@@ -43,9 +43,9 @@ class PatchDistribution:
         groups: Labels | None = None,
         w: Tensor | Sequence[float] | None = None,
     ):
-        if C < 1 or D < 1 or D % C:
+        if D % C:
             raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
-        if d < 1 or (d == 1 and sigma > 0):
+        if d == 1 and sigma > 0:
             raise ValueError(f"d = {d} leaves no direction orthogonal to the feature for noise; choose d >= 2, or sigma = 0")
         self.D, self.C, self.d, self.q, self.sigma, self.L = D, C, d, q, sigma, D // C
         self.groups = torch.arange(D) // C if groups is None else check_groups(groups, D, C)

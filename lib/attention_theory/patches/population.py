@@ -274,7 +274,7 @@ def population_descent(
 
 def check_population(D: Count, C: Count, q: Chance) -> None:
     """Raise ValueError where C does not divide D."""
-    if C < 1 or D < 1 or D % C:
+    if D % C:
         raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
     if D > 100_000:
         raise ValueError(f"D = {D} patches; the exact sums are for at most 100 000")

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.device import Device, generator, normal
-from attention_theory.domain import Count, NonNegative, Positive, Seed, Signed, Size, Steps
+from attention_theory.domain import Count, NonNegative, Positive, Seed, Signed, Size
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT
 from attention_theory.patches.vit import PositionalViT, association
@@ -63,7 +63,7 @@ def error_rate(model: PositionalViT, distribution: PatchDistribution, N: Count, 
 def train_vit(
     distribution: PatchDistribution,
     N: Count,
-    steps: Steps = 600,
+    steps: Size = 600,
     *,
     seed: Seed,
     rate_A: NonNegative = 10.0,
@@ -98,10 +98,8 @@ def train_vit(
         device: where to compute.
 
     Raises:
-        ValueError: negative or non-finite rates, no steps, or what the distribution and the model refuse.
+        ValueError: what the distribution and the model refuse.
     """
-    if steps < 1 or every < 1 or tests < 1:
-        raise ValueError(f"steps = {steps}, every = {every}, tests = {tests}; each must be at least 1")
     D, d = distribution.D, distribution.d
     source = generator(seed + START_SEED)
     start = omega * normal(D, D, generator=source)

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from attention_theory.domain import FILLED, NonNegative, Seed, Signed, Size
 from attention_theory.evidence import Check, compare
@@ -39,7 +39,7 @@ def _grid(start: NonNegative, stop: NonNegative, step: NonNegative) -> list[floa
     return [round(start + i * step, 6) for i in range(math.floor((stop - start) / step + 1e-9) + 1)]
 
 
-def panel(name: str, rounding: str = "floor", keep: str = "n") -> Panel:
+def panel(name: str, rounding: Literal["floor", "nearest", "ceil"] = "floor", keep: Literal["n", "d"] = "n") -> Panel:
     """The grid of one panel of Figures 3 (a-b), 4 (a-f), 5 (a-f) or 7 (a-e).
 
     Args:
@@ -52,14 +52,10 @@ def panel(name: str, rounding: str = "floor", keep: str = "n") -> Panel:
     Settings that the text omits: a0 = 0.01 in Figures 4f and 5f, a1 = 3 in Figure 7e (it prints a0 twice).
 
     Raises:
-        ValueError: unknown panel, rounding or keep.
+        ValueError: unknown panel.
     """
     if name not in NAMES:
         raise ValueError(f"panel {name!r} is unknown; choose one of {', '.join(NAMES)}")
-    if rounding not in ROUNDINGS:
-        raise ValueError(f"rounding {rounding!r} is unknown; choose one of {', '.join(ROUNDINGS)}")
-    if keep not in ("n", "d"):
-        raise ValueError(f"keep {keep!r} is unknown; choose n or d")
     figure, letter = name
     whole = ROUNDINGS[rounding]
 
