@@ -10,6 +10,7 @@ from attention_theory.attention import attention_weights
 from attention_theory.exponential import dividing, power, relu_power, sharp, space, truncated, windows, words
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import data
+from attention_theory.separation.exact import separation_probability
 
 
 def drawn(generator, *shape):
@@ -201,3 +202,93 @@ def test_no_drawn_rows_of_three_weights_below_the_ratio_read_the_crowd_right():
             above = math.floor(ratio * least) + 1
             assert answer(above, above, least) > 0
     assert tried > 600
+
+
+def test_the_law_of_the_window_at_drawn_sizes():
+    """The exact probability at n = e^700, wherever every exponent of the proof is at least 0.05 from a tie."""
+    draw, seen = random.Random(9), {True: 0, False: 0}
+    for _ in range(400):
+        sizes = dict(a0=draw.uniform(0.01, 0.9), a1=draw.uniform(0.91, 2), b=draw.uniform(0.12, 0.9), c=draw.uniform(0.2, 1))
+        growth, beta, log_n = draw.uniform(0.02, 0.9), 10 ** draw.uniform(-1, 1.5), 700.0
+        exponents = [beta * sizes["b"] ** 2 - growth]
+        for a in (sizes["a0"], sizes["a1"]):
+            exponents += [beta * a**2 - (1 - growth), beta * (a**2 + sizes["b"] ** 2) - 1]
+        if min(map(abs, exponents)) < 0.05:
+            continue
+        window = windows.limit_window("self-identity", **sizes, growth=growth)
+        inside = window.lower < beta < window.upper
+        chance = separation_probability(
+            sharp(beta), "self-identity", d=round(math.exp(growth * log_n)) + 2, m=6000, log_n=log_n, **sizes
+        )
+        assert (chance > 0.999) if inside else (chance < 0.001), (sizes, growth, beta, chance)
+        seen[inside] += 1
+    assert min(seen.values()) >= 20
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_gradients_of_networks_at_opposite_pairs_have_the_rank_that_is_said(d):
+    """Literal features u'(w.x) x of 600 keys, seven u, with h_0 and h_1 by hand."""
+    source = torch.Generator().manual_seed(d)
+    keys = drawn(source, 600, d)
+    constant, linear, quadratic, infinite = 0, d, d * (d + 1) // 2, math.inf
+    cases = (
+        (torch.exp, infinite, infinite),
+        (torch.cosh, infinite, constant),
+        (torch.sinh, constant, infinite),
+        (lambda z: 1 + z + z**2 / 2, quadratic, linear),
+        (lambda z: torch.log1p(torch.exp(z)), infinite, linear),
+        (lambda z: 1.5 + torch.tanh(z), constant, infinite),
+        (lambda z: 2 + torch.cos(z) + torch.sin(z), infinite, infinite),
+    )
+    for pairs, (u, even, odd) in itertools.product((1, 2, 3, 5), cases):
+        x = drawn(source, pairs, d)
+        x = torch.cat([x, -x]) / x.norm(dim=1).repeat(2)[:, None]
+        z = (x @ keys.T).requires_grad_()
+        (slope,) = torch.autograd.grad(u(z).sum(), z)
+        features = (slope[:, :, None] * x[:, None, :]).flatten(1)
+        values = torch.linalg.svdvals(features / features.norm(dim=1, keepdim=True))
+        assert int((values > 1e-6 * values[0]).sum()) == min(pairs, even) + min(pairs, odd), (pairs, even, odd, values)
+
+
+def test_no_drawn_world_escapes_before_its_time():
+    """Literal descent on drawn data in [-1, 1], signs among them, with steps small and large: all pairs of weights of a row."""
+    source, draw, cases, nearest = torch.Generator().manual_seed(10), random.Random(10), 0, 0.0
+    for trial in range(60):
+        D, beta, alpha, nu = draw.choice((3, 4, 5)), draw.uniform(0.5, 8), draw.uniform(0.05, 1), draw.choice((0.0, 0.3))
+        X = 2 * torch.rand(draw.choice((1, 4)), D, generator=source, dtype=torch.float64) - 1
+        X = X.sign() if trial % 2 else X
+        y, rate = torch.where(X.sum(1) > 0, -1.0, 1.0), 10 ** draw.uniform(-1, 3)
+        A = torch.eye(D, dtype=torch.float64).requires_grad_()
+        off = ~torch.eye(D, dtype=torch.bool)
+        for step in range(40):
+            weights = torch.softmax(beta * A.detach(), dim=1)[off].reshape(D, D - 1)
+            ratio = float((weights.amax(1) / weights.amin(1)).max())
+            if ratio > 1e12:
+                break
+            if ratio > 1 + 1e-9:
+                allowed = space.escape_steps(beta, ratio, D, alpha, rate, 3, nu)
+                assert step >= allowed
+                cases, nearest = cases + 1, max(nearest, allowed / step)
+            seen = D * alpha * (torch.softmax(beta * A, dim=1) @ X.T)
+            loss = torch.log1p(torch.exp(-y * (seen**3 + nu * seen).sum(0))).mean()
+            (slope,) = torch.autograd.grad(loss, A)
+            A = (A - rate * slope * off).detach().requires_grad_()
+    assert cases > 1000 and nearest > 0.05
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_long_literal_contexts_come_near_the_limit_for_every_kind_of_matrix(d):
+    """1500 normal tokens, W = 1, of rank one and drawn; moves along its singular direction and drawn ones."""
+    source = torch.Generator().manual_seed(12 + d)
+    for W in (torch.eye(d).double(), drawn(source, d, 1) @ drawn(source, 1, d), drawn(source, d, d)):
+        X, best = drawn(source, 1500, d), 0.0
+
+        def features(x, W=W):
+            return torch.softmax(0.3 * x @ W @ x.T / math.sqrt(d), dim=1) @ x
+
+        phi, first = features(X), torch.linalg.svd(W)[0][:, :1].T
+        for move in torch.cat([first, -first, drawn(source, 4, d)]):
+            moved = X.clone()
+            moved[0] += math.sqrt(d) * move / move.norm()
+            best = max(best, float((features(moved) - phi).norm() / phi.norm()))
+        assert 0.85 < math.sqrt(1500) * best / words.long_context_limit(W) < 1.25
