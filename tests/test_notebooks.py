@@ -83,6 +83,12 @@ def test_no_checked_cell_reads_the_clock(path):
             assert not re.search(r"perf_counter|\btime\.|timeit|%%?time|datetime", cell.source), cell.source
 
 
+def test_a_display_begins_after_an_empty_line(path):
+    """Else MyST shows its first dollar and sets the rest as inline mathematics."""
+    text = re.sub(r"^```.*?^```$", "", path.with_suffix(".md").read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert not re.findall(r"\S[^\n]*\n\$\$.*", text)
+
+
 def test_one_hidden_install_cell(path):
     first, *others = code_cells(path)
     assert first.source == INSTALL and tags(first) == ["remove-cell"]
