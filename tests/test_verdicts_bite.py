@@ -390,6 +390,7 @@ MUTANTS = [
     ("exponential/own-averaging", "exponential.words", "math.sqrt(X.shape[1]) / total", "math.sqrt(X.shape[0]) / total"),
     ("exponential/own-hard", "exponential.words", "[[tilt, -1.0], [0.0, 0.0]]", "[[-tilt, -1.0], [0.0, 0.0]]"),
     ("exponential/own-certificate", "sensitivity.upper_bound", "multiplier * budget +", "0.8 * multiplier * budget +"),
+    ("exponential/own-certificate", "exponential.words", "min(m * budget +", "min(m * budget / 4 +"),
     ("exponential/own-certificate", "sensitivity.upper_bound", "return float(root)", "return float(root) / 2"),
     ("exponential/own-peak", "sensitivity.attention_features", "torch.logsumexp(knob * scores", "torch.logsumexp(scores"),
     ("exponential/own-word-degree", "attention", "total = 1 + scores * total / k", "total = 1 + scores * total"),

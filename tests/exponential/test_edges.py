@@ -35,7 +35,11 @@ def test_no_small_context_beats_the_bound_in_three_parts():
             return attention_weights(x @ W @ x.T / math.sqrt(d), u) @ x
 
         try:
-            bound, before = words.three_parts(OneTokenAttention(u, W, X, token)).bound, features(X)
+            moved = OneTokenAttention(u, W, X, token)
+            bound, before = words.from_above(moved), features(X)
+            assert bound <= words.three_parts(moved).bound * (1 + 1e-12)
+            if float(before.norm()) < 1e-9:  # opposite tokens, equal weights: the hypothesis that the features are not 0
+                continue
         except ValueError:  # a row of ReLU weights that sums to 0
             continue
         for move in torch.cat([moves, X[token][None], -0.999 * X[token][None]]):
@@ -46,7 +50,7 @@ def test_no_small_context_beats_the_bound_in_three_parts():
             except ValueError:
                 continue
             largest, cases = max(largest, change / bound), cases + 1
-    assert 0.9 < largest <= 1 and cases > 5000
+    assert 0.9 < largest <= 1 + 1e-12 and cases > 4500  # attained, to rounding
 
 
 def test_no_move_of_a_small_context_leaves_the_attention_that_it_gathers():

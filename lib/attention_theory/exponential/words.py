@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_theory.attention import Weights
 from attention_theory.domain import AtLeastOne, Count, Extended, Natural, Positive, Seed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
-from attention_theory.sensitivity.upper_bound import own_bound
+from attention_theory.sensitivity.upper_bound import lowest_score, own_bound
 from attention_theory.sensitivity.word import climb
 
 
@@ -216,6 +216,42 @@ def from_below(moved: OneTokenAttention) -> float:
     if moved.weights.family == "truncated" or (moved.weights.family == "sharp" and moved.weights.knob < math.inf):
         best = max(best, float((moved.unmoved_own - moved.others.sum(dim=0) / n).norm()))
     return best / float(moved.norm)
+
+
+def from_above(moved: OneTokenAttention, cells: Size = 200) -> float:
+    """S(X) is at most this: the certificate of Part I in which no row's score moves by more than the move can reach.
+
+    The scores t_j that a move adds obey |t_j| <= |K_j| sqrt(d) and sum_j t_j^2 <= sigma_max(K)^2 d = R^2. For each m >= 0 the
+    squared changes of the other rows sum to at most m R^2 + sum_j max (h_j - m t^2), h_j as in
+    :func:`attention_theory.sensitivity.upper_bound.rows_bound`, over cells of each row's own range. At m = 0 this is no more
+    than :func:`three_parts`. (Source: ours.)
+
+    Args:
+        moved: attention features as a function of one token.
+        cells: of half the range of a row.
+
+    Raises:
+        ValueError: features that are 0.
+    """
+    if not float(moved.norm) > 0:
+        raise ValueError("the features of the context are 0: their relative change is not defined")
+    d, gap = len(moved.x), (moved.x - moved.M).norm(dim=1)
+    budget = float(torch.linalg.matrix_norm(moved.K, ord=2)) ** 2 * d
+    steps = torch.linspace(-1, 1, 2 * cells + 1, dtype=moved.x.dtype).to(moved.x)
+    edges = steps[:, None] * moved.K.norm(dim=1) * math.sqrt(d)
+
+    def change(scores: Tensor) -> Tensor:
+        p = moved.weight_at(scores)
+        return (p * math.sqrt(d) + (p - moved.unmoved_weight).abs() * gap).square()
+
+    at = change(moved.scores + edges)
+    highest = torch.maximum(at[:-1], at[1:])
+    if moved.weights.family in ("truncated", "power"):  # u falls and then grows
+        highest = torch.maximum(highest, change(torch.full_like(moved.scores, lowest_score(moved.weights))))
+    nearest = torch.minimum(edges[:-1].square(), edges[1:].square())
+    multipliers = [0.0, *(d * 10 ** (k / 10) for k in range(-60, 21))]
+    others = min(m * budget + float((highest - m * nearest).amax(dim=0).sum()) for m in multipliers)
+    return math.sqrt(others + own_bound(moved) ** 2) / float(moved.norm)
 
 
 @dataclass(frozen=True)

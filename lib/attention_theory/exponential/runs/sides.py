@@ -13,7 +13,7 @@ from attention_theory import tokens
 from attention_theory.attention import Weights
 from attention_theory.domain import Count, NonNegative, Seed, Size, Steps
 from attention_theory.exponential.runs.lengths import DIMENSIONS, FAMILIES
-from attention_theory.exponential.words import from_below, three_parts
+from attention_theory.exponential.words import from_above, from_below, three_parts
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from attention_theory.sensitivity.word import climb
 from attention_theory.sweep import Recording
@@ -27,7 +27,8 @@ def run(family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, steps: S
     torch.set_num_threads(1)
     X = tokens.contexts("iid", 1, n, d, seed=100 + seed)[0]
     moved = OneTokenAttention(Weights(family, knob), RandomAttentionFeatures.sample(d, seed).to(X).W, X)
-    return dict(below=from_below(moved), found=climb(moved, starts, steps, seed).value, bound=three_parts(moved).bound)
+    found, bound = climb(moved, starts, steps, seed).value, three_parts(moved).bound
+    return dict(below=from_below(moved), found=found, above=from_above(moved), bound=bound)
 
 
 def points() -> list[dict[str, Any]]:
