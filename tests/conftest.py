@@ -1,3 +1,4 @@
+import gc
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,14 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def book() -> Path:
     return BOOK
+
+
+# what imports and collection make stays until the end: looking through it again and again was a third of a worker's start
+gc.set_threshold(100_000, 20, 20)
+
+
+def pytest_collection_finish():
+    gc.freeze()
 
 
 # timings say nothing on a shared machine; examples are the same in every run
