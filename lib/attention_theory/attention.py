@@ -22,7 +22,6 @@ from torch import Tensor
 
 from attention_theory.domain import Arithmetic, Extended
 
-FAMILIES = ("softmax", "linear", "relu")
 FAMILIES = ("sharp", "truncated", "power", "relu_power")
 
 
@@ -148,7 +147,7 @@ def as_weights(kind: "str | Weights") -> Weights:
     if isinstance(kind, Weights):
         return kind
     if kind not in NAMED:
-        raise ValueError(f"weights {kind!r} are unknown; choose one of {', '.join(FAMILIES)}, or give Weights")
+        raise ValueError(f"weights {kind!r} are unknown; choose one of {', '.join(NAMED)}, or give Weights")
     return NAMED[kind]
 
 
