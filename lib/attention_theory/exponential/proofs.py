@@ -314,7 +314,7 @@ def push_inside(
     rates = [math.log(float(x)) for x in ("1.5", 20) if float(ratios[0]) <= float(x) <= float(ratios[1])] or [-0.5, -2.0]
 
     def push(r: float) -> float:
-        """U = e^(rate z) has u'/u = rate and the ratio r at a diagonal score of 1."""
+        """At the ratio r, by the layer: e^(rate z) has u'/u = rate, and this ratio at a diagonal score of 1."""
         rate = math.log(r)
         family, sign = Weights("sharp", abs(rate)), math.copysign(1.0, rate)
         inside, between = first_push(family, D=D, C=C, q=float(q), beta=sign, start=0.0)

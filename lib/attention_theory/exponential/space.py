@@ -147,8 +147,9 @@ def least_range(D: Count, C: Count, against: Count) -> float:
 def least_ratio(D: Count, C: Count, against: Count) -> float:
     """((L - 1) k + t ((L - 2) k - C)) / (C - t k), t = (L - 1)^(1/3): the range that rows of three weights need.
 
-    With less, the image of :func:`least_range` is misread; with more weight on the whole own group it is read (ours; chapter
-    "Space", "The range that groups need"). The layer answers with the sign of a sum of cubes.
+    Where strangers have the smallest weight of a row: with less, the image of :func:`least_range` is misread; with more weight
+    on the whole own group it is read (ours; chapter "Space", "The range that groups need"). The layer answers with the sign of
+    a sum of cubes.
 
     Raises:
         ValueError: C does not divide D, a vote reads the image right, or perfect groups misread it.
