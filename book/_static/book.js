@@ -19,8 +19,8 @@
   document.addEventListener("DOMContentLoaded", () => document.querySelector("script[src*='mathjax/']") || settled());
   addEventListener("load", () => (window.MathJax?.startup?.promise ? MathJax.startup.promise.then(settled, settled) : settled()));
 
-  // Read folds the code of checks and shows a verdict as one line; Verify opens all. The choice is kept, and made before paint.
-  const CHECKS = "details.checks, details.verdict, details.verdicts";
+  // Read folds the code of checks and a chapter's record, and shows a verdict as one line; Verify opens all. The choice is kept, and made before paint.
+  const CHECKS = "details.checks, details.verdict, details.verdicts, details.record";
   const kept = (() => {
     try { return localStorage.getItem("reading"); } catch { return null; }
   })();

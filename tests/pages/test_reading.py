@@ -12,7 +12,7 @@ CHAPTER = next(
     for name in PAGES
     if '<details class="checks ' in (words := (BUILT / name).read_text(encoding="utf-8")) and 'class="verdict shown' in words
 )
-CHECKS = "details.checks, details.verdict, details.verdicts"
+CHECKS = "details.checks, details.verdict, details.verdicts, details.record"
 OPEN = f"[...document.querySelectorAll('{CHECKS}')].map(fold => fold.open)"
 
 
@@ -21,6 +21,8 @@ def test_the_switch_opens_all_checks_and_is_remembered(browser, address, look):
     context = browser.new_context(viewport={"width": look[0], "height": 900}, color_scheme=look[1])
     page = context.new_page()
     page.goto(f"{address}/{CHAPTER}")
+    assert page.locator("details.record > summary").is_visible()
+    assert page.locator("details.record table >> visible=true").count() == 0
     switch = page.get_by_role("switch", name="Verify")
     assert switch.is_visible() and switch.get_attribute("aria-checked") == "false"
     assert not any(page.evaluate(OPEN))
@@ -47,7 +49,7 @@ def test_the_kept_choice_is_there_before_the_first_paint(browser, address):
         """localStorage.setItem("reading", "verify");
         window.closed = 0;
         const look = () => {
-          window.closed += document.querySelectorAll("details.checks:not([open]), details.verdict:not([open])").length;
+          window.closed += document.querySelectorAll("details:is(.checks, .verdict, .record):not([open])").length;
           requestAnimationFrame(look);
         };
         requestAnimationFrame(look);"""

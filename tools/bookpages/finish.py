@@ -85,7 +85,7 @@ def finished(text: str, name: str, folder: Path, version: str, address: str) -> 
     for old, new in ROLES.items():
         text = text.replace(old, new)
     text = RUN.sub(lambda run: fold_run(run.group(), root, version, address), text)
-    text = with_switch(with_chips(fold_checks(name_solutions(text))))
+    text = with_switch(fold_record(with_chips(fold_checks(name_solutions(text)))))
     text = re.sub(
         r'<p class="cite-this">Cite as <code>([^<]+)</code></p>',
         lambda found: cite(html.unescape(found.group(1)), version, address),
@@ -202,6 +202,20 @@ def fold_checks(text: str) -> str:
         out += [text[last : found.start()], new]
         last = found.start() + len(cell)
     return "".join(out) + text[last:]
+
+
+def fold_record(text: str) -> str:
+    """The record of a chapter, behind a line that says what is in it: who reads goes from the meaning to the exercises."""
+    start = text.find('<section id="the-record">')
+    if start < 0 or '<details class="record"' in text:
+        return text
+    section = element(text, start)
+    head, body = section.removesuffix("</section>").split("</h2>", 1)
+    count = body.count('<details class="verdict shown')
+    line = "Statement by statement: what became of it, slips, further evidence"
+    line += f" ({count} verdict{'s' * (count > 1)})" * bool(count)
+    folded = f'{head}</h2>\n<details class="record"><summary>{line}</summary>{body}</details></section>'
+    return text.replace(section, folded, 1)
 
 
 def with_chips(text: str) -> str:
