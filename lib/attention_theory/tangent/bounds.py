@@ -65,7 +65,7 @@ def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNega
 
 
 def step_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative) -> Extended:
-    """Bound on |F - Y|^2 after one step of gradient descent, at any weights and rate (chapter "Gradient descent converges").
+    """Bound on |F - Y|^2 after one step of gradient descent, at any weights and rate (chapter gradient-descent).
 
     |f|^2 - 2 rate |gradient|^2 + h^2 + 2 p h (|f| + h / 3) with f = F - Y, and |gradient|^2 = m f'Hf. Input i sees changes z_ir
     of its scores, of root mean square q_i under its weights; with e = exp(max |z|) p is e max q_i, and h is e m max |a| |q|
