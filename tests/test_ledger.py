@@ -127,9 +127,9 @@ def test_whose_proof_names_hoeffding_depends_on_his_lemma(entries, book):
     for path in book.rglob("*.md"):
         for box in re.split(r"^:label: ", path.read_text(encoding="utf-8"), flags=re.M)[1:]:
             label, _, after = box.partition("\n")
-            # beside the box there may stand a cell
-            beside = re.sub(r"^\s*```\{code-cell\}.*?\n```\n", "", after.partition("\n:::\n")[2], flags=re.S)
-            proof = re.match(r"\n*\*Proof\.\*(.*?)\\square", beside, flags=re.S)
+            # beside the box there may stand cells, and what is to be seen in them
+            beside = re.sub(r"^```\{code-cell\}.*?^```$", "", after.partition("\n:::\n")[2], flags=re.M | re.S)
+            proof = re.search(r"^\*Proof\.\*(.*?)\\square", beside.partition("\n## ")[0], flags=re.M | re.S)
             rows = [entry for entry in entries.values() if entry.label == label]
             if proof and "Hoeffding" in proof[1] and rows and all(row.printed == "ours" for row in rows):
                 named += 1
