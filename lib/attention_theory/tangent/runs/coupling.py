@@ -20,7 +20,7 @@ def coupling_bound(
 ) -> Annotated[Tensor, ANY]:
     """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite unless eps_H < lambda.
 
-    Bound on |F_ntk - F_nn| (chapter "A wide trained network is a kernel regression"), which a kernel that moves at once attains.
+    Bound on |F_ntk - F_nn| (chapter "A wide trained network is a kernel regression"), attained by a kernel that jumps.
 
     Args:
         labels: |Y|_F.
