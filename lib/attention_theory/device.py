@@ -34,7 +34,7 @@ def generator(seed: Seed) -> torch.Generator:
 
 def signs(*shape: Steps, generator: torch.Generator) -> Tensor:
     """Independent fair signs -1.0 and +1.0, float64 on the CPU."""
-    return torch.randint(0, 2, shape, generator=generator).to(torch.float64) * 2 - 1
+    return torch.randint(0, 2, shape, generator=generator).to(torch.float64).mul_(2).sub_(1)
 
 
 def normal(*shape: Steps, generator: torch.Generator) -> Tensor:

@@ -113,7 +113,7 @@ def train(
             if loss != loss or loss == float("inf"):
                 raise ValueError(f"the loss is no longer finite at step {step}: rate {rate:.3g} is too large")
             found.losses.append(loss)
-            found.movement.append(float((now.W - net.W).norm(dim=0).max()))
+            found.movement.append(float((now.W - net.W).square().sum(dim=0).max().sqrt()))
             if kernel:
                 found.kernel_change.append(float((tangent_kernel(now, x) - start).norm()))
             found.path.append(now)
