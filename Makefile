@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html lab pdf colab lint test test-browser records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
+.PHONY: book html lab pdf colab lint test test-browser test-pages records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
 
 book: $(READY)
 	$(BIN)/python tools/execute.py --jobs $(JOBS)
@@ -37,13 +37,17 @@ test: $(READY)
 	$(PYTEST) tests/pages/test_links.py
 
 test-devices: $(READY)
-	$(PYTEST) tests/devices
+	$(PYTEST) -n $(JOBS) tests/devices
 
 # wrong mathematics, and other settings than the printed ones, make the verdicts about them fail
 bite: $(READY)
 	$(PYTEST) -n $(JOBS) tests/test_verdicts_bite.py
 
 test-browser: html
+	$(MAKE) test-pages
+
+# the pages as they were built last
+test-pages:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y chromium; } || \
 		{ echo "The browser tests need Chromium: install it with your system's package manager."; exit 1; }

@@ -13,7 +13,6 @@ from chapters import cells, shell, stored
 from pretended import DEVICE, Elsewhere
 
 CHAPTERS = {  # with half of the operations that ran there when this was written: fewer say that its data stayed behind
-    "sensitivity/attention-is-sensitive": 50_000,
     "sensitivity/random-features": 9_000,
     "separation/exact-probability": 25_000,
     "tangent/network-and-kernel": 9_000,
@@ -22,6 +21,7 @@ CHAPTERS = {  # with half of the operations that ran there when this was written
 }
 #: Chapters that take more than 15 seconds there: with ``DEVICES=all`` alone, which ``make devices`` sets.
 LONGER = {
+    "sensitivity/attention-is-sensitive": 50_000,
     "sensitivity/new-label": 200_000,
     "sensitivity/paper-sizes": 170_000,
     "sensitivity/depth": 38_000,

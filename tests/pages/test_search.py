@@ -4,7 +4,7 @@ import re
 from urllib.parse import quote_plus
 
 import pytest
-from browsing import BUILT, LOOKS, WIDE, axe
+from browsing import BUILT, PHONE, WIDE, axe
 
 LEDGER, LIBRARY = "book/ledger/ledger.html#", "book/library/"
 #: What is asked, and where the answer stands: one of these places is among the first so many results.
@@ -81,7 +81,7 @@ def test_excerpts_are_text_with_whole_words_marked(visit):
     assert words > 50
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
 def test_the_words_of_a_search_are_marked_where_it_leads_and_can_be_read(visit, look):
     page = visit("search.html?q=failure+probabilities", look)
     page.locator("#found > li", has=page.locator(".kind:text-is('section')")).first.locator("a").click()
