@@ -220,7 +220,7 @@ MUTANTS = [
     ("cao2024/own-contradiction", "tangent.bounds", "log_ndtr(-B / sigma)", "log_ndtr(-2 * B / sigma)"),
     ("cao2024/lemma-e.2-rate", "tangent.paper", "- 2 * math.log(n * d) - 16 * B", "- 2 * math.log(n * d) - 15 * B"),
     ("cao2024/own-width", "tangent.bounds", "_radius(net.outputs * float", "_radius(float"),
-    ("cao2024/lemma-5.3-1", "tangent.training", "norm(dim=0).max()))", "norm(dim=0).mean()))"),
+    ("cao2024/lemma-5.3-1", "tangent.training", "sum(dim=0).max().sqrt()))", "sum(dim=0).mean().sqrt()))"),
     ("cao2024/equation-4", "tangent.diffusion", "(y / 2 + score(t, y))", "score(t, y)"),
     ("cao2024/table-1-width", "tangent.runs.table1", "break\n            needed[", "continue\n            needed["),
     ("cao2024/table-1-steps", "tangent.kernel", " / (2 * torch.pi)", " / torch.pi"),
