@@ -71,6 +71,16 @@ def test_every_captioned_cell_shows_a_picture(path):
             assert types(cell) & {"image/png", "image/svg+xml"}, "no picture is stored: run tools/execute.py on it"
 
 
+def test_a_table_is_shown(path):
+    """Tables and pictures that move come out of a cell's last line alone."""
+    for cell in code_cells(path):
+        if not any(magic in cell.source for magic in ("!git", "%pip")):
+            *before, _ = ast.parse(cell.source).body or [None]
+            values = [node.value for one in before for node in ast.walk(one) if isinstance(node, ast.Expr)]
+            shown = [ast.unparse(value) for value in values if re.match(r"(figures\.table|movable)\(", ast.unparse(value))]
+            assert not shown, f"not the last line of its cell, so nobody sees it: {shown[0][:60]}"
+
+
 def test_what_is_not_compared_decides_nothing(path):
     for cell in code_cells(path):
         if {"nbval-ignore-output", "nbval-skip"} & set(tags(cell)):
