@@ -82,6 +82,8 @@ def flow(statement: ast.stmt) -> Flow:
     fills, sets = filled(statement), set()
     if isinstance(statement, ast.Assign):
         sets = set().union(*map(names_set_in, statement.targets))
+    elif isinstance(statement, ast.AugAssign):
+        takes |= names_set_in(statement.target)
     elif isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
         sets = binds
     elif isinstance(statement, ast.For):
