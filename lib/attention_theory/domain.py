@@ -155,7 +155,10 @@ def _largest(value: Any) -> float:
         torch = sys.modules["torch"]
         if not (value.is_floating_point() or value.is_complex()) or torch._C._functorch.is_functorch_wrapped_tensor(value):
             return 0.0  # a transformed function may not look at values
-        return torch.linalg.vector_norm(value.detach(), math.inf).item() if value.numel() else 0.0
+        if not value.numel():
+            return 0.0
+        low, high = torch.aminmax(value.detach().abs() if value.is_complex() else value.detach())  # a fifth of a norm's time
+        return max(-low.item(), high.item())
     if isinstance(value, np.ndarray):
         return float(np.abs(value).max()) if value.dtype.kind in "fc" and value.size else 0.0
     if isinstance(value, list | tuple):
