@@ -4,35 +4,16 @@ import gc
 import importlib
 import inspect
 import os
-import tomllib
-from functools import cache
 from pathlib import Path
 
-import yaml
+from myst_nb.sphinx_ import HideCodeCellNode
 
-from . import docstrings, ledger, search
+from . import docstrings, ledger, pages, search
 from .finish import finish_pages, numbered_boxes
+from .place import ROOT, address, repository, version
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Pages that show what stands in others: always written again.
 GATHERED = ("book/ledger/ledger", "book/ledger/errata", "book/ledger/graph", "book/ledger/own", "book/found", "book/intro")
-
-
-def version() -> str:
-    """Of the library, which is the book's."""
-    return tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-
-
-@cache
-def repository() -> dict[str, str]:
-    """``url`` and ``branch`` of the repository."""
-    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
-
-
-def address() -> str:
-    """Where the book is published: GitHub's pages of the repository."""
-    owner, name = repository()["url"].rstrip("/").split("/")[-2:]
-    return f"https://{owner}.github.io/{name}"
 
 
 def source(domain: str, info: dict[str, str]) -> str | None:
@@ -62,6 +43,11 @@ def _own_search(app):
     app.builder.search = False
 
 
+def _show_hidden_code(app):
+    """After myst-nb has said how."""
+    app.add_node(HideCodeCellNode, override=True, html=(pages.visit_hidden, pages.depart_hidden))
+
+
 def _outdated(app, env, added, changed, removed):
     return [name for name in GATHERED if name in env.found_docs]
 
@@ -75,7 +61,7 @@ def _finish(app, exception):
         folder = Path(app.outdir)
         found = search.documents(app, numbered_boxes(folder))
         (folder / "_static" / "documents.js").write_text(search.script(found), encoding="utf-8")
-        finish_pages(folder, version(), address())
+        finish_pages(folder)
 
 
 def setup(app):
@@ -83,13 +69,17 @@ def setup(app):
     app.setup_extension("sphinx.ext.linkcode")
     app.add_domain(ledger.LedgerDomain)
     app.add_directive("ledger", ledger.LedgerDirective)
-    app.add_directive("finding", ledger.Finding)
+    app.add_directive("finding", pages.Finding)
     app.connect("config-inited", _configure)
     app.connect("autodoc-skip-member", docstrings.skip_constants)
     app.connect("autodoc-process-docstring", docstrings.escape_bars)
     app.connect("autodoc-process-docstring", docstrings.name_statements)
     app.connect("builder-inited", _own_search)
     app.connect("doctree-read", search.number_symbols)
+    for tag in (pages.Tag, pages.Thumb):
+        app.add_node(tag, html=(pages.visit_tag, pages.depart_tag))
+    app.connect("builder-inited", _show_hidden_code)
+    app.connect("doctree-resolved", pages.prepare)
     app.connect("env-get-outdated", _outdated)
     app.connect("env-updated", _write_side_by_side)
     app.connect("build-finished", _finish)

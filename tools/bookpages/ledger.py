@@ -4,13 +4,12 @@ Everything is made from the YAML files and from the verdicts stored in the noteb
 page can disagree with them.
 """
 
-import html
 import importlib
 import inspect
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,17 @@ from typing import Any
 from attention_theory.evidence import COMPUTED, METHODS, OUTCOMES, Entry, anchor, load_ledger, stored_verdicts
 from attention_theory.evidence.verdicts import source_page
 from docutils import nodes
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 from sphinx.addnodes import pending_xref
 from sphinx.domains import Domain, ObjType
 from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
+from . import place
 from .typeset import typeset
 
-FOLDER = Path(__file__).resolve().parents[2] / "book"
 PAGE = "book/ledger/ledger"
 #: The ledgers in the book's order, with their names on pages.
 PAPERS = {
@@ -39,21 +40,32 @@ PAPERS = {
 WEAKEST = ("planned", "false", "corrected", "empty", "open", "asymptotic", "imported", "holds-in-regime", "reproduced", "holds")
 #: Outcomes after a number.
 PLURAL = {"holds": "hold", "holds-in-regime": "hold in a stated range", "false": "fail"}
+#: In front of a card's line, for those who see no colours.
+SIGNS = {"holds": "✓", "holds-in-regime": "✓", "reproduced": "✓", "corrected": "✎", "false": "✗", "empty": "∅", "open": "?"}
+#: A card shows so many checks before the rest folds.
+MOST_CHECKS = 3
 Link = Callable[[str], str]  # document name -> its address, seen from the page at hand
+PIECES = Environment(
+    loader=FileSystemLoader(Path(__file__).with_name("templates")), autoescape=True, trim_blocks=True, lstrip_blocks=True
+)
+
+
+def pieces(link: Link) -> Any:
+    """The macros of ``templates/pieces.html``, for one page: they use the names of this module."""
+    return PIECES.get_template("pieces.html").make_module(globals() | {"link": link})
+
+
+FILES = {paper: place.ROOT / "book" / "ledger" / f"{paper}.yml" for paper in PAPERS}
 
 
 @lru_cache(maxsize=1)
 def _read(_changed: tuple) -> dict[str, dict[str, Entry]]:
-    return {paper: load_ledger(FOLDER / "ledger" / f"{paper}.yml") for paper in PAPERS if _file(paper).is_file()}
-
-
-def _file(paper: str) -> Path:
-    return FOLDER / "ledger" / f"{paper}.yml"
+    return {paper: load_ledger(path) for paper, path in FILES.items()}
 
 
 def ledgers() -> dict[str, dict[str, Entry]]:
     """Paper -> its rows, in the book's order."""
-    return _read(tuple(_file(paper).stat().st_mtime_ns for paper in PAPERS if _file(paper).is_file()))
+    return _read(tuple(path.stat().st_mtime_ns for path in FILES.values()))
 
 
 def entries() -> dict[str, Entry]:
@@ -62,8 +74,8 @@ def entries() -> dict[str, Entry]:
 
 
 def row_anchor(claim: str) -> str:
-    """Anchor of a statement's row, ready for an attribute: ``deng2023/lemma-4.2-2`` -> ``deng2023-lemma-4-2-2``."""
-    return html.escape(anchor(claim).removeprefix("verdict-"))
+    """Anchor of a statement's row: ``deng2023/lemma-4.2-2`` -> ``deng2023-lemma-4-2-2``."""
+    return anchor(claim).removeprefix("verdict-")
 
 
 def short(entry: Entry) -> str:
@@ -85,29 +97,22 @@ def _stored(notebook: Path, _changed: int) -> dict[str, dict[str, Any]]:
     return {verdict["claim"]: verdict for verdict in stored_verdicts(notebook)}
 
 
+def verdicts_of(page: str) -> dict[str, dict[str, Any]]:
+    """Claim -> the verdict that a page's notebook stores: its outcome, checks and remark."""
+    notebook = place.ROOT / f"{page}.ipynb"
+    return _stored(notebook, notebook.stat().st_mtime_ns) if notebook.is_file() else {}
+
+
 def stored(entry: Entry) -> dict[str, Any]:
-    """The verdict that the row's chapter stored: its checks and remark; empty without one."""
-    notebook = FOLDER / f"{entry.chapter}.ipynb"
-    return _stored(notebook, notebook.stat().st_mtime_ns).get(entry.id, {}) if notebook.is_file() else {}
+    """The verdict that the row's chapter stored; empty without one."""
+    return verdicts_of(f"book/{entry.chapter}").get(entry.id, {})
 
 
 # Pieces of pages -------------------------------------------------------------------------------------------------------
 
 
-def badge(outcome: str) -> str:
-    return f'<span class="outcome outcome-{outcome}">{outcome}</span>'
-
-
-def row_link(claim: str, link: Link) -> str:
-    entry = entries()[claim]
-    return f'<a href="{link(PAGE)}#{row_anchor(claim)}">{html.escape(short(entry))}</a>'
-
-
-def _list(claims: Iterable[str], link: Link, most: int = 12) -> str:
-    """Links to all of them, many in a fold."""
-    links = [row_link(claim, link) for claim in claims]
-    rest = f"<details><summary>and {len(links) - most} more</summary>{', '.join(links[most:])}</details>"
-    return ", ".join(links[:most]) + (f" {rest}" if len(links) > most else "")
+def link_to(address: str, words: str | Markup) -> Markup:
+    return Markup('<a href="{}">{}</a>').format(address, words)
 
 
 #: Where the formulas of a paper stand as printed: the part of the library.
@@ -126,152 +131,100 @@ def formula(claim: str) -> str | None:
     return found and f"{PARTS[paper]}.paper.{found}"
 
 
-def _function(code: str, name: str, link: Link) -> str:
+def _function(code: str, words: str | Markup, link: Link) -> Markup:
     document, _, place = source_page(code).removeprefix("../library/").partition(".html#")
-    return f'<a href="{html.escape(link("book/library/" + document))}#{html.escape(place)}">{name}</a>'
+    return link_to(f"{link('book/library/' + document)}#{place}", words)
 
 
-def _places(entry: Entry, link: Link, erratum: bool = True) -> str:
+def _code(code: str, link: Link) -> Markup:
+    return _function(code, Markup("<code>{}</code>").format(code), link)
+
+
+def _erratum(entry: Entry, link: Link) -> list[Markup]:
+    wrong = entry.outcome in ("corrected", "false")
+    return [link_to(f"{link('book/ledger/errata')}#erratum-{row_anchor(entry.id)}", "erratum")] * wrong
+
+
+def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
     """Where a row's verdict, box, erratum, printed formula and function stand."""
-    places = []
-    if entry.chapter:
-        page = html.escape(link(f"book/{entry.chapter}"))
-        if entry.outcome in COMPUTED:
-            places.append(
-                f'<a href="{page}#{html.escape(anchor(entry.id))}">verdict</a> in <em>{html.escape(entry.chapter)}</em>'
-            )
-        if entry.label:
-            places.append(f'<a href="{page}#{html.escape(entry.label)}">statement</a>')
-    if erratum and entry.outcome in ("corrected", "false"):
-        places.append(f'<a href="{link("book/ledger/errata")}#erratum-{row_anchor(entry.id)}">erratum</a>')
-    printed = formula(entry.id)
+    page, printed = link(f"book/{entry.chapter}"), formula(entry.id)
+    found = []
+    if entry.chapter and entry.outcome in COMPUTED:
+        found.append(Markup("{} in <em>{}</em>").format(link_to(f"{page}#{anchor(entry.id)}", "verdict"), entry.chapter))
+    if entry.chapter and entry.label:
+        found.append(link_to(f"{page}#{entry.label}", "statement"))
+    if erratum:
+        found += _erratum(entry, link)
     if printed:
-        places.append(_function(printed, "formula", link))
+        found.append(_function(printed, "formula", link))
     if entry.code and entry.code != printed:
-        places.append(_function(entry.code, f"<code>{html.escape(entry.code)}</code>", link))
-    return " · ".join(places)
+        found.append(_code(entry.code, link))
+    return found
 
 
-def said(entry: Entry) -> str:
-    """What a statement says: in one line, or each paragraph of its box in a line that begins with its name."""
-    if not entry.hypotheses:
-        return f'<span class="tm">{typeset(entry.statement)}</span>'
-    lines = (f"<small>{name}</small> {typeset(text)}" for name, text in entry.paragraphs)
-    return "".join(f'<span class="said tm">{line}</span>' for line in lines)
+def card(verdict: dict[str, Any], link: Link) -> Markup:
+    """A verdict, as a notebook stores it, on its chapter's page; with links to all about it."""
+    claim, entry = verdict["claim"], entries()[verdict["claim"]]
+    row = f"{link(PAGE)}#{row_anchor(claim)}"
+    links = [link_to(row, "ledger"), *_erratum(entry, link)]
+    if users := used_by().get(claim):
+        links.append(link_to(row, f"used by {len(users)}"))
+    if entry.label:
+        links.append(link_to(f"#{entry.label}", "statement"))
+    if entry.code:
+        links.append(_code(entry.code, link))
+    lines = [typeset(check["text"]) for check in verdict["checks"]]
+    if verdict["remark"]:
+        lines.append(Markup("<em>{}</em>").format(typeset(verdict["remark"])))
+    methods = ", ".join(sorted({check["method"] for check in verdict["checks"]}, key=METHODS.index))
+    return pieces(link).card(claim, verdict["outcome"], methods, lines, links)
 
 
-def _box(entry: Entry) -> str:
-    """Where the box of a statement goes, if its words are not said already."""
-    place = html.escape(f"book/{entry.chapter}#{entry.label}")
-    return f'<div class="ledger-box" data-box="{place}"></div>' if entry.label and not entry.hypotheses else ""
+def tally(outcomes: Iterable[str]) -> str:
+    """``40 hold, 3 corrected``."""
+    found = Counter(outcomes)
+    return ", ".join(f"{found[one]}\N{NO-BREAK SPACE}{PLURAL.get(one, one)}" for one in OUTCOMES if found[one])
 
 
-def row(entry: Entry, link: Link) -> str:
-    """One statement: a fold with its name, outcome and words; inside, its box, evidence, neighbours and address."""
-    inside = [_box(entry)]
-    if entry.note:
-        inside.append(f'<p class="ledger-note tm">{typeset(entry.note)}</p>')
-    if places := _places(entry, link):
-        inside.append(f"<p>{places}</p>")
-    neighbours = [f"Uses {_list(entry.depends, link)}."] if entry.depends else []
-    if users := used_by().get(entry.id):
-        neighbours.append(f'<span class="users">Used by {_list(users, link)}.</span>')
-    if neighbours:
-        graph = f'<a href="{link("book/ledger/graph")}?statement={row_anchor(statement_of(entry.id))}">In the graph</a>'
-        inside.append(f"<div>{' '.join(neighbours)} {graph}</div>")
-    inside.append(cite(entry.id))
+# Filters and totals ----------------------------------------------------------------------------------------------------
+
+
+def _value(entry: Entry, field: str) -> str:
+    """What the filters know of a row."""
+    return str(int(entry.printed == "ours")) if field == "own" else getattr(entry, field) or "none"
+
+
+def choices() -> dict[str, list[str]]:
+    """Filter -> its values, those that some row has."""
+    found = {name: {_value(entry, name) for entry in entries().values()} for name in ("outcome", "method", "kind")}
+    known = {"outcome": OUTCOMES, "method": (*METHODS, "none"), "kind": sorted(found["kind"])}
+    return {"paper": list(ledgers())} | {name: [v for v in values if v in found[name]] for name, values in known.items()}
+
+
+def chosen_rows(field: str, values: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a table of totals: name, and what is chosen."""
+    yield from ((value, {field: value}) for value in values if count({field: value}))
+    yield from (("all", {}), ("of these ours", {"own": "1"}))
+
+
+def count(chosen: dict[str, str], paper: str = "") -> int:
+    """How many rows of a paper, or of all, have the chosen values."""
+    rows = (ledgers()[paper] if paper else entries()).values()
+    return sum(all(_value(entry, field) == value for field, value in chosen.items()) for entry in rows)
+
+
+def in_numbers() -> str:
+    """The ledger in numbers, as a sentence."""
+    found = Counter(entry.outcome for entry in entries().values())
+    ours = count({"own": "1"})
+    hold = found["holds"] + found["holds-in-regime"] + found["reproduced"]
     return (
-        f'<details class="ledger-row" id="{row_anchor(entry.id)}" data-paper="{entry.id.split("/")[0]}" '
-        f'data-outcome="{entry.outcome}" data-method="{entry.method or "none"}" data-kind="{html.escape(entry.kind)}" '
-        f'data-own="{int(entry.printed == "ours")}"><summary><strong>{html.escape(short(entry))}</strong> '
-        f"{badge(entry.outcome)} <small>{entry.method or ''}</small> {said(entry)}"
-        f'</summary><div class="ledger-more">{"".join(inside)}</div></details>'
+        f"{found.total()} statements, {found.total() - ours} of the papers and {ours} our own: {hold} hold or were reproduced "
+        f"({found['holds-in-regime']} of them in a stated range), {found['corrected']} hold after a correction, "
+        f"{found['false']} fail without one known here, {found['empty']} are true but speak of no size that can be run, "
+        f"{found['open']} of our own are open: their checks hold and there is no proof, "
+        f"{found['imported'] + found['asymptotic']} are quoted unchecked."
     )
-
-
-def cite(claim: str) -> str:
-    """The permanent address of a row, written by the page, which knows where it stands and in which version."""
-    return f'<p class="cite-this">Cite as <code>{html.escape(claim)}</code></p>'
-
-
-def summary_line(rows: Iterable[Entry]) -> str:
-    """``43 statements: 40 hold, 3 corrected``."""
-    count = Counter(entry.outcome for entry in rows)
-    parts = [f"{count[outcome]}\N{NO-BREAK SPACE}{PLURAL.get(outcome, outcome)}" for outcome in OUTCOMES if count[outcome]]
-    return f"{count.total()} statement{'s' * (count.total() != 1)}: {', '.join(parts)}"
-
-
-def paper_rows(paper: str, link: Link) -> str:
-    rows = ledgers()[paper].values()
-    body = "".join(row(entry, link) for entry in rows)
-    return (
-        f'<details class="ledger-paper" id="ledger-{paper}" data-paper="{paper}">'
-        f"<summary>{summary_line(rows)}</summary>{body}</details>"
-    )
-
-
-def filters() -> str:
-    """The form above the rows; book.js reads it and writes it into the page's address."""
-    everything = list(entries().values())
-    choices = {
-        "paper": list(ledgers()),
-        "outcome": [o for o in OUTCOMES if any(e.outcome == o for e in everything)],
-        "method": [m for m in (*METHODS, "none") if any((e.method or "none") == m for e in everything)],
-        "kind": sorted({e.kind for e in everything}),
-    }
-    fields = [
-        f'<label>{name}<select name="{name}"><option value="">all</option>'
-        + "".join(f'<option value="{value}">{value}</option>' for value in values)
-        + "</select></label>"
-        for name, values in choices.items()
-    ]
-    return (
-        '<form class="ledger-filters" role="search" aria-label="Filter the ledger">'
-        '<label class="wide">text<input type="search" name="q" autocomplete="off" placeholder="Lemma D.4, own, sqrt(n), …">'
-        f'</label>{"".join(fields)}<label><span>ours only</span><input type="checkbox" name="own" value="1"></label>'
-        '<button type="reset">Show all</button><output aria-live="polite"></output></form>'
-    )
-
-
-def _table(rows: list[list[str]], headers: list[str], name: str) -> str:
-    head = "".join(f'<th scope="col">{cell}</th>' for cell in headers)
-    body = "".join(
-        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>" for first, *rest in rows
-    )
-    return (
-        f'<div class="scrolls"><table class="ledger-table" aria-label="{name}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _selection(link: Link, text: str, **chosen: str) -> str:
-    """A number that links to the rows it counts."""
-    query = "&amp;".join(f"{key}={value}" for key, value in chosen.items() if value)
-    return f'<a href="{link(PAGE)}?{query}">{text}</a>' if text != "0" else "0"
-
-
-def _counted(field: str, values: Iterable[str], name: str, link: Link) -> str:
-    papers = ledgers()
-    rows = []
-    for value in values:
-        counts = {paper: sum((getattr(e, field) or "none") == value for e in own.values()) for paper, own in papers.items()}
-        if sum(counts.values()):
-            cells = [_selection(link, str(count), paper=paper, **{field: value}) for paper, count in counts.items()]
-            rows.append([value, *cells, _selection(link, str(sum(counts.values())), **{field: value})])
-    rows.append(["all", *(str(len(own)) for own in papers.values()), str(len(entries()))])
-    ours = [sum(e.printed == "ours" for e in own.values()) for own in papers.values()]
-    rows.append(["of these ours", *(_selection(link, str(n), paper=p, own="1") for p, n in zip(papers, ours)), str(sum(ours))])
-    return _table(rows, [field, *papers, "all"], name)
-
-
-def totals(link: Link) -> str:
-    """Rows by outcome and paper."""
-    return _counted("outcome", OUTCOMES, "Statements by outcome and paper", link)
-
-
-def methods(link: Link) -> str:
-    """Rows by the strongest method behind their outcome."""
-    return _counted("method", (*METHODS, "none"), "Statements by method and paper", link)
 
 
 # The graph -------------------------------------------------------------------------------------------------------------
@@ -284,8 +237,8 @@ def statement_of(claim: str) -> str:
     return f"{paper}/{name}" if kind == "own" or not rest else f"{paper}/{kind}-{rest[0]}"
 
 
-def numbered(paper: str) -> tuple[dict[str, list[Entry]], dict[str, list[str]]]:
-    """Numbered statement -> its parts, and -> the statements its proof uses; those without a link are left out."""
+def bands(paper: str) -> list[list[dict[str, Any]]]:
+    """The numbered statements of a paper that use or are used, by depth of proof, each with its name and neighbours."""
     parts: dict[str, list[Entry]] = defaultdict(list)
     for entry in ledgers()[paper].values():
         parts[statement_of(entry.id)].append(entry)
@@ -293,134 +246,48 @@ def numbered(paper: str) -> tuple[dict[str, list[Entry]], dict[str, list[str]]]:
         name: sorted({statement_of(use) for entry in group for use in entry.depends} & set(parts) - {name})
         for name, group in parts.items()
     }
-    joined = {name for name, needed in uses.items() if needed} | {use for needed in uses.values() for use in needed}
-    return {name: parts[name] for name in parts if name in joined}, {name: uses[name] for name in uses if name in joined}
-
-
-def graph(paper: str, link: Link) -> str:
-    """The statements of a paper in bands, what is used above what uses it; every one a link; book.js draws the lines."""
-    parts, uses = numbered(paper)
+    users = Counter(use for needed in uses.values() for use in needed)
     depth: dict[str, int] = {}
     for name in TopologicalSorter(uses).static_order():
         depth[name] = 1 + max((depth[use] for use in uses[name]), default=-1)
-    users = {name: [other for other in uses if name in uses[other]] for name in uses}
-    bands = []
-    for level in range(1 + max(depth.values(), default=-1)):
-        items = []
-        for name in (name for name in parts if depth[name] == level):  # the paper's order keeps most lines short
-            group = parts[name]
-            outcome = min((entry.outcome for entry in group), key=WEAKEST.index)
-            words = [outcome, f"uses {len(uses[name])}, used by {len(users[name])}"]
-            items.append(
-                f'<li><a class="node outcome-{outcome}" id="graph-{row_anchor(name)}" '
-                f'href="{link(PAGE)}#{row_anchor(group[0].id)}" aria-description="{"; ".join(words)}" '
-                f'data-uses="{" ".join("graph-" + row_anchor(use) for use in uses[name])}">'
-                f"{html.escape(_node_name(name, group))}</a></li>"
-            )
-        bands.append(f"<li><ul>{''.join(items)}</ul></li>")
-    return (
-        f'<div class="graph"><svg aria-hidden="true"></svg>'
-        f'<ol aria-label="Statements of {paper} by depth of proof">{"".join(bands)}</ol></div>'
-    )
+    found: list[list[dict[str, Any]]] = [[] for _ in range(1 + max(depth.values(), default=-1))]
+    for name, (first, *rest) in parts.items():  # the paper's order keeps most lines short
+        if uses[name] or users[name]:
+            outcome = min((entry.outcome for entry in (first, *rest)), key=WEAKEST.index)
+            words = short(first).removeprefix("Own: ").split(",")[0].split(" (")[0]
+            node = {"name": name, "first": first.id, "words": words, "outcome": outcome}
+            found[depth[name]].append(node | {"uses": uses[name], "users": users[name]})
+    return found
 
 
-def _node_name(name: str, group: list[Entry]) -> str:
-    printed = group[0].printed
-    if printed == "ours":
-        return name.split("/own-")[-1].replace("-", " ")
-    return printed.split(",")[0].split(" (")[0]
+# Errata ----------------------------------------------------------------------------------------------------------------
 
-
-# Errata and own results -------------------------------------------------------------------------------------------------
+MAIN = ("theorem", "corollary", "proposition", "assumption", "hypothesis")
+SLIPS = ("definition", "equation", "figure", "table", "remark", "parametrization")
 
 
 def severity(entry: Entry) -> str:
-    """How much a wrong print matters, decided by what kind of statement it is and whether a correction was found."""
+    """How much a wrong print matters: no correction is known, or what kind of statement it is."""
     if entry.outcome == "false":
         return "fails"
-    return {"theorem": "main", "corollary": "main", "proposition": "main", "assumption": "main", "hypothesis": "main"}.get(
-        entry.kind,
-        "slip" if entry.kind in ("definition", "equation", "figure", "table", "remark", "parametrization") else "step",
-    )
+    return "main" if entry.kind in MAIN else "slip" if entry.kind in SLIPS else "step"
 
 
-SEVERITIES = {
-    "fails": "Printed form fails, and no correction is known here",
-    "main": "Theorems and assumptions that need a correction",
-    "step": "Steps of proofs: lemmas, claims and facts",
-    "slip": "Definitions, equations and figures",
-}
+def wrong_prints(level: str) -> list[Entry]:
+    """Those of one severity, the most used first."""
+    found = [e for e in entries().values() if e.outcome in ("corrected", "false") and severity(e) == level]
+    return sorted(found, key=lambda entry: -len(used_by().get(entry.id, [])))
 
 
-def erratum(entry: Entry, link: Link) -> str:
-    """One wrong print: what is printed, the counterexample, what holds instead, who uses it."""
-    verdict = stored(entry)
-    checks = verdict.get("checks", [])
-    parts = [(name or "Statement", f'<span class="tm">{typeset(text)}</span>') for name, text in entry.paragraphs]
-    fails = [check["text"] for check in checks if not check["holds"]]
-    holds = [check["text"] for check in checks if check["holds"]]
-    if fails:
-        parts.append(("As printed", "<br>".join(f'<span class="tm">{typeset(text)}</span>' for text in fails[:2])))
-    if holds and entry.outcome == "corrected":
-        parts.append(("Corrected", "<br>".join(f'<span class="tm">{typeset(text)}</span>' for text in holds[:2])))
-    if entry.note or verdict.get("remark"):
-        words = " ".join(filter(None, [entry.note, verdict.get("remark", "")]))
-        parts.append(("What is true", f'<span class="tm">{typeset(words)}</span>'))
-    users = used_by().get(entry.id, [])
-    sound = [user for user in users if entries()[user].outcome in ("holds", "holds-in-regime", "reproduced")]
-    if users:
-        parts.append(("Survives", f"{len(sound)} of the {len(users)} statements that use it hold: {_list(users, link, 6)}"))
-    listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in parts)
-    return (
-        f'<details class="erratum" id="erratum-{row_anchor(entry.id)}"><summary><strong>{html.escape(short(entry))}</strong> '
-        f"{badge(entry.outcome)} <small>{entry.id.split('/')[0]}</small> "
-        f'<span class="tm">{typeset(_clip(entry.note or entry.statement))}</span></summary>'
-        f"<dl>{listed}</dl><p>{row_link(entry.id, link)} in the ledger · {_places(entry, link, erratum=False)}</p></details>"
-    )
+def sound(claims: Iterable[str]) -> list[str]:
+    """Those that hold."""
+    return [claim for claim in claims if entries()[claim].outcome in ("holds", "holds-in-regime", "reproduced")]
 
 
-def _clip(text: str, most: int = 110) -> str:
+def clip(text: str, most: int = 110) -> str:
     """The first words of a text; a formula stays whole."""
     ends = [found.end() for found in re.finditer(r"(?:\$+[^$]*\$+|[^\s$])+\s*", text)]
     return text if len(text) <= most else text[: max(filter(most.__ge__, ends), default=ends[0])].rstrip() + " …"
-
-
-def errata(level: str, link: Link) -> str:
-    """The wrong prints of one severity, the most used first."""
-    found = [e for e in entries().values() if e.outcome in ("corrected", "false") and severity(e) == level]
-    found.sort(key=lambda entry: -len(used_by().get(entry.id, [])))
-    body = "".join(erratum(entry, link) for entry in found)
-    return f'<p>{len(found)} statement{"s" * (len(found) != 1)}.</p><div class="errata">{body}</div>'
-
-
-def own_results(paper: str, link: Link) -> str:
-    """The book's own statements of one part, with their boxes."""
-    own = [entry for entry in ledgers().get(paper, {}).values() if entry.printed == "ours"]
-    return f'<div class="own-results">{"".join(_own(entry, link) for entry in own)}</div>'
-
-
-def _own(entry: Entry, link: Link) -> str:
-    note = f'<p class="ledger-note tm">{typeset(entry.note)}</p>' if entry.note else ""
-    return (
-        f'<details class="own" id="own-{row_anchor(entry.id)}"><summary><strong>{html.escape(short(entry)[5:])}</strong> '
-        f"{badge(entry.outcome)} <small>{entry.method or ''}</small> {said(entry)}"
-        f"</summary>{_box(entry)}{note}<p>{row_link(entry.id, link)} in the ledger · {_places(entry, link)}</p></details>"
-    )
-
-
-def headline() -> str:
-    """The ledger in numbers, as a sentence."""
-    rows = list(entries().values())
-    count = Counter(entry.outcome for entry in rows)
-    ours = sum(entry.printed == "ours" for entry in rows)
-    hold = count["holds"] + count["holds-in-regime"] + count["reproduced"]
-    return (
-        f"{len(rows)} statements, {len(rows) - ours} of the papers and {ours} our own: {hold} hold or were reproduced "
-        f"({count['holds-in-regime']} of them in a stated range), {count['corrected']} hold after a correction, "
-        f"{count['false']} fail without one known here, {count['empty']} are true but speak of no size that can be run, "
-        f"{count['open']} of our own are open: their checks hold and there is no proof, "
-        f"{count['imported'] + count['asymptotic']} are quoted unchecked."
-    )
 
 
 # Sphinx ----------------------------------------------------------------------------------------------------------------
@@ -433,47 +300,11 @@ class LedgerDirective(SphinxDirective):
     optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        piece, *argument = self.arguments
-        for paper in PAPERS:
-            if _file(paper).is_file():
-                self.env.note_dependency(str(_file(paper)))
-
-        def link(document: str) -> str:
-            return self.env.app.builder.get_relative_uri(self.env.docname, document)
-
-        pieces: dict[str, Callable[..., str]] = {
-            "filters": lambda: filters(),
-            "rows": lambda paper: paper_rows(paper, link),
-            "totals": lambda: totals(link),
-            "methods": lambda: methods(link),
-            "graph": lambda paper: graph(paper, link),
-            "errata": lambda level: errata(level, link),
-            "own": lambda paper: own_results(paper, link),
-            "headline": lambda: f"<p>{headline()}</p>",
-        }
-        if piece not in pieces:
-            raise self.error(f"ledger: no piece {piece}; choose one of {', '.join(pieces)}")
-        if argument and piece in ("rows", "graph", "own") and argument[0] not in ledgers():
-            return []  # a part whose ledger is not written yet
-        return [nodes.raw("", pieces[piece](*argument), format="html")]
-
-
-class Finding(SphinxDirective):
-    """``{finding} <page>[#<figure>] [large]``: words beside a small picture, the first one of the page if none is named."""
-
-    required_arguments = 1
-    optional_arguments = 1
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        page, _, figure = self.arguments[0].partition("#")
-        target = self.env.app.builder.get_relative_uri(self.env.docname, f"book/{page}") + (f"#{figure}" if figure else "")
-        thumb = f'<a class="thumb" href="{target}" data-figure="book/{page}#{figure}"></a>'
-        container = nodes.container(classes=["finding", *self.arguments[1:]])
-        words = nodes.container(classes=["finding-words"])
-        self.state.nested_parse(self.content, self.content_offset, words)
-        container += [nodes.raw("", thumb, format="html"), words]
-        return [container]
+        name, *argument = self.arguments
+        for path in FILES.values():
+            self.env.note_dependency(str(path))
+        macros = pieces(partial(self.env.app.builder.get_relative_uri, self.env.docname))
+        return [nodes.raw("", getattr(macros, name)(*argument), format="html")]
 
 
 class LedgerDomain(Domain):

@@ -6,6 +6,8 @@ Only what is safe without a grammar is touched; every word stays. Letters become
 import html
 import re
 
+from markupsafe import Markup
+
 _SMALL = "alpha beta gamma delta epsilon eps zeta eta theta kappa lambda mu nu xi rho sigma tau phi chi psi omega"
 _CAPITAL = "Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega"
 GREEK = dict(zip(f"{_SMALL} {_CAPITAL}".split(), "αβγδεεζηθκλμνξρστφχψωΓΔΘΛΞΣΦΨΩ"))
@@ -33,9 +35,9 @@ TEX = re.compile(r"(\$\$[^$]+\$\$|\$[^$]+\$)")
 _RELATIONS = {"<=": "≤", ">=": "≥", "!=": "≠", "==": "=", "->": "→", "+-": "±"}
 
 
-def typeset(text: str) -> str:
+def typeset(text: str) -> Markup:
     """HTML of a line of prose with mathematics in it: TeX between dollars as it is, the rest by its looks."""
-    return "".join(_formula(piece) if i % 2 else _guessed(piece) for i, piece in enumerate(TEX.split(text)))
+    return Markup("".join(_formula(piece) if i % 2 else _guessed(piece) for i, piece in enumerate(TEX.split(text))))
 
 
 def _formula(tex: str) -> str:
