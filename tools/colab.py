@@ -1,11 +1,10 @@
 """One chapter of each part as Colab runs it: alone in an empty folder, in an environment with only what Colab has.
 
-    python tools/colab.py [--torch SITE_PACKAGES] [chapter ...]
+    python tools/colab.py [chapter ...]
 
 Makes an environment with torch, numpy, scipy, matplotlib, scikit-learn and ipykernel of other versions than the book's, points
 the chapter's install cell at a local clone, runs it, restarts, runs it again, and compares both times: the verdicts are the
-stored ones, judged against the ledger, and nothing that was installed before was replaced. With ``--torch`` that folder's torch
-is used instead of a download of some hundred megabytes.
+stored ones, judged against the ledger, and nothing that was installed before was replaced.
 """
 
 import argparse
@@ -29,27 +28,14 @@ ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = ("sensitivity/paper-sizes", "separation/threshold", "tangent/widths-and-steps", "patches/real-images")
 CHAPTERS += ("exponential/one-knob",)
 #: Of other versions than in requirements.txt; a test says so.
-PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0")
-TORCH = "torch==2.12.0"
-#: What an installed torch for CPUs needs beside itself.
-NEEDED = ("torch", "torchgen", "functorch", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "filelock", "fsspec")
-NEEDED += ("typing_extensions.py", "setuptools")
+PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0", "torch==2.12.0")
 
 
-def environment(folder: Path, torch: Path | None) -> Path:
+def environment(folder: Path) -> Path:
     """A fresh environment with what Colab has. Returns its Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES, *([] if torch else [TORCH])], check=True)
-    if torch:
-        site = next((folder / "lib").glob("python*/site-packages"))
-        for path in torch.iterdir():
-            name = path.name.partition("-")[0].lower()
-            known = path.name in NEEDED or (
-                path.suffix == ".dist-info" and f"{name}" in {n.removesuffix(".py") for n in NEEDED}
-            )
-            if known and not (site / path.name).exists():
-                (site / path.name).symlink_to(path.resolve())
+    subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
     return python
 
 
@@ -93,13 +79,10 @@ def run(chapter: str, folder: Path, clone: str, kernel: str = "colab", cells: in
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", default=CHAPTERS)
-    parser.add_argument("--torch", type=Path, help="a site-packages folder whose torch is used")
     arguments = parser.parse_args()
-    if arguments.torch and not (arguments.torch / "torch").is_dir():
-        parser.error(f"--torch: no torch in {arguments.torch}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        python = environment(folder / "env", arguments.torch)
+        python = environment(folder / "env")
         try:
             subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(folder / "clone")], check=True)
         except (FileNotFoundError, subprocess.CalledProcessError):

@@ -21,7 +21,6 @@ import copy
 import functools
 import itertools
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -51,8 +50,6 @@ OTHER_TESTS = {
     "verdicts_bite", "notebooks", "repository", "workflow", "new_chapter", "bookpages", "ledger", "checks", "devices", "scale",
     "release", "lab", "speed",
 }  # fmt: skip
-#: Imported once; every test process starts from there.
-PRELOADED = ["torch", "scipy.stats", "scipy.optimize", "matplotlib.pyplot", "nbformat", "hypothesis", "pytest", "flint"]
 SWAPS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -220,67 +217,47 @@ def _environment(folder: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
-def _in_process(task: Callable[..., int], folder: str, *arguments: Any) -> int | None:
-    """The number that the task gives in a process of its own that finds the package in ``folder``; None if it hangs."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    process = context.Process(target=_start, args=(task, folder, *arguments))
-    process.start()
-    process.join(SECONDS)
-    if process.exitcode is None:
-        process.kill()
-        process.join()
-        return None
-    return process.exitcode
+def succeeds(folder: str, *words: str) -> bool:
+    """Whether Python does this, and in time, with the package in ``folder``."""
+    try:
+        done = subprocess.run(
+            [sys.executable, *words], cwd=ROOT, env=_environment(folder), timeout=SECONDS, capture_output=True
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return not done.returncode
 
 
-def _start(task: Callable[..., int], folder: str, *arguments: Any) -> None:
-    os.chdir(ROOT)
-    sys.path[:0] = [folder, str(ROOT / "tests"), str(ROOT / "tools")]
-    os.environ.update(_environment(folder))
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
-        try:
-            code = int(task(*arguments))
-        except BaseException:
-            code = 1
-    os._exit(code)
+def survives(folder: str, tests: list[str]) -> bool:
+    return succeeds(folder, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
 
 
-def _failing(tests: list[str]) -> int:
-    import pytest
-
-    return pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])
-
-
-def _write_verdict(claim: str, path: str) -> int:
-    """1 if the claim's verdict fails; else ``path`` holds what its checks compared. An error counts as a failure."""
-    from mutation import numbers_compared, verdict_of
-
-    with numbers_compared() as numbers:
-        holds = verdict_of(claim) == "holds"
-    Path(path).write_text("\n".join(numbers))
-    return int(not holds)
+#: Writes what the checks of a claim's verdict compare; fails if the verdict does. An error counts as a failure.
+VERDICT = """
+import pathlib, sys
+from mutation import numbers_compared, verdict_of
+with numbers_compared() as numbers:
+    holds = verdict_of(sys.argv[1]) == "holds"
+pathlib.Path(sys.argv[2]).write_text("\\n".join(numbers))
+sys.exit(not holds)
+"""
 
 
 @functools.cache
 def compared(claim: str) -> str:
     """What the claim's checks compare with the right library."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "numbers")
-        if _in_process(_write_verdict, str(PACKAGE.parent), claim, str(path)) != 0:
+    with tempfile.NamedTemporaryFile("r") as numbers:
+        if not succeeds(str(PACKAGE.parent), "-c", VERDICT, claim, numbers.name):
             raise RuntimeError(f"{claim}: its verdict does not hold with the right library")
-        return path.read_text()
+        return numbers.read()
 
 
 def verdict_on(claim: str, folder: str) -> str:
     """``fails``, ``holds`` on other numbers, or ``same numbers``, with the package in ``folder``."""
-    path = Path(folder, "numbers")
-    path.unlink(missing_ok=True)
-    if _in_process(_write_verdict, folder, claim, str(path)) != 0:
-        return "fails"
-    return "same numbers" if path.read_text() == compared(claim) else "holds"
+    with tempfile.NamedTemporaryFile("r") as numbers:
+        if not succeeds(folder, "-c", VERDICT, claim, numbers.name):
+            return "fails"
+        return "same numbers" if numbers.read() == compared(claim) else "holds"
 
 
 @contextlib.contextmanager
@@ -298,7 +275,7 @@ def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> dict[str, Any
     with library_with(mutant) as folder:
         fate = "not reached"
         if tests:
-            fate = "survived" if _in_process(_failing, folder, tests) == 0 else "killed"
+            fate = "survived" if survives(folder, tests) else "killed"
         verdicts = {verdict_on(claim, folder) for claim in claims}
     return {"fate": fate, "spoken of": bool(verdicts - {"same numbers"}), "noticed": "fails" in verdicts}
 
@@ -307,12 +284,12 @@ def noticed_by(mutant: Mutant, claims: list[str]) -> dict[str, str]:
     """The first of the claims whose verdict fails with the mutant, or else whether a unit test of its part does."""
     with library_with(mutant) as folder:
         for claim in claims:
-            if _in_process(_write_verdict, folder, claim, os.devnull) != 0:
+            if not succeeds(folder, "-c", VERDICT, claim, os.devnull):
                 compared(claim)  # raises if it fails with the right library too
                 return {"noticed by": claim}
         tests = sorted((ROOT / "tests" / mutant.module.split(".")[0]).glob("test_*.py"))
-        failing = _in_process(_failing, folder, [str(path) for path in tests if path.name != "test_bad_input.py"]) != 0
-        return {"noticed by": "unit tests" if failing else "nothing"}
+        survived = survives(folder, [str(path) for path in tests if path.name != "test_bad_input.py"])
+        return {"noticed by": "nothing" if survived else "unit tests"}
 
 
 def _file(module: str) -> Path:

@@ -10,12 +10,9 @@ import argparse
 import re
 import shutil
 import sys
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
-from threading import Thread
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 import yaml
 from bookpages import address as published
@@ -26,6 +23,8 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "_build" / "html"
+#: Where the browser finds the built pages: no server is asked.
+HERE = "http://book"
 PAPER = {"format": "A4", "margin": {"top": "16mm", "bottom": "18mm", "left": "15mm", "right": "15mm"}, "scale": 0.86}
 
 
@@ -101,7 +100,7 @@ def numbers(page: Page, count: int) -> PdfReader:
     return PdfReader(BytesIO(page.pdf(prefer_css_page_size=True)))
 
 
-def joined(parts: dict[str, PdfReader], address: str) -> PdfWriter:
+def joined(parts: dict[str, PdfReader]) -> PdfWriter:
     """One document: each part with its outline, every link to one of the parts leading into it."""
     writer, places, first = PdfWriter(), {}, {}
     for name, reader in parts.items():
@@ -114,32 +113,27 @@ def joined(parts: dict[str, PdfReader], address: str) -> PdfWriter:
     for index, page in enumerate(writer.pages):
         here = [name for start, name in starts if start <= index][-1]
         for note in page.get("/Annots", []):
-            retarget(note.get_object(), here, address, writer, places, first)
+            retarget(note.get_object(), here, writer, places, first)
     return writer
 
 
-def retarget(note, here: str, address: str, writer: PdfWriter, places: dict, first: dict) -> None:
+def retarget(note, here: str, writer: PdfWriter, places: dict, first: dict) -> None:
     """Make a link to a page of the book a link into this file."""
     if "/Dest" in note and isinstance(note["/Dest"], str):
         uri, target, anchor = "", here, str(note["/Dest"]).lstrip("/")
     else:
         uri = str(note.get("/A", {}).get("/URI", ""))
-        if not uri.startswith(address + "/"):
+        if not uri.startswith(HERE + "/"):
             return
-        target, _, anchor = unquote(uri[len(address) + 1 :]).partition("#")
+        target, _, anchor = unquote(uri[len(HERE) + 1 :]).partition("#")
         target = target.partition("?")[0]
     if target not in first:  # not printed: leads to where the book is published
-        note["/A"][NameObject("/URI")] = TextStringObject(f"{published()}/{uri[len(address) + 1 :]}")
+        note["/A"][NameObject("/URI")] = TextStringObject(f"{published()}/{uri[len(HERE) + 1 :]}")
         return
     index, top = places.get((target, anchor), (first[target], 0))
     place = [NameObject("/XYZ"), NullObject(), FloatObject(top) if top else NullObject(), NullObject()]
     note.pop("/A", None)
     note[NameObject("/Dest")] = ArrayObject([writer.pages[index].indirect_reference, *place])
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
 
 
 def book(names: list[str], out: Path) -> None:
@@ -152,23 +146,16 @@ def book(names: list[str], out: Path) -> None:
     if chromium is None:
         raise FileNotFoundError("printing needs Chromium: install it with your system's package manager")
     wanted = referenced(names)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(BUILT)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}"
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            page = browser.new_page(color_scheme="light")
-            parts = {
-                name: printed(page, f"{address}/{name}", wanted[name]) for name in tqdm(names, desc="printing", unit="page")
-            }
-            writer = joined(parts, address)
-            for sheet, number in zip(writer.pages, numbers(page, len(writer.pages)).pages):
-                sheet.merge_page(number)
-                sheet.compress_content_streams()
-            browser.close()
-    finally:
-        server.shutdown()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(color_scheme="light")
+        page.route(f"{HERE}/**", lambda route: route.fulfill(path=BUILT / unquote(urlsplit(route.request.url).path)[1:]))
+        parts = {name: printed(page, f"{HERE}/{name}", wanted[name]) for name in tqdm(names, desc="printing", unit="page")}
+        writer = joined(parts)
+        for sheet, number in zip(writer.pages, numbers(page, len(writer.pages)).pages):
+            sheet.merge_page(number)
+            sheet.compress_content_streams()
+        browser.close()
     writer.add_metadata({"/Title": "Why softmax attention works", "/Author": "The attention-theory authors"})
     writer.compress_identical_objects()
     partial_file = out.with_suffix(".partial")

@@ -1,6 +1,6 @@
 """What the library's routes cost beside the literal ones and beside other tools, side by side in one run.
 
-    python tools/speed.py [--out book/data] [--rounds 7] [--only tangent] [--jax PYTHON]
+    python tools/speed.py [--out book/data] [--rounds 7] [--jax PYTHON]
 
 In every round each route runs once, with the machine's own limits between them: a matrix product and a copy. What is
 reported are medians over the rounds of processor seconds (one thread) and of ratios within a round, so that a busy machine
@@ -303,8 +303,6 @@ def busy(own: float = 0) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", choices=TOPICS)
-    parser.add_argument("--sizes", type=int, default=9, help="only so many sizes of each topic, the smallest ones")
     parser.add_argument(
         "--jax", metavar="PYTHON", help="interpreter of an environment that has it, and neural-tangents if wanted"
     )
@@ -316,7 +314,7 @@ def main() -> int:
     torch.set_num_threads(1)
     points, results, slow = [], [], []
     for topic, (bench, sizes) in TOPICS.items():
-        for n in sizes[: given.sizes] if given.only in (None, topic) else ():
+        for n in sizes:
             case = bench(n, **{"python": given.jax} if topic == "tangent" else {})
             rows = measured(case, given.rounds)
             for name, row in zip(case.routes, rows):
