@@ -2,12 +2,15 @@
 
 from fractions import Fraction
 
+import nbformat
 import numpy as np
 import pytest
 import torch
+import yaml
 from attention_theory import evidence
 from attention_theory.attention import attention_weights
 from attention_theory.evidence import Check, VerdictError, compare, exponent, identity, interval, judge, verdict
+from nbclient import NotebookClient
 from scipy import stats
 
 GOOD, BAD = Check("exact", True, "good"), Check("exact", False, "bad")
@@ -15,76 +18,57 @@ REFUTING, STANDING = Check("counterexample", False, "refutes"), Check("counterex
 
 
 @pytest.mark.parametrize(
-    ("relation", "right", "wrong"),
-    [("==", 2, 3), ("<=", 2, 1), (">=", 2, 3), ("<", 3, 2), (">", 1, 2)],
+    ("check", "holds", "words"),
+    [
+        (compare("x", 2, "==", 2), True, "2 == 2"),
+        (compare("x", 2, "==", 3), False, "2 fails == 3"),
+        (compare("x", 2, "<=", 2), True, ""),
+        (compare("x", 2, "<=", 1), False, "fails <="),
+        (compare("x", 2, ">=", 2), True, ""),
+        (compare("x", 2, ">=", 3), False, "fails >="),
+        (compare("x", 2, "<", 3), True, ""),
+        (compare("x", 2, "<", 2), False, "fails <"),
+        (compare("x", 2, ">", 1), True, ""),
+        (compare("x", 2, ">", 2), False, "fails >"),
+        # the element nearest to failure is shown
+        (compare("x", [1, 5, 3], "<=", 4), False, "5 fails <= 4 (nearest of 3)"),
+        (compare("x", torch.tensor([7, 3, 9]), ">=", 2), True, "3 >= 2 (nearest of 3)"),
+        # integers and fractions are compared exactly
+        (compare("x", 2**60 + 1, "==", 2**60), False, ""),
+        (compare("x", Fraction(1, 3), "==", Fraction(1, 3)), True, ""),
+        (compare("x", Fraction(1, 3), "==", Fraction(1, 3) + Fraction(1, 10**30)), False, ""),
+        # bars from both sides, one for each point
+        (compare("x", 0.9, "within", (0.9, 1)), True, ""),
+        (compare("x", 1, "within", (0.9, 1)), True, ""),
+        (compare("x", 0.89, "within", (0.9, 1)), False, "fails within"),
+        (compare("x", 1.01, "within", (0.9, 1)), False, "fails within"),
+        (compare("x", [1, 2], "within", ([0, 1.5], [1, 2.5])), True, ""),
+        (compare("x", [1, 2], "within", ([0, 2.5], [1, 3])), False, ""),
+        # slack is relative, and off by default
+        (compare("x", 0.1 + 0.2, "<=", 0.3), False, ""),
+        (compare("x", 0.1 + 0.2, "<=", 0.3, slack=1e-12), True, ""),
+        (compare("x", 0.301, "<=", 0.3, slack=1e-12), False, ""),
+        (compare("x", 0.1 + 0.2, "within", (0, 0.3)), False, ""),
+        (compare("x", 0.1 + 0.2, "within", (0, 0.3), slack=1e-12), True, ""),
+        # shapes, truth values, complex numbers
+        (identity("x", torch.ones(1, 3), torch.ones(2, 1)), True, ""),
+        (compare("x", np.ones((2, 3)), "==", torch.ones(1, 3)), True, ""),
+        (compare("x", [True, False], "==", [True, False]), True, ""),
+        (compare("x", np.array([True, False]), "==", np.array([True, True])), False, ""),
+        (identity("x", [1 + 5j], [1.0]), False, ""),
+        (identity("x", [1 + 5j], [1 + 5j]), True, ""),
+        # an interval says its own confidence
+        (interval("x", evidence.rate_interval(500, 1000), "contains", 0.5), True, "99.9% interval"),
+        (interval("x", evidence.rate_interval(500, 1000), "contains", 0.6), False, ""),
+        (interval("x", evidence.rate_interval(500, 1000), ">=", 0.4), True, ""),
+        (interval("x", evidence.rate_interval(500, 1000), ">=", 0.5), False, ""),
+        (interval("x", evidence.rate_interval(500, 1000), "<=", 0.5), False, ""),
+        (interval("x", evidence.rate_interval(5, 10, confidence=0.95), "contains", 0.5), True, "95% interval"),
+        (interval("x", evidence.Interval(0, 1, 0.9), "contains", 0.5), True, "90% interval"),
+    ],
 )
-def test_compare_holds_and_fails(relation, right, wrong):
-    assert compare("x", 2, relation, right).holds
-    failing = compare("x", 2, relation, wrong)
-    assert not failing.holds
-    assert f"fails {relation}" in failing.text
-
-
-def test_compare_shows_the_element_nearest_to_failure():
-    check = compare("x", [1, 5, 3], "<=", 4)
-    assert not check.holds
-    assert "5 fails <= 4 (nearest of 3)" in check.text
-    assert "3 >= 2 (nearest of 3)" in compare("x", torch.tensor([7, 3, 9]), ">=", 2).text
-
-
-def test_compare_is_exact_on_integers_and_fractions():
-    assert not compare("count", 2**60 + 1, "==", 2**60).holds  # equal as floats
-    assert compare("p", Fraction(1, 3), "==", Fraction(1, 3)).holds
-    assert not compare("p", Fraction(1, 3), "==", Fraction(1, 3) + Fraction(1, 10**30)).holds
-
-
-@pytest.mark.parametrize(("value", "holds"), [(0.9, True), (1, True), (0.95, True), (0.89, False), (1.01, False)])
-def test_two_sided_bars(value, holds):
-    check = compare("x", value, "within", (0.9, 1))
-    assert check.holds == holds
-    assert ("fails within" in check.text) != holds
-
-
-def test_two_sided_bars_follow_each_point_and_allow_rounding():
-    assert compare("x", [1, 2], "within", ([0, 1.5], [1, 2.5])).holds
-    assert not compare("x", [1, 2], "within", ([0, 2.5], [1, 3])).holds
-    assert not compare("x", 0.1 + 0.2, "within", (0, 0.3)).holds
-    assert compare("x", 0.1 + 0.2, "within", (0, 0.3), slack=1e-12).holds
-
-
-def test_shapes_count():
-    row, column = torch.ones(1, 3), torch.ones(2, 1)
-    assert identity("x", row, column).holds
-    assert compare("x", np.ones((2, 3)), "==", row).holds
-
-
-def test_truth_values_are_compared_as_numbers():
-    assert compare("x", [True, False], "==", [True, False]).holds
-    assert not compare("x", np.array([True, False]), "==", np.array([True, True])).holds
-
-
-def test_complex_numbers_are_compared_as_such():
-    assert not identity("x", [1 + 5j], [1.0]).holds
-    assert identity("x", [1 + 5j], [1 + 5j]).holds
-
-
-def test_an_interval_says_its_own_confidence():
-    assert "99.9% interval" in interval("x", evidence.rate_interval(5, 10), "contains", 0.5).text
-    assert "95% interval" in interval("x", evidence.rate_interval(5, 10, confidence=0.95), "contains", 0.5).text
-    assert "90% interval" in interval("x", evidence.Interval(0, 1, 0.9), "contains", 0.5).text
-    low, high = evidence.Interval(0, 1)
-    assert (low, high) == (0, 1)
-
-
-def test_equal_samples_have_a_mean():
-    assert evidence.mean_interval([1.0, 1.0, 1.0]) == (1, 1)
-
-
-def test_compare_slack_is_relative_and_off_by_default():
-    tight = 0.1 + 0.2
-    assert not compare("x", tight, "<=", 0.3).holds
-    assert compare("x", tight, "<=", 0.3, slack=1e-12).holds
-    assert not compare("x", 0.301, "<=", 0.3, slack=1e-12).holds
+def test_checks_hold_and_fail(check, holds, words):
+    assert check.holds == holds and words in check.text
 
 
 def test_identity_notices_a_wrong_implementation():
@@ -95,15 +79,6 @@ def test_identity_notices_a_wrong_implementation():
     assert not identity("weights", attention_weights(-scores), expected).holds
     assert not identity("weights", attention_weights(scores) * (1 + 1e-8), expected).holds
     assert not identity("weights", expected * np.nan, expected).holds
-
-
-def test_interval_contains_the_truth_and_excludes_a_wrong_one():
-    estimate = evidence.rate_interval(500, 1000)
-    assert interval("rate", estimate, "contains", 0.5).holds
-    assert not interval("rate", estimate, "contains", 0.6).holds
-    assert interval("rate", estimate, ">=", 0.4).holds
-    assert not interval("rate", estimate, ">=", 0.5).holds
-    assert not interval("rate", estimate, "<=", 0.5).holds
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10), (997, 1000)])
@@ -122,10 +97,9 @@ def test_rate_interval_covers_at_its_level():
 
 
 def test_mean_interval_brackets_the_mean():
-    samples = np.random.default_rng(1).normal(3, 1, 400)
-    low, high = evidence.mean_interval(samples)
-    assert low < 3 < high
-    assert high - low < 0.5
+    low, high = evidence.mean_interval(np.random.default_rng(1).normal(3, 1, 400))
+    assert low < 3 < high < low + 0.5
+    assert evidence.mean_interval([1.0, 1.0, 1.0]) == (1, 1)
 
 
 def test_exponent_finds_the_power_and_rejects_another():
@@ -164,42 +138,39 @@ def test_the_outcome_follows_from_the_checks(arguments, outcome):
     assert judge("paper/lemma-1", **arguments).outcome == outcome
 
 
-def ledger_file(folder, outcome):
-    (folder / "ledger").mkdir()
-    (folder / "ledger" / "paper.yml").write_text(
-        "- {id: paper/lemma-1, printed: Lemma 1, kind: lemma, statement: s, depends: [], chapter: part/01, method: exact, "
-        f"outcome: {outcome}, note: ''}}\n"
-    )
+ROW = dict(
+    id="paper/lemma-1", printed="Lemma 1", kind="lemma", statement="s", depends=[], chapter="part/01", method="exact", note=""
+)
 
 
-def test_verdict_raises_when_the_ledger_disagrees(tmp_path, monkeypatch, capsys):
-    ledger_file(tmp_path, "holds")
-    inside = tmp_path / "part"
-    inside.mkdir()
-    monkeypatch.chdir(inside)
-    assert verdict("paper/lemma-1", printed=GOOD).outcome == "holds"
-    assert capsys.readouterr().out == "Verdict paper/lemma-1: holds (exact) | good\n"
-    with pytest.raises(VerdictError, match="declares 'holds', the checks give 'false'"):
+def ledger_file(folder, **fields):
+    """A ledger with one row."""
+    (folder / "ledger").mkdir(exist_ok=True)
+    path = folder / "ledger" / "paper.yml"
+    path.write_text(yaml.safe_dump([ROW | fields]))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "shown", "other"),
+    [
+        ("holds", {}, "holds", "declares 'holds', the checks give 'false'"),
+        ("open", {}, "open", "declares 'open', the checks give 'false'"),
+        ("open", {"regime": "n >= 100"}, "open", "declares 'open', the checks give 'false'"),
+        ("planned", {}, "", "planned"),
+    ],
+)
+def test_the_ledger_has_the_last_word(declared, given, shown, other, tmp_path, monkeypatch, capsys):
+    ledger_file(tmp_path, outcome=declared)
+    (tmp_path / "part").mkdir()
+    monkeypatch.chdir(tmp_path / "part")
+    if shown:
+        assert verdict("paper/lemma-1", printed=GOOD, **given).outcome == shown
+        assert capsys.readouterr().out.startswith(f"Verdict paper/lemma-1: {shown} (exact) | good")
+    with pytest.raises(VerdictError, match=other):
         verdict("paper/lemma-1", printed=BAD)
     with pytest.raises(VerdictError, match=r"lemma-2 is not in paper\.yml: is paper/lemma-1 meant"):
         verdict("paper/lemma-2", printed=GOOD)
-
-
-def test_a_row_without_a_proof_shows_open_where_its_checks_hold(tmp_path, monkeypatch, capsys):
-    ledger_file(tmp_path, "open")
-    monkeypatch.chdir(tmp_path)
-    for regime in ("", "n >= 100"):
-        assert verdict("paper/lemma-1", printed=GOOD, regime=regime).outcome == "open"
-        assert capsys.readouterr().out.startswith("Verdict paper/lemma-1: open (exact) | good")
-    with pytest.raises(VerdictError, match="declares 'open', the checks give 'false'"):
-        verdict("paper/lemma-1", printed=BAD)
-
-
-def test_planned_statements_cannot_be_given_a_verdict_silently(tmp_path, monkeypatch):
-    ledger_file(tmp_path, "planned")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(VerdictError, match="planned"):
-        verdict("paper/lemma-1", printed=GOOD)
 
 
 def test_without_a_ledger_only_unsettled_raises_and_the_line_says_so(tmp_path, monkeypatch, capsys):
@@ -221,17 +192,15 @@ def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path / here)
     with pytest.raises(FileNotFoundError, match=r"book/ledger/paper\.yml is missing.*git checkout"):
         verdict("paper/lemma-1", printed=GOOD)
-    ledger_file(root / "book", "holds")
+    path = ledger_file(root / "book", outcome="holds")
     assert not verdict("paper/lemma-1", printed=GOOD).alone
-    (root / "book" / "ledger" / "paper.yml").write_text("- {id: [unclosed")
+    path.write_text("- {id: [unclosed")
     with pytest.raises(ValueError, match=r"paper\.yml: not a readable ledger; mend it .* or restore it"):
         verdict("paper/lemma-1", printed=GOOD)
 
 
 def test_the_card_links_to_statement_and_code(tmp_path, monkeypatch):
-    ledger_file(tmp_path, "holds")
-    path = tmp_path / "ledger" / "paper.yml"
-    path.write_text(path.read_text().replace("note:", "label: lem-x, code: attention.attention_weights, note:"))
+    ledger_file(tmp_path, outcome="holds", label="lem-x", code="attention.attention_weights")
     monkeypatch.chdir(tmp_path)
     card = verdict("paper/lemma-1", printed=GOOD)._repr_html_()
     assert 'href="#lem-x"' in card
@@ -239,9 +208,6 @@ def test_the_card_links_to_statement_and_code(tmp_path, monkeypatch):
 
 
 def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
-    import nbformat
-    from nbclient import NotebookClient
-
     source = (
         "from attention_theory.evidence import compare, verdict\n"
         "verdict('paper/lemma-1', printed=compare('x', 1, '<', 2))\n"
@@ -257,30 +223,21 @@ def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("fields", "message"),
     [
-        ("outcome: proven", "unknown outcome 'proven'"),
-        ("method: vote", "unknown method 'vote'"),
-        ("chapter: null", "needs a chapter"),
-        ("outcome: imported", "needs a reason"),
-        ("id: other/lemma-1", "must begin with paper/"),
-        ("extra: 1", "lemma-1 has unknown fields: extra"),
-        ("depends: paper/lemma-0", "depends is a list of ids, got 'paper/lemma-0'"),
+        ({"outcome": "proven"}, "unknown outcome 'proven'"),
+        ({"method": "vote"}, "unknown method 'vote'"),
+        ({"chapter": None}, "needs a chapter"),
+        ({"outcome": "imported"}, "needs a reason"),
+        ({"id": "other/lemma-1"}, "must begin with paper/"),
+        ({"extra": 1}, "lemma-1 has unknown fields: extra"),
+        ({"depends": "paper/lemma-0"}, "depends is a list of ids, got 'paper/lemma-0'"),
     ],
 )
-def test_a_malformed_ledger_is_refused(tmp_path, change, message):
-    import yaml
-
-    row = dict(
-        id="paper/lemma-1", printed="Lemma 1", kind="lemma", statement="s", depends=[], chapter="part/01", method="exact",
-        outcome="holds", note="",
-    )  # fmt: skip
-    row |= yaml.safe_load(change)
-    path = tmp_path / "paper.yml"
-    path.write_text(yaml.safe_dump([row]))
+def test_a_malformed_ledger_is_refused(tmp_path, fields, message):
+    path = ledger_file(tmp_path, **{"outcome": "holds"} | fields)
     with pytest.raises(ValueError, match=message):
         evidence.load_ledger(path)
-    del row["note"]
-    path.write_text(yaml.safe_dump([row]))
+    path.write_text(path.read_text().replace("note:", "#"))
     with pytest.raises(ValueError, match="lacks: note"):
         evidence.load_ledger(path)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import execute
 import forked_kernels
@@ -13,7 +12,7 @@ import pytest
 from conftest import ROOT
 from jupyter_client.manager import start_new_kernel
 from jupyter_client.provisioning import KernelProvisionerFactory
-from test_workflow import CHAPTER
+from test_workflow import CHAPTER, running, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere kernels start in the ordinary way")
 PARENT = "open(f'/proc/{os.getppid()}/cmdline').read()"
@@ -44,21 +43,6 @@ def told(manager, client, source):
     texts = []
     client.execute_interactive(source, timeout=60, output_hook=lambda m: texts.append(m["content"].get("text", "")))
     return "".join(texts)
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return condition()
-
-
-def running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_kernels_are_forked_and_fresh(forked, tmp_path):

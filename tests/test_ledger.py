@@ -75,12 +75,6 @@ def test_few_statements_go_without_a_verdict(entries):
     assert len(waved) <= 0.1 * len(entries), waved
 
 
-def test_chapters_of_computed_entries_exist(entries, book):
-    for entry in entries.values():
-        if entry.outcome in COMPUTED:
-            assert (book / f"{entry.chapter}.ipynb").is_file(), f"{entry.id}: there is no book/{entry.chapter}.ipynb"
-
-
 def test_an_own_statement_without_a_proof_is_open(entries):
     for entry in entries.values():
         if entry.printed == "ours":

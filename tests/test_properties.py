@@ -58,10 +58,6 @@ def test_tangent_kernels_are_kernels(seed, n, d, half):
         assert torch.linalg.eigvalsh(kernel).min() >= -1e-9 * kernel.abs().max()
 
 
-def tokens_on_sphere(seed, n, d):
-    return d**0.5 * torch.nn.functional.normalize(drawn(seed, n, d), dim=1)
-
-
 @given(SEEDS, st.integers(2, 8), st.floats(-5, 5))
 def test_top_c_does_not_see_a_shift_of_a_row(seed, D, shift):
     scores = drawn(seed, D, D)

@@ -97,20 +97,19 @@ def test_without_git_the_address_tool_says_so(tmp_path):
     assert done.returncode == 1 and "install git" in done.stderr and "Traceback" not in done.stderr
 
 
-def alive(marker):
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid():
-            try:
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    words = file.read()
-                with open(f"/proc/{entry}/stat") as file:
-                    state = file.read().rpartition(")")[2].split()[0]
-            except OSError:
-                continue
-            if marker.encode() in words and state != "Z":
-                found.append(int(entry))
-    return found
+def running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks for processes in /proc")
@@ -123,14 +122,8 @@ def test_workers_end_with_their_launcher(tmp_path):
     code = "import subprocess, sys\n"
     code += f"runs = [subprocess.Popen([sys.executable, {str(worker)!r}]) for _ in range(2)]\nruns[0].wait()"
     launcher = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "lib")})
-    deadline = time.monotonic() + 120
-    while sum(path.name.isdigit() for path in tmp_path.iterdir()) < 2 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    workers = [int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()]
-    assert len(workers) == 2 and set(workers) <= set(alive(worker.name))
+    workers = lambda: [path.name for path in tmp_path.iterdir() if path.name.isdigit()]
+    assert wait_for(lambda: len(workers()) == 2) and all(map(running, workers()))
     launcher.kill()
     launcher.wait()
-    deadline = time.monotonic() + 20
-    while set(workers) & set(alive(worker.name)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not set(workers) & set(alive(worker.name))
+    assert wait_for(lambda: not any(map(running, workers())))

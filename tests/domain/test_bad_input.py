@@ -266,20 +266,21 @@ def test_ranges_say_what_they_are():
     assert str(Limits(1)) == "at least 1" and str(Limits()) == "any number" and float("nan") not in Limits(0)
 
 
-def test_all_public_functions_are_checked_and_their_annotations_can_be_read():
-    count = 0
+def public():
+    """Every public name of a module: (its module, itself, what stands there)."""
     for module in MODULES:
         for name, thing in vars(module).items():
-            if (
-                name.startswith("_")
-                or getattr(thing, "__module__", None) != module.__name__
-                or module.__name__.endswith("domain")
-            ):
-                continue
-            if inspect.isfunction(thing) or hasattr(thing, "cache_info"):
-                assert hasattr(thing, "__checked__"), (module, name)
-                typing.get_type_hints(inspect.unwrap(thing), include_extras=True)
-                count += 1
+            if not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__:
+                yield module.__name__, name, thing
+
+
+def test_all_public_functions_are_checked_and_their_annotations_can_be_read():
+    count = 0
+    for module, name, thing in public():
+        if (inspect.isfunction(thing) or hasattr(thing, "cache_info")) and not module.endswith("domain"):
+            assert hasattr(thing, "__checked__"), (module, name)
+            typing.get_type_hints(inspect.unwrap(thing), include_extras=True)
+            count += 1
     assert count > 150
 
 
@@ -290,19 +291,16 @@ def test_wrapped_functions_stay_what_they_are():
 
 def numeric_parameters():
     """Every number that a public function or method takes: where, and its annotation without `None` and other alternatives."""
-    for module in MODULES:
-        for name, thing in vars(module).items():
-            if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
-                continue
-            functions = {name: thing}
-            if inspect.isclass(thing):
-                public = {key: getattr(value, "__func__", value) for key, value in vars(thing).items() if key[0] != "_"}
-                functions = {f"{name}.{key}": value for key, value in public.items()}
-            for name, function in functions.items():
-                if callable(function) and hasattr(function, "__checked__"):
-                    hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
-                    hints.pop("return", None)
-                    yield from (((module.__name__, name, key), hint) for key, hint in hints.items())
+    for module, name, thing in public():
+        functions = {name: thing}
+        if inspect.isclass(thing):
+            methods = {key: getattr(value, "__func__", value) for key, value in vars(thing).items() if key[0] != "_"}
+            functions = {f"{name}.{key}": value for key, value in methods.items()}
+        for name, function in functions.items():
+            if callable(function) and hasattr(function, "__checked__"):
+                hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+                hints.pop("return", None)
+                yield from (((module, name, key), hint) for key, hint in hints.items())
 
 
 def test_every_number_has_a_range():
