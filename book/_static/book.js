@@ -260,8 +260,8 @@
     const asked = new URLSearchParams(location.search).get("statement");
     only(asked ? "graph-" + asked : "");
     if (asked && byId["graph-" + asked]) box.scrollIntoView();
-    return !asked || Boolean(byId["graph-" + asked]);
     new ResizeObserver(draw).observe(box);
+    return !asked || Boolean(byId["graph-" + asked]);
   };
 
   // Previews: a link to a statement, an equation, a citation, a row or a function shows it ------------------------------
