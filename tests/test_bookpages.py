@@ -194,6 +194,13 @@ def test_an_element_ends_where_its_own_tag_ends():
     assert dict(finish.statements(text)) == {"a": '<div class="proof x"><div>in</div></div>'}
 
 
+def test_finishing_twice_changes_nothing():
+    page = '<div class="article-header-buttons"></div><table><th> </th></table><img src="screenshot.png" />'
+    once = finish.finished(page, ROOT / "book" / "_static")
+    assert 'role="switch"' in once and re.search(r'<img src="screenshot.png" width="\d+" height="\d+" loading="lazy">', once)
+    assert finish.finished(once, ROOT / "book" / "_static") == once
+
+
 def test_every_function_of_the_reference_leads_to_its_lines():
     place = source("py", {"module": "attention_theory.separation.data", "fullname": "cross_attention_data"})
     path, first, last = re.search(r"/blob/\w+/(\S+)#L(\d+)-L(\d+)", place).groups()
