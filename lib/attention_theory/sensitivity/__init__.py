@@ -14,7 +14,6 @@ from attention_theory.sensitivity.new_label import (
 )
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
-    OneTokenDeep,
     OneTokenFeatures,
     RandomFeatures,
     deep_one_token_in_law,

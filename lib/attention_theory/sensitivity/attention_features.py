@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -10,14 +11,15 @@ from torch import Tensor
 from attention_theory.attention import Weights, as_weights, attend, attention_weights, blocks
 from attention_theory.device import Where, least_squares, normal
 from attention_theory.domain import Count, Natural, Seed
-from attention_theory.sensitivity.context import check_context, check_deltas, check_token, weights_generator
+from attention_theory.sensitivity.context import FeatureMap, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 
-WEIGHTS = ("softmax", "relu")
+#: Weights that are never negative.
+Kind = Literal["softmax", "relu"] | Weights
 
 
 @dataclass(frozen=True, eq=False)
-class RandomAttentionFeatures:
+class RandomAttentionFeatures(FeatureMap):
     """phi(X) = weights(X W X^T / sqrt d) X, with random W: RAF for softmax weights, ReLU-RAF for relu weights.
 
     A row of ReLU scores without a positive entry attends to nothing: its features are zero.
@@ -26,22 +28,17 @@ class RandomAttentionFeatures:
     """
 
     W: Float[Tensor, "d d"]
-    weights: str | Weights = "softmax"
+    weights: Kind = "softmax"
 
     @classmethod
-    def sample(cls, d: Count, seed: Seed, weights: str | Weights = "softmax") -> "RandomAttentionFeatures":
+    def sample(cls, d: Count, seed: Seed, weights: Kind = "softmax") -> "RandomAttentionFeatures":
         """Draw W with independent entries N(0, 1/d).
 
         Args:
             d: token dimension.
             seed: of the CPU generator.
             weights: ``softmax``, ``relu`` for ReLU-RAF, or Weights that are never negative.
-
-        Raises:
-            ValueError: d < 1, or unknown weights.
         """
-        if not isinstance(weights, Weights) and weights not in WEIGHTS:
-            raise ValueError(f"weights {weights!r} are unknown; choose one of {', '.join(WEIGHTS)}")
         return cls(normal(d, d, generator=weights_generator(seed)) / math.sqrt(d), weights)
 
     def to(self, where: Where) -> "RandomAttentionFeatures":
@@ -57,40 +54,17 @@ class RandomAttentionFeatures:
         return attention_weights(self.scores(X), self.weights)
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """The literal map.
-
-        Raises:
-            ValueError: X is not a finite matrix with d columns.
-        """
-        check_context(X, d=len(self.W))
+        """The literal map."""
         return attend(X @ self.W / math.sqrt(X.shape[1]), X, X, self.weights)
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenAttention":
         """The map as a function of one token, with everything that the token does not touch computed once.
 
         Raises:
-            ValueError: X is not a finite matrix of tokens of norm sqrt(d), or has no such token.
+            ValueError: tokens that are not of norm sqrt(d), or no such token.
         """
-        check_context(X, d=len(self.W))
         require_on_sphere(X)
         return OneTokenAttention(self.weights, self.W, X, token)
-
-    def perturbed(
-        self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]
-    ) -> Float[Tensor, "batch n d"]:
-        """Phi of X with row ``token`` moved by each delta, by the one-token update.
-
-        Args:
-            X: context (n, d), tokens of norm sqrt(d).
-            token: the row that moves.
-            deltas: moves (batch, d), each of length at most sqrt(d).
-
-        Raises:
-            ValueError: as in :meth:`one_token`; a move is too long or not finite.
-        """
-        moved = self.one_token(X, token)
-        check_deltas(deltas, X.shape[1])
-        return moved.features(deltas)
 
 
 class OneTokenAttention:
@@ -108,11 +82,10 @@ class OneTokenAttention:
         token: the row that moves.
 
     Raises:
-        ValueError: an odd power, which is negative at negative scores; bad X, W or token.
+        ValueError: an odd power, which is negative at negative scores; no such token.
     """
 
-    def __init__(self, weights: str | Weights, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: Natural = 0):
-        check_context(X, d=len(W))
+    def __init__(self, weights: Kind, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: Natural = 0):
         check_token(token, len(X))
         self.weights, self.W, self.x, self.token = as_weights(weights), W, X[token], token
         family, knob = self.weights.family, self.weights.knob

@@ -1,6 +1,7 @@
 """The vectors whose existence the proof of Theorem 3 shows, constructed (bombari2024, Appendix D)."""
 
 import math
+from bisect import bisect_left
 
 import torch
 from jaxtyping import Float
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from attention_theory.device import least_squares, normal
 from attention_theory.domain import AtLeastOne, Seed
-from attention_theory.sensitivity.context import check_context, starts_generator
+from attention_theory.sensitivity.context import starts_generator
 from attention_theory.tokens import require_on_sphere
 
 #: The proof's constant: (x_j . delta)^2 >= 0.01 d^2 / n counts as aligned.
@@ -32,11 +33,10 @@ def aligned_direction(X: Float[Tensor, "n d"], seed: Seed = 0) -> tuple[Float[Te
         seed: of the draws.
 
     Raises:
-        ValueError: X is not a finite matrix of tokens of norm sqrt(d).
+        ValueError: tokens that are not of norm sqrt(d).
 
     bombari2024, Lemma D.1.
     """
-    check_context(X)
     require_on_sphere(X)
     n, d = X.shape
     # X^T eigenvectors / sqrt(eigenvalues) is U; the Gram matrix is small when d is huge
@@ -80,15 +80,8 @@ def two_directions(
 
 
 def least_dimension(n: AtLeastOne) -> int:
-    """The smallest d from which on d / log(d)^4 >= n, the hypothesis of Theorem 3 with constant 1.
-
-    Raises:
-        ValueError: n is not positive and finite.
-    """
-    low, high = 54, 110  # d / log(d)^4 grows from e^4 = 54.6 on
-    while high / math.log(high) ** 4 < n:
+    """The smallest d from which on d / log(d)^4 >= n, the hypothesis of Theorem 3 with constant 1."""
+    served, high = (lambda d: d / math.log(d) ** 4), 110
+    while served(high) < n:
         high *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle / math.log(middle) ** 4 < n else (low, middle)
-    return high
+    return bisect_left(range(high), n, lo=55, key=served)  # it grows from e^4 = 54.6 on

@@ -1,6 +1,7 @@
-"""Contexts and what may be moved in them: checks at the boundary (bombari2024, Section 3)."""
+"""Contexts, what may be moved in them, and maps that make features of them (bombari2024, Section 3)."""
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -20,17 +21,6 @@ def starts_generator(seed: Seed) -> torch.Generator:
     return generator(2**30 + seed)
 
 
-def check_context(X: Float[Tensor, "n d"], n: Count | None = None, d: Count | None = None) -> None:
-    """A token matrix of the size that a feature map takes, with finite entries.
-
-    Raises:
-        ValueError: not a matrix, of another size, or with entries that are not finite.
-    """
-    if X.ndim != 2 or (n is not None and X.shape[0] != n) or (d is not None and X.shape[1] != d):
-        wanted = f"({'n' if n is None else n}, {'d' if d is None else d})"
-        raise ValueError(f"a context is a matrix of tokens {wanted}, got shape {tuple(X.shape)}")
-
-
 def check_token(token: Natural, n: Count) -> None:
     """The index of a token of a context.
 
@@ -41,18 +31,6 @@ def check_token(token: Natural, n: Count) -> None:
         raise ValueError(f"token {token} is not in the context, whose tokens are 0 to {n - 1}")
 
 
-def check_deltas(deltas: Float[Tensor, "batch d"], d: Count) -> None:
-    """Moves of a token: rows of length at most sqrt(d), up to rounding.
-
-    Raises:
-        ValueError: not rows of d numbers, not finite, or too long for definition (3.4).
-    """
-    norms = torch.linalg.vector_norm(deltas.detach(), dim=1)
-    longest = float(norms.max()) if len(norms) else 0.0
-    if longest > math.sqrt(d) * (1 + max(1e-9, 16 * torch.finfo(norms.dtype).eps)):
-        raise ValueError(f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {math.sqrt(d):.6g}")
-
-
 def check_norm(norm: Float[Tensor, ""]) -> None:
     """The length of the features, by which a change is divided.
 
@@ -61,3 +39,30 @@ def check_norm(norm: Float[Tensor, ""]) -> None:
     """
     if not float(norm) > 0:
         raise ValueError("the features vanish at X, so their relative change is not defined")
+
+
+class FeatureMap:
+    """What makes features of a context, and sees it as a function of the move of one token."""
+
+    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> Any:
+        """The map at X, by the moves of this token."""
+        raise NotImplementedError
+
+    def perturbed(
+        self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]
+    ) -> Float[Tensor, "batch *features"]:
+        """Phi of X with row ``token`` moved by each delta, through :meth:`one_token`.
+
+        Args:
+            X: context (n, d), tokens of norm sqrt(d).
+            token: the row that moves.
+            deltas: moves (batch, d), each of length at most sqrt(d).
+
+        Raises:
+            ValueError: as in :meth:`one_token`; a move is too long.
+        """
+        moved, radius = self.one_token(X, token), math.sqrt(X.shape[1])
+        longest = float(torch.linalg.vector_norm(deltas.detach(), dim=1).max())
+        if longest > radius * (1 + max(1e-9, 16 * torch.finfo(deltas.dtype).eps)):
+            raise ValueError(f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {radius:.6g}")
+        return moved.features(deltas)

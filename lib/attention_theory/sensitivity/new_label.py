@@ -7,7 +7,7 @@ label -y at X with one token moved. Features come as matrices: Phi (N, p) of the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -17,9 +17,10 @@ from attention_theory.device import least_squares, normal
 from attention_theory.domain import EMPTY, Seed, Signed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
-from attention_theory.sensitivity.random_features import OneTokenFeatures
+from attention_theory.sensitivity.word import OneToken
 
-LOSSES = ("alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again")
+Loss = Literal["alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again"]
+LOSSES: tuple[Loss, ...] = get_args(Loss)
 
 
 # From the features -----------------------------------------------------------------------------------------------------
@@ -99,10 +100,6 @@ def _check_independent(Phi: Tensor) -> None:
 
 
 # All moves of one token at once --------------------------------------------------------------------------------------
-
-
-#: A feature map as a function of the move of one token.
-OneToken = OneTokenAttention | OneTokenFeatures
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +190,7 @@ def solutions(
 def best_moves(
     model: Solutions,
     one: OneToken,
-    losses: Sequence[tuple[str, float]],
+    losses: Sequence[tuple[Loss, float]],
     starts: Size = 4,
     steps: Steps = 150,
     seed: Seed = 0,
@@ -211,13 +208,7 @@ def best_moves(
             then random directions. The best end is taken.
         steps: of the descent.
         seed: of the random starts.
-
-    Raises:
-        ValueError: unknown loss.
     """
-    for name, _ in losses:
-        if name not in LOSSES:
-            raise ValueError(f"loss {name!r} is unknown; choose one of {', '.join(LOSSES)}")
     chosen = torch.tensor([LOSSES.index(name) for name, _ in losses]).to(one.x.device).repeat_interleave(starts)
     penalty = torch.tensor([p for _, p in losses]).to(one.x).repeat_interleave(starts)
 

@@ -1,9 +1,10 @@
 """Random features, shallow and deep, and their dependence on one token (bombari2024, Section 4)."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -11,32 +12,17 @@ from torch import Tensor
 
 from attention_theory.device import Where, normal
 from attention_theory.domain import Count, Natural, Seed, Size
-from attention_theory.sensitivity.context import (
-    check_context,
-    check_deltas,
-    check_token,
-    starts_generator,
-    weights_generator,
-)
+from attention_theory.sensitivity.context import FeatureMap, check_token, starts_generator, weights_generator
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}
-
-
-def activation_named(name: str) -> Callable[[Tensor], Tensor]:
-    """A Lipschitz activation with constant 1.
-
-    Raises:
-        ValueError: unknown name.
-    """
-    if name not in ACTIVATIONS:
-        raise ValueError(f"activation {name!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[name]
+Activation = Literal["relu", "tanh", "identity"]
+#: All have Lipschitz constant 1.
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}
 
 
 @dataclass(frozen=True, eq=False)
-class RandomFeatures:
+class RandomFeatures(FeatureMap):
     """phi(X) = activation(V flat X), V with independent entries N(0, 1/(nd)).
 
     bombari2024, (3.1).
@@ -44,10 +30,10 @@ class RandomFeatures:
 
     V: Float[Tensor, "k D"]
     n: Count
-    activation: str = "relu"
+    activation: Activation = "relu"
 
     @classmethod
-    def sample(cls, n: Count, d: Count, k: Count, seed: Seed, activation: str = "relu") -> "RandomFeatures":
+    def sample(cls, n: Count, d: Count, k: Count, seed: Seed, activation: Activation = "relu") -> "RandomFeatures":
         """Draw V of size k x nd.
 
         Args:
@@ -56,11 +42,7 @@ class RandomFeatures:
             k: number of features.
             seed: of the CPU generator.
             activation: one of ``relu``, ``tanh``, ``identity``.
-
-        Raises:
-            ValueError: a size below 1, or an unknown activation.
         """
-        activation_named(activation)
         return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
 
     def to(self, where: Where) -> "RandomFeatures":
@@ -79,47 +61,46 @@ class RandomFeatures:
         """The literal map.
 
         Raises:
-            ValueError: X is not a finite (n, d) matrix.
+            ValueError: X is no (n, d) matrix.
         """
-        check_context(X, self.n, self.d)
-        return activation_named(self.activation)(self.V @ X.reshape(-1))
+        return ACTIVATIONS[self.activation](self.preactivations(X))
+
+    def preactivations(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
+        """V flat X."""
+        if X.shape != (self.n, self.d):
+            raise ValueError(f"a context is a matrix of tokens ({self.n}, {self.d}), got shape {tuple(X.shape)}")
+        return self.V @ X.reshape(-1)
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenFeatures":
         """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i meets the move.
 
         Raises:
-            ValueError: X is not a finite (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+            ValueError: X is no (n, d) matrix of tokens of norm sqrt(d), or has no such token.
         """
-        check_context(X, self.n, self.d)
         require_on_sphere(X)
         check_token(token, self.n)
         block = self.block(token)
-        return OneTokenFeatures(self.V @ X.reshape(-1) - block @ X[token], block, X[token], self.activation)
-
-    def perturbed(self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """Phi of X with row ``token`` moved by each delta, through the block V_i alone.
-
-        Args:
-            X: context (n, d), tokens of norm sqrt(d).
-            token: the row that moves.
-            deltas: moves (batch, d), each of length at most sqrt(d).
-
-        Raises:
-            ValueError: as in :meth:`one_token`; a move is too long or not finite.
-        """
-        moved = self.one_token(X, token)
-        check_deltas(deltas, self.d)
-        return moved.features(deltas)
+        return OneTokenFeatures(self.preactivations(X) - block @ X[token], block, X[token], self.activation)
 
 
 class OneTokenFeatures:
-    """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta))."""
+    """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta)).
+
+    Deep ones go through further ``layers``, each a linear map and the activation.
+    """
 
     x: Float[Tensor, "d"]
 
-    def __init__(self, rest: Float[Tensor, "k"], block: Float[Tensor, "k d"], x: Float[Tensor, "d"], activation: str):
-        self.rest, self.block, self.x = rest, block, x
-        self.activation = activation_named(activation)
+    def __init__(
+        self,
+        rest: Float[Tensor, "k"],
+        block: Float[Tensor, "k d"],
+        x: Float[Tensor, "d"],
+        activation: Activation,
+        layers: Sequence[Callable[[Tensor], Tensor]] = (),
+    ):
+        self.rest, self.block, self.x, self.layers = rest, block, x, layers
+        self.activation = ACTIVATIONS[activation]
 
     @cached_property
     def unmoved(self) -> Float[Tensor, "k"]:
@@ -133,7 +114,10 @@ class OneTokenFeatures:
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
         """Phi of the context with the token moved by each delta."""
-        return self.activation(self.rest + (self.x + deltas) @ self.block.T)
+        features = self.activation(self.rest + (self.x + deltas) @ self.block.T)
+        for layer in self.layers:
+            features = self.activation(layer(features))
+        return features
 
     def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m k"]) -> Float[Tensor, "batch m"]:
         """Inner products of phi(X^i(delta)) with each direction."""
@@ -141,23 +125,28 @@ class OneTokenFeatures:
 
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
         """|phi(X^i(delta)) - phi(X)|^2."""
-        return (self.features(deltas) - self.unmoved).square().sum(dim=1)
+        return (self.unmoved - self.features(deltas)).square().sum(dim=1)
 
     def certificate(self) -> float:
         """No move of length at most sqrt(d) changes the features by more than this: sigma_max(V_i) sqrt(d).
 
         All activations here have Lipschitz constant 1.
+
+        Raises:
+            ValueError: deep features, whose later layers may stretch the change.
         """
+        if self.layers:
+            raise ValueError("the certificate is for features of one layer")
         gram = self.block.T @ self.block if len(self.block) > len(self.x) else self.block @ self.block.T
         return float(torch.linalg.eigvalsh(gram)[-1].clamp(min=0).sqrt()) * math.sqrt(len(self.x))
 
     def starts(self) -> Float[Tensor, "starts d"]:
-        """Constructive moves to start an ascent from: the direction of largest linear change, both ways."""
+        """Constructive moves to start an ascent from: the direction of largest change in the first layer, both ways."""
         top = self.steepest()
         return torch.stack([top, -top])
 
     def steepest(self, width: Size = 8, rounds: Size = 6) -> Float[Tensor, "d"]:
-        """The unit direction along which the features change fastest at X, by block power iteration."""
+        """The unit direction along which the first layer changes fastest at X, by block power iteration."""
         pre = (self.rest + self.block @ self.x).requires_grad_(True)
         (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
         guess = normal(width, len(self.x), generator=starts_generator(0)).to(self.x)
@@ -169,7 +158,7 @@ class OneTokenFeatures:
 
 
 def one_token_in_law(
-    contexts: Float[Tensor, "N n d"], token: Natural, k: Count, seed: Seed, activation: str = "relu"
+    contexts: Float[Tensor, "N n d"], token: Natural, k: Count, seed: Seed, activation: Activation = "relu"
 ) -> list[OneTokenFeatures]:
     """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N + d) numbers.
 
@@ -185,13 +174,10 @@ def one_token_in_law(
         activation: one of ``relu``, ``tanh``, ``identity``.
 
     Raises:
-        ValueError: k < 1, unknown activation, tokens off the sphere or not finite, no such token.
+        ValueError: tokens off the sphere, or no such token.
     """
     N, n, d = contexts.shape
-    activation_named(activation)
-    for X in contexts:
-        check_context(X)
-        require_on_sphere(X)
+    require_on_sphere(contexts)
     check_token(token, n)
     others = torch.cat([contexts[:, :token], contexts[:, token + 1 :]], dim=1).reshape(N, -1)
     gram = others @ others.T / (n * d)
@@ -207,22 +193,21 @@ def one_token_in_law(
 # Deep random features ------------------------------------------------------------------------------------------------
 
 
-def he_variance(activation: str = "relu") -> float:
+def he_variance(activation: Activation = "relu") -> float:
     """Beta with E activation(g)^2 = 1 for g ~ N(0, beta): 2 for ReLU.
 
     Raises:
-        ValueError: unknown activation; or no beta exists, as for tanh, whose square stays below 1.
+        ValueError: no beta exists, as for tanh, whose square stays below 1.
 
     bombari2024, (4.3).
     """
-    activation_named(activation)
     if activation == "tanh":
         raise ValueError("no beta gives E tanh(g)^2 = 1: tanh stays below 1, and (4.3) has no solution")
     return {"relu": 2.0, "identity": 1.0}[activation]
 
 
 @dataclass(frozen=True, eq=False)
-class DeepRandomFeatures:
+class DeepRandomFeatures(FeatureMap):
     """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k) with N(0, beta/k).
 
     bombari2024, (4.2), (4.3).
@@ -230,10 +215,12 @@ class DeepRandomFeatures:
 
     V: tuple[Float[Tensor, "k _"], ...]
     n: Count
-    activation: str = "relu"
+    activation: Activation = "relu"
 
     @classmethod
-    def sample(cls, n: Count, d: Count, k: Count, depth: Size, seed: Seed, activation: str = "relu") -> "DeepRandomFeatures":
+    def sample(
+        cls, n: Count, d: Count, k: Count, depth: Size, seed: Seed, activation: Activation = "relu"
+    ) -> "DeepRandomFeatures":
         """Draw the matrices of all layers.
 
         Args:
@@ -245,7 +232,7 @@ class DeepRandomFeatures:
             activation: ``relu`` or ``identity``.
 
         Raises:
-            ValueError: a size below 1, or an activation without beta.
+            ValueError: an activation without beta.
         """
         beta, draw = he_variance(activation), weights_generator(seed)
         widths = [n * d] + [k] * (depth - 1)
@@ -264,56 +251,29 @@ class DeepRandomFeatures:
         """The features of every layer, the first layer's first."""
         features = [self.first(X)]
         for V in self.V[1:]:
-            features.append(activation_named(self.activation)(V @ features[-1]))
+            features.append(ACTIVATIONS[self.activation](V @ features[-1]))
         return features
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
         """The literal map.
 
         Raises:
-            ValueError: X is not a finite (n, d) matrix.
+            ValueError: X is no (n, d) matrix.
         """
         return self.layers(X)[-1]
 
-    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenDeep":
+    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> OneTokenFeatures:
         """The map as a function of one token: only the block V_i of the first layer meets the move.
 
         Raises:
-            ValueError: X is not a finite (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+            ValueError: X is no (n, d) matrix of tokens of norm sqrt(d), or has no such token.
         """
-        return OneTokenDeep(self.first.one_token(X, token), [lambda h, V=V: h @ V.T for V in self.V[1:]])
-
-    def perturbed(self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """Phi of X with row ``token`` moved by each delta.
-
-        Args and Raises: as :meth:`RandomFeatures.perturbed`.
-        """
-        moved = self.one_token(X, token)
-        check_deltas(deltas, X.shape[1])
-        return moved.features(deltas)
+        first = self.first.one_token(X, token)
+        later = [lambda h, V=V: h @ V.T for V in self.V[1:]]
+        return OneTokenFeatures(first.rest, first.block, first.x, self.activation, later)
 
 
-class OneTokenDeep(OneTokenFeatures):
-    """Deep random features as a function of the move of one token."""
-
-    def __init__(self, first: OneTokenFeatures, layers: list[Callable[[Tensor], Tensor]]):
-        self.first, self.layers, self.x = first, layers, first.x
-        self.unmoved = self.features(torch.zeros_like(self.x)[None])[0]
-        self.norm = torch.linalg.vector_norm(self.unmoved)
-
-    def starts(self) -> Float[Tensor, "starts d"]:
-        """The first layer's."""
-        return self.first.starts()
-
-    def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """Phi of the context with the token moved by each delta."""
-        features = self.first.features(deltas)
-        for layer in self.layers:
-            features = self.first.activation(layer(features))
-        return features
-
-
-def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, depth: Size, seed: Seed) -> OneTokenDeep:
+def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, depth: Size, seed: Seed) -> OneTokenFeatures:
     """Deep ReLU random features as a function of one token, equal in law to drawing all matrices.
 
     The first layer is that of :func:`one_token_in_law`; the later matrices are :class:`DeferredGaussian`. For widths k
@@ -327,11 +287,11 @@ def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, dep
         seed: of the CPU generators.
 
     Raises:
-        ValueError: a size below 1, tokens off the sphere or not finite, no such token.
+        ValueError: tokens off the sphere, or no such token.
     """
     beta = he_variance("relu")
     shallow = one_token_in_law(X[None], token, k, seed)[0]
-    first = OneTokenFeatures(math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu")
     draw = weights_generator(seed + 2**20)
     matrices = [DeferredGaussian(k, k, math.sqrt(beta / k), draw) for _ in range(depth - 1)]
-    return OneTokenDeep(first, [lambda h, A=A: Apply.apply(h, A) for A in matrices])
+    later = [lambda h, A=A: Apply.apply(h, A) for A in matrices]
+    return OneTokenFeatures(math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu", later)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -11,20 +10,11 @@ from torch import Tensor
 from attention_theory.device import normal
 from attention_theory.domain import Natural, Seed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention
-from attention_theory.sensitivity.context import check_norm, starts_generator
+from attention_theory.sensitivity.context import FeatureMap, check_norm, starts_generator
 from attention_theory.sensitivity.random_features import OneTokenFeatures
 
 #: A feature map as a function of the move of one token.
 OneToken = OneTokenAttention | OneTokenFeatures
-
-
-@runtime_checkable
-class FeatureMap(Protocol):
-    """What makes features of a context, and sees it as a function of the move of one token."""
-
-    def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> OneToken:
-        """The map at X, by the moves of this token."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,11 @@ errors are evaluated from the parameters theta_f and theta_r on the literal feat
 search. Runs of one point with different N share their draw: the first N contexts train, the last one is X.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory import tokens
@@ -21,9 +22,11 @@ from attention_theory.domain import ANY, FILLED, Count, Seed, Size
 from attention_theory.evidence.records import Table, read_record
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
-from attention_theory.sensitivity.random_features import one_token_in_law
+from attention_theory.sensitivity.random_features import OneTokenFeatures, one_token_in_law
+from attention_theory.sensitivity.word import OneToken
 from attention_theory.sweep import Recording, command_line
 
+Map = Literal["RF", "RAF", "ReLU-RAF"]
 #: The paper's embedding dimension.
 D = 768
 #: Figures 4 and 7: the paper's losses without a penalty, and ours. Figures 5 and 6: all penalties.
@@ -42,22 +45,41 @@ SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} 
 
 
 def figures_4_to_7(
-    map: str,
-    kind: str,
-    n: Count,
-    sizes: list[int],
-    trial: Seed,
-    d: Count = D,
-    pool: Size | None = None,
-    device: Device = "cpu",
+    map: Map, kind: str, n: Count, sizes: list[int], trial: Seed, d: Count = D, device: Device = "cpu"
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
     """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
     losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
-    return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, pool, device, **SEARCH[map])
+    return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, None, device, **SEARCH[map])
+
+
+def attention_map(map: Map, d: Count, seed: Seed) -> RandomAttentionFeatures:
+    """The map of this name, ``RAF`` or ``ReLU-RAF``."""
+    return RandomAttentionFeatures.sample(d, seed, "relu" if map == "ReLU-RAF" else "softmax")
+
+
+def mapped(
+    contexts: Float[Tensor, "N n d"], map: Map, seed: Seed, k: Count | None = None
+) -> tuple[Float[Tensor, "N p"], OneToken]:
+    """Features of contexts under random weights, and of the last one as a function of its first token.
+
+    Args:
+        contexts: tokens of norm sqrt(d).
+        map: ``RF`` (ReLU features in law), ``RAF`` or ``ReLU-RAF``.
+        seed: of the weights.
+        k: number of random features, nd if not given.
+    """
+    if map == "RF":
+        ones = one_token_in_law(contexts, 0, k or contexts[0].numel(), seed)
+        return torch.relu(torch.stack([one.rest for one in ones]) + contexts[:, 0] @ ones[-1].block.T), ones[-1]
+    raf = attention_map(map, contexts.shape[2], seed).to(contexts)
+    Phi = torch.empty_like(contexts)  # filled one by one: at N = 1300 a list beside it is another gigabyte
+    for row, X in zip(Phi, contexts):
+        row[:] = raf(X)
+    return Phi.flatten(1), raf.one_token(contexts[-1].clone(), 0)
 
 
 def run(
-    map: str,
+    map: Map,
     kind: str,
     n: Count,
     d: Count,
@@ -70,7 +92,7 @@ def run(
     """One draw of contexts, labels and map, and the worst moves for each number of training samples.
 
     Args:
-        map: ``RF``, ``RAF`` or ``ReLU-RAF``.
+        map: as in :func:`mapped`.
         kind: of the tokens.
         n: tokens in a context.
         d: token dimension.
@@ -94,23 +116,16 @@ def run(
         used = torch.tensor([*range(most), pool])
         contexts, labels = contexts[used], labels[used]
     contexts, labels = contexts.to(device), labels.to(device)
-    sensitivity = float("nan")
-    if map == "RF":
-        ones = one_token_in_law(contexts, 0, n * d, seed=trial)
-        one = ones[-1]
-        Phi = one.activation(torch.stack([o.rest for o in ones]) + contexts[:, 0] @ one.block.T)
-        sensitivity = one.certificate() / float(one.norm)
-        literal = one.features
-    else:
-        raf = RandomAttentionFeatures.sample(d, seed=trial, weights="relu" if map == "ReLU-RAF" else "softmax").to(device)
-        X = contexts[-1].clone()
-        one = raf.one_token(X, 0)
-        Phi = contexts.flatten(1)
-        for row, context in zip(Phi, contexts):
-            row[:] = raf(context).flatten()  # in place: at N = 1300 a second copy is a gigabyte
+    X = contexts[-1].clone()
+    Phi, one = mapped(contexts, map, trial)
+    sensitivity = one.certificate() / float(one.norm) if isinstance(one, OneTokenFeatures) else float("nan")
 
-        def literal(deltas: Tensor) -> Tensor:
-            return torch.stack([raf(torch.cat([X[:1] + delta, X[1:]])).flatten() for delta in deltas])
+    def literal(deltas: Tensor) -> Tensor:
+        """The features of the moved contexts: for attention not from the view of one token, that the search has."""
+        if isinstance(one, OneTokenFeatures):
+            return one.features(deltas)
+        raf = attention_map(map, d, trial).to(X)
+        return torch.stack([raf(torch.cat([X[:1] + delta, X[1:]])).flatten() for delta in deltas])
 
     del contexts
     Gram = Phi @ Phi.T

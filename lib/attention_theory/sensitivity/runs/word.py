@@ -9,6 +9,7 @@ record and compare.
 
 import itertools
 import math
+from typing import Literal
 
 import numpy as np
 import torch
@@ -49,7 +50,9 @@ def drf_point(n: Count, d: Count, depth: Size, trial: Seed) -> dict:
     return {"S": climb(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=1, steps=20).value}
 
 
-def raf_point(kind: str, weights: str, n: Count, d: Count, trial: Seed, starts: Size = 6, steps: Steps = 50) -> dict:
+def raf_point(
+    kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, trial: Seed, starts: Size = 6, steps: Steps = 50
+) -> dict:
     """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
     moved = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)

@@ -10,9 +10,10 @@ from torch import Tensor
 from attention_theory import tokens
 from attention_theory.device import Device, generator, normal, signs
 from attention_theory.domain import AtLeastOne, Chance, Count, Positive, Seed
-from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
-from attention_theory.sensitivity.new_label import OneToken, Solutions, best_moves, descend, solutions
-from attention_theory.sensitivity.random_features import OneTokenFeatures, one_token_in_law
+from attention_theory.sensitivity.new_label import Loss, Solutions, best_moves, descend, solutions
+from attention_theory.sensitivity.random_features import OneTokenFeatures
+from attention_theory.sensitivity.runs.new_label import Map, mapped
+from attention_theory.sensitivity.word import OneToken
 
 
 @dataclass(frozen=True)
@@ -34,30 +35,21 @@ class Worst:
 
 
 def learned(
-    contexts: Float[Tensor, "N n d"], labels: Float[Tensor, "N"], map: str, seed: Seed, k: Count | None = None
+    contexts: Float[Tensor, "N n d"], labels: Float[Tensor, "N"], map: Map, seed: Seed, k: Count | None = None
 ) -> tuple[Solutions, OneToken]:
     """Both solutions of a model on random weights, and its feature map as a function of one token.
 
     Args:
         contexts: all but the last are the training samples, the last is X; its first token moves.
         labels: theirs.
-        map: ``RF`` (ReLU features in law), ``RAF`` or ``ReLU-RAF``.
-        seed: of the weights.
-        k: number of random features, nd if not given.
+        map, seed, k: as in :func:`mapped`.
     """
-    if map == "RF":
-        ones = one_token_in_law(contexts, 0, k or contexts[0].numel(), seed=seed)
-        one: OneToken = ones[-1]
-        features = torch.relu(torch.stack([each.rest for each in ones]) + contexts[:, 0] @ ones[-1].block.T)
-    else:
-        raf = RandomAttentionFeatures.sample(contexts.shape[2], seed, "relu" if map == "ReLU-RAF" else "softmax").to(contexts)
-        one = raf.one_token(contexts[-1], 0)
-        features = torch.stack([raf(X).flatten() for X in contexts])
+    features, one = mapped(contexts, map, seed, k)
     return solutions(features[:-1], labels[:-1], features[-1], float(labels[-1])), one
 
 
 def problem(
-    map: str, kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu"
+    map: Map, kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu"
 ) -> tuple[Solutions, OneToken]:
     """:func:`learned` on N + 1 contexts of this kind with fair signs as labels."""
     contexts = tokens.contexts(kind, N + 1, n, d, seed=trial).to(device)
@@ -79,7 +71,7 @@ def worst_moves(kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count |
 
     moves, lowest = descend(objective, torch.stack([one.x, -one.x]).repeat(len(goals), 1), 30)
     found = {name: math.sqrt(-float(value.min())) for name, value in zip(goals, lowest.split(2))}
-    losses = [("error-fine", 0.0), ("error-again", 0.0), ("error-fine", 1.0)]
+    losses: list[tuple[Loss, float]] = [("error-fine", 0.0), ("error-again", 0.0), ("error-fine", 1.0)]
     measured = model.measure(one, torch.cat([moves, best_moves(model, one, losses, starts=2, steps=30)]))
     floor = (2 - measured["shift"].abs()).clamp(min=0).square()
     return Worst(
