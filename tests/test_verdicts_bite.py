@@ -34,7 +34,12 @@ MUTANTS = [
     ("bombari2024/own-closed-form-delta", "sensitivity.runs.theorem_3", "math.sqrt(rows.shape[1])", "rows.shape[1]"),
     ("bombari2024/own-rf-gram", "sensitivity.random_features", "values.clamp(min=0).sqrt() @", "values.clamp(min=0) @"),
     # the unmoved token counted twice
-    ("bombari2024/equation-3.4", "sensitivity.random_features", "reshape(-1) - block @ X[token]", "reshape(-1)"),
+    (
+        "bombari2024/equation-3.4",
+        "sensitivity.random_features",
+        "self.preactivations(X) - block @ X[token]",
+        "self.preactivations(X)",
+    ),
     ("bombari2024/own-deferred", "sensitivity.deferred", "return (new @ other_image.T) @ other + noise", "return noise"),
     ("bombari2024/equation-4.2", "sensitivity.random_features", '{"relu": 2.0, "identity"', '{"relu": 1.0, "identity"'),
     ("bombari2024/lemma-4.1-of-12", "sensitivity.new_label", "moved @ rest / rest.square()", "moved @ rest / rest.abs()"),
@@ -132,7 +137,7 @@ MUTANTS = [
     ("cao2024/own-width", "tangent.bounds", "_radius(net.outputs * float", "_radius(float"),
     ("cao2024/lemma-5.3-1", "tangent.training", "sum(dim=0).max().sqrt()))", "sum(dim=0).mean().sqrt()))"),
     ("cao2024/equation-4", "tangent.diffusion", "(y / 2 + score(t, y))", "score(t, y)"),
-    ("cao2024/table-1-width", "tangent.runs.table1", "break\n            needed[", "continue\n            needed["),
+    ("cao2024/table-1-width", "tangent.runs.table1", "itertools.takewhile(lambda row", "filter(lambda row"),
     ("cao2024/table-1-steps", "tangent.kernel", " / (2 * torch.pi)", " / torch.pi"),
     # of our own choosing
     ("cao2024/claim-3.4", "tangent.network", "(error @ self.a - (error * mean).sum(1, keepdim=True))", "(error @ self.a)"),
@@ -172,7 +177,7 @@ MUTANTS = [
     ("cao2024/assumption-6.4", "tangent.diffusion", "self.means + alpha[..., None] * (", "self.means + ("),
     # Part IV
     # of the review: the floor in bits
-    ("jelassi2022/own-floor", "patches.errors", "loss -= chance * math.log1p(-share)", "loss -= chance * math.log2(1 - share)"),
+    ("jelassi2022/own-floor", "patches.errors", "np.log1p(-share)", "np.log2(1 - share)"),
     # sign, factor, exponent
     ("jelassi2022/lemma-h.1", "patches.vit", "dv = -D * torch.einsum", "dv = D * torch.einsum"),
     ("jelassi2022/lemma-h.2", "patches.vit", "dA = -D / self.temperature * S", "dA = -D * S"),

@@ -39,7 +39,6 @@ world = patches.PatchDistribution(4, 2, 3, 0.5, 0.1)
         (lambda: patches.train_vit(world, 5, steps=0, seed=0), "steps = 0"),
         (lambda: patches.train_vit(world, 5, seed=0, p=2), "p = 2"),
         (lambda: lemmas.power_sequence(1e-300, 2, 1.0, 1.0, 9.0), "steps away or more: take a larger z"),
-        (lambda: gaussian.train_gaussian("B", 0), "'B' is unknown"),
         (lambda: gaussian.convolution_label(torch.zeros(2, 4, 3), 3), "D = 4 .* C = 3"),
         (lambda: pictures.grid_permutation(8, 3, 0), "s = 3"),
         (lambda: pictures.patch_permutation(8, 2, 4, 0), "torn apart"),

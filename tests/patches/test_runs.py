@@ -28,12 +28,6 @@ def test_the_label_noise_is_bayes_risk(size):
     assert worlds.labelling_error(*size) == pytest.approx(patches.label_noise_floor(*size)[0], abs=1e-12)
 
 
-def test_digits_in_base_three():
-    for digits in ((1, -1, 0, 1), (-1, -1, -1, -1), (0, 0, 0, 0)):
-        score = sum(d * 3**i for i, d in enumerate(digits))
-        assert worlds.digits_of(score, 4).tolist() == list(digits)
-
-
 @pytest.mark.parametrize("case", [(8, 2, 0.6, 1.0), (9, 3, 0.3, 0.5)])
 def test_opening(case):
     assert expectation.opening_enumerated(*case) == pytest.approx(opening(*case), rel=1e-5)

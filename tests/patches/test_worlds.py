@@ -208,8 +208,9 @@ def test_what_is_read_off_a_descent():
     assert math.isnan(expectation.loss_at_turn(fixed(loss, alpha=(0.1, 0.3, 0.5, 0.55, 0.6))))
     assert expectation.loss_at_turn(fixed(loss, alpha=(0.1, 0.3, 0.5, 0.6, 0.55))) == 0.34
     assert run.moved("gamma").tolist() == [0.25, 0.5, -0.25, 0.125] and run.moved("rho").tolist() == [-0.25, 0.25, 0.5, 1.5]
-    own = [sum(softmax(4, 2, 1.0, g, r)[0][:2]) for g, r in zip(run.path.gamma.tolist(), run.path.rho.tolist())]
-    assert run.G.tolist() == pytest.approx([4 * x for x in own], rel=1e-12)
+    real = expectation.descent(4, 2, 0.6, steps=4)
+    own = [sum(softmax(4, 2, 1.0, g, r)[0][:2]) for g, r in zip(real.path.gamma.tolist(), real.path.rho.tolist())]
+    assert real.G.tolist() == pytest.approx([4 * x for x in own], rel=1e-12)
     share = Trajectory(*torch.tensor([[0.1, 0.5, 0.75, 0.9]], dtype=torch.float64).expand(6, 4))
     assert [share.reaches(x) for x in (0.05, 0.5, 0.6, 0.75, 0.8, 0.95)] == [0, 1, 2, 2, 3, None]
 

@@ -66,8 +66,9 @@ def test_blocks_of_neurons_and_strips_add_up(paired, outputs):
     x = inputs(150 if outputs == 2 else 40, 3)
     H = tangent_kernel(net, x)
     torch.testing.assert_close(H, direct(net, x), atol=1e-12, rtol=1e-10)
-    torch.testing.assert_close(tangent_kernel(net, x, memory=1_000_000), H, atol=1e-12, rtol=1e-10)
-    torch.testing.assert_close(tangent_kernel(net, x, x[:30], memory=500_000), tangent_kernel(net, x, x[:30]))
+    torch.testing.assert_close(
+        tangent_kernel(net, x, x[:30]), H.view(outputs, len(x), outputs, -1)[..., :30].flatten(2).flatten(0, 1)
+    )
 
 
 def peak_memory(function):
@@ -78,19 +79,8 @@ def peak_memory(function):
     return max(itertools.accumulate(changes)) - result.nbytes
 
 
-@pytest.mark.parametrize("n, m, outputs, paired", [(1000, 4096, 2, False), (200, 8192, 8, True)])
-def test_memory_budget(n, m, outputs, paired):
-    """The budget is kept where the factor P takes over 60 MB, and a run without a budget takes more."""
-    budget = 10_000_000
-    net = (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(2, m, 0, outputs=outputs)
-    x = torch.linspace(-1, 1, 2 * n, dtype=torch.float64).view(n, 2)
-    within, without = (peak_memory(lambda: tangent_kernel(net, x, memory=memory)) for memory in (budget, None))
-    assert n * outputs * m * 8 > 6 * budget
-    assert within <= budget < without
-
-
 @pytest.mark.parametrize("outputs, n, m", [(64, 2, 4096), (2, 100, 4096), (8, 64, 1024)])
-def test_memory_without_a_budget(outputs, n, m):
+def test_memory(outputs, n, m):
     """As the docstring says, also with many outputs."""
     for net in (SoftmaxNetwork.paired(8, m, 0, outputs=outputs), SoftmaxNetwork.unpaired(8, m, 0, outputs=outputs)):
         assert peak_memory(lambda: tangent_kernel(net, inputs(n, 8))) < 1.5 * n * outputs * m * 8

@@ -146,12 +146,8 @@ def label_noise_floor(D: Count, C: Count, q: Chance) -> tuple[float, float]:
     odds (groups full of +1) : (groups full of -1); the floor is the mean of the smaller share, and of the entropy.
     """
     check_population(D, C, q)
-    full, n = (q / 2) ** C, D // C - 1
-    error = loss = 0.0
-    for a in range(n + 1):
-        for b in range(n + 1 - a):
-            chance = math.comb(n, a) * math.comb(n - a, b) * full ** (a + b) * (1 - 2 * full) ** (n - a - b)
-            share = b / (1 + a + b)
-            error += chance * (0.5 if share == 0.5 else share > 0.5)
-            loss -= chance * math.log1p(-share)
-    return error, loss
+    kinds, chance = (part.numpy() for part in group_kinds(D // C - 1, 2 * (q / 2) ** C))
+    plus, minus = kinds.T  # full groups
+    share = minus / (1 + plus + minus)
+    error = np.where(share == 0.5, 0.5, share > 0.5)
+    return float(chance @ error), -float(chance @ np.log1p(-share))

@@ -1,6 +1,7 @@
 """Gaussian patches labelled by a convolution (jelassi2022, Figure 2), and three ways to parametrise the scores."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -9,8 +10,6 @@ from torch import Tensor
 from attention_theory.device import generator, normal
 from attention_theory.domain import Count, NonNegative, Seed, Size, Steps
 from attention_theory.patches.vit import PositionalViT, association
-
-PARAMETRISATIONS = ("A", "P", "PQK")
 
 
 def convolution_label(X: Float[Tensor, "N D d"], C: Count) -> Float[Tensor, "N"]:
@@ -35,7 +34,7 @@ class GaussianRun:
 
 
 def train_gaussian(
-    kind: str,
+    kind: Literal["A", "P", "PQK"],
     seed: Seed,
     D: Count = 16,
     C: Count = 4,
@@ -56,10 +55,8 @@ def train_gaussian(
         steps, rate, every: of Adam; record each so many steps.
 
     Raises:
-        ValueError: unknown kind, or C does not divide D.
+        ValueError: C does not divide D.
     """
-    if kind not in PARAMETRISATIONS:
-        raise ValueError(f"parametrisation {kind!r} is unknown; choose one of {', '.join(PARAMETRISATIONS)}")
     source = generator(seed)
     X = normal(N + tests, D, d, generator=source)
     y = convolution_label(X, C)

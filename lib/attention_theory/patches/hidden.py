@@ -1,6 +1,7 @@
 """What the groups are worth: exact errors of a classifier to which the signal group is hidden (jelassi2022, Theorem 5.2)."""
 
 import math
+from bisect import bisect_left
 from functools import cache
 from typing import Annotated
 
@@ -71,13 +72,10 @@ def lower_bound(D: Count, C: Count, q: Chance, N: Size) -> float:
 
 def needed_samples(D: Count, C: Count, q: Chance, error: Chance) -> int:
     """Least N for which :func:`lower_bound`, which falls with N, allows this error."""
-    low, high = 0, 1
-    while lower_bound(D, C, q, high) > error:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if lower_bound(D, C, q, middle) > error else (low, middle)
-    return high
+    enough, most = (lambda N: lower_bound(D, C, q, N) <= error), 1
+    while not enough(most):
+        most *= 2
+    return bisect_left(range(most), True, lo=most // 2 + 1, key=enough)
 
 
 def _check(m: int, C: int, q: float) -> None:

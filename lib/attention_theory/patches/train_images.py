@@ -66,19 +66,9 @@ class Recipe:
 
     def model(self, images: Images) -> VisionTransformer:
         """The network at its start."""
-        return VisionTransformer(
-            images.side,
-            images.channels,
-            images.classes,
-            patch=self.patch,
-            layers=self.layers,
-            heads=self.heads,
-            dim=self.dim,
-            hidden=self.hidden,
-            attention=self.attention,
-            position_scale=self.position_scale,
-            seed=self.seed,
-        )
+        sizes = {name: getattr(self, name) for name in ("patch", "layers", "heads", "dim", "hidden")}
+        start = {name: getattr(self, name) for name in ("attention", "position_scale", "seed")}
+        return VisionTransformer(images.side, images.channels, images.classes, **sizes, **start)
 
     def rate_at(self, epoch: Natural) -> float:
         """Learning rate of an epoch, from 0: linear warm-up, then a cosine down to ``rate_min``."""

@@ -37,7 +37,7 @@ class PositionalViT:
         nu: NonNegative = 1e-3,
         temperature: Positive | None = None,
     ):
-        if p < 3 or p % 2 == 0 or p != int(p):
+        if p < 3 or p % 2 == 0:
             raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
         self.A, self.v, self.p, self.nu = A, v, p, nu
         self.temperature = math.sqrt(len(v)) if temperature is None else temperature
@@ -49,11 +49,7 @@ class PositionalViT:
 
     def preactivations(self, X: Float[Tensor, "N D d"]) -> Float[Tensor, "N D"]:
         """z_i = D sum_j S_ij <v, X_j>."""
-        return len(self.A) * self._seen(X) @ self.weights.T
-
-    def _seen(self, X):
-        """u_nj = <v, X_nj>."""
-        return X @ self.v
+        return len(self.A) * (X @ self.v) @ self.weights.T
 
     def activation(self, z: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
         """sigma(z) = z^p + nu z."""
@@ -86,7 +82,7 @@ class PositionalViT:
         lemmas lack them. The diagonal of dA is included; descent that keeps the diagonal fixed sets it to zero.
         """
         D, N = len(self.A), len(X)
-        S, u = self.weights, self._seen(X)
+        S, u = self.weights, X @ self.v
         z = D * u @ S.T
         margin = y * self.activation(z).sum(1)
         weight = torch.full_like(y, 1 / N) if weight is None else weight
@@ -98,7 +94,7 @@ class PositionalViT:
 
 def top_c(A: Float[Tensor, "D D"], C: Count) -> Int[Tensor, "D C"]:
     """Indices of the C largest scores of each row, largest first; among equal scores the smaller index comes first."""
-    if A.ndim != 2 or not 1 <= C <= A.shape[1]:
+    if A.shape[1] < C:
         raise ValueError(f"C = {C} of the scores of a row; A has shape {tuple(A.shape)}")
     return torch.sort(A, dim=1, descending=True, stable=True).indices[:, :C]
 

@@ -8,6 +8,7 @@ neurons carry all of it.
 import functools
 import warnings
 from collections.abc import Callable
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Float64
@@ -25,7 +26,7 @@ WHOLE = 1 << 17
 
 
 def tangent_kernel(
-    net: SoftmaxNetwork, x: Float[Tensor, "n d"], x2: Float[Tensor, "n2 d"] | None = None, memory: Size | None = None
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], x2: Float[Tensor, "n2 d"] | None = None
 ) -> Float[Tensor, "rows columns"]:
     """H(W) between the inputs ``x`` and ``x2`` (cao2024, Definition 3.6).
 
@@ -34,25 +35,23 @@ def tangent_kernel(
     take a faster path to the same numbers. Equal inputs give equal rows, an input 0 a row of zeros.
 
     Args:
-        net: the network; of another class than :class:`SoftmaxNetwork`, with its own weights, without a budget.
+        net: the network; of another class than :class:`SoftmaxNetwork`, with its own weights, in one product.
         x: (n, d).
         x2: (n2, d), ``x`` when left out; the result is then exactly symmetric.
-        memory: bytes that may be used next to the result and the arguments. The neurons are summed in blocks that fit;
-            when left out, in blocks of a good size, that never need more than about (n outputs, m) numbers.
 
     Returns:
         (n outputs, n2 outputs).
 
     Raises:
-        ValueError: inputs that do not fit the network or are not finite; a budget below that of a single neuron.
+        ValueError: inputs that do not fit the network.
     """
     net.check(x)
     if x2 is not None:
         net.check(x2, "x2")
     sides = [x] if x2 is None else [x, x2]
-    if type(net) is SoftmaxNetwork and (memory is not None or net.outputs * net.m * sum(map(len, sides)) > WHOLE):
+    if type(net) is SoftmaxNetwork and net.outputs * net.m * sum(map(len, sides)) > WHOLE:
         half = slice(None, None, 2 if net.is_paired else 1)  # of pairs one neuron, and no mean to subtract: the same sums
-        out = _product(net.W[:, half], net.a[:, half], x, x2, net.is_paired, memory)
+        out = _product(net.W[:, half], net.a[:, half], x, x2, net.is_paired)
     else:  # small, or other weights
         P = [net.slopes(side).flatten(0, 1) for side in sides]
         out = P[0] @ P[-1].T
@@ -62,17 +61,6 @@ def tangent_kernel(
     for top in range(0, len(x), ROWS):
         out[:, top : top + ROWS].mul_((x[top : top + ROWS] @ x2.T)[:, None])
     return out.flatten(2).flatten(0, 1)
-
-
-def _block_size(fixed: int, per_neuron: int, memory: int | None, bytes_each: int) -> int:
-    """How many neurons to take at a time, when that costs ``fixed + size * per_neuron`` numbers."""
-    if memory is None:
-        return BLOCK
-    size = (memory // bytes_each - fixed) // per_neuron
-    if size < 1:
-        least = (fixed + per_neuron) * bytes_each
-        raise ValueError(f"memory = {memory} bytes is too little: one neuron at a time needs {least} bytes here")
-    return min(size, BLOCK)
 
 
 def _weights(W: Tensor, x: Tensor, blocks: list[slice]) -> Callable[[slice], Tensor]:
@@ -85,16 +73,13 @@ def _weights(W: Tensor, x: Tensor, blocks: list[slice]) -> Callable[[slice], Ten
     return lambda block: (x @ W[:, block]).sub_(normaliser).exp_()
 
 
-def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool, memory: int | None) -> Tensor:
+def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool) -> Tensor:
     """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons; strips right of the diagonal if P2 is P."""
     outputs, m = a.shape
     sides = [x] if x2 is None else [x, x2]
     n, n2 = len(x), len(sides[-1])
     height = max(64, min(1024, outputs * n // 4))
-    inputs = sum(map(len, sides))
-    fixed = (outputs + 4) * inputs + (3 * min(height, outputs * n) ** 2 if x2 is None else 0) + ROWS * n2
-    size = _block_size(fixed, (outputs + 3) * inputs + len(W) + outputs, memory, W.element_size())
-    blocks = [slice(start, start + size) for start in range(0, m, size)]
+    blocks = [slice(start, start + BLOCK) for start in range(0, m, BLOCK)]
     weights = [_weights(W, side, blocks) for side in sides]
     means = [a.new_zeros(outputs, len(side), 1) for side in sides]
     if not centred:
@@ -124,11 +109,15 @@ def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "r
 
 
 #: Activations whose limit kernel is known.
-ACTIVATIONS = ("softmax", "exp", "relu")
+Activation = Literal["softmax", "exp", "relu"]
+ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 
 
 def limit_kernel(
-    x: Float[Tensor, "*batch n d"], x2: Float[Tensor, "*batch n2 d"] | None = None, sigma: Positive = 1.0, kind: str = "softmax"
+    x: Float[Tensor, "*batch n d"],
+    x2: Float[Tensor, "*batch n2 d"] | None = None,
+    sigma: Positive = 1.0,
+    kind: Activation = "softmax",
 ) -> Float[Tensor, "*batch n n2"]:
     """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks vanish.
 
@@ -141,9 +130,6 @@ def limit_kernel(
         x2: (..., n2, d), ``x`` when left out.
         sigma: standard deviation of the first layer.
         kind: one of ``softmax``, ``exp``, ``relu``.
-
-    Raises:
-        ValueError: unknown ``kind``.
     """
     x2 = x if x2 is None else x2
     gram = x @ x2.mT
@@ -152,10 +138,8 @@ def limit_kernel(
     squares = x.square().sum(-1)[..., :, None], x2.square().sum(-1)[..., None, :]
     if kind == "exp":
         return gram * torch.exp(sigma**2 / 2 * (squares[0] + squares[1] + 2 * gram))
-    if kind == "relu":
-        cosine = gram / (squares[0] * squares[1]).sqrt()
-        return gram * (torch.pi - cosine.clamp(-1, 1).arccos()) / (2 * torch.pi)
-    raise ValueError(f"activation {kind!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
+    cosine = gram / (squares[0] * squares[1]).sqrt()
+    return gram * (torch.pi - cosine.clamp(-1, 1).arccos()) / (2 * torch.pi)
 
 
 def error_constant(x: Float[Tensor, "n d"], sigma: NonNegative, outputs: Size) -> float:
@@ -197,6 +181,14 @@ def rank(kernel: Float64[Tensor, "k k"], tolerance: NonNegative = 1e-11) -> int:
     return int((values > tolerance * values[-1]).sum())
 
 
+def symmetric(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
+    """The kernel as it is; ValueError unless it is symmetric to rounding."""
+    slack = 1e3 * torch.finfo(kernel.dtype).eps * float(kernel.abs().max())
+    if not torch.allclose(kernel, kernel.T, rtol=0, atol=slack):
+        raise ValueError("a kernel of inputs with themselves is symmetric, this one is not")
+    return kernel
+
+
 def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
     """lambda, the smallest eigenvalue of a kernel matrix; 0 with a warning when it cannot be told from rounding.
 
@@ -205,10 +197,7 @@ def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
     Raises:
         ValueError: the matrix is not symmetric.
     """
-    scale = kernel.abs().max().item()
-    if not torch.allclose(kernel, kernel.T, rtol=0, atol=1e-10 * scale):
-        raise ValueError("a kernel matrix of inputs with themselves is symmetric, this one is not")
-    values = torch.linalg.eigvalsh(kernel)
+    values = torch.linalg.eigvalsh(symmetric(kernel))
     if values[0] > len(kernel) * torch.finfo(kernel.dtype).eps * values[-1].abs():
         return values[0].item()
     warnings.warn(

@@ -5,6 +5,7 @@ move. :func:`fit` runs many single-output networks at once, with softmax, exp or
 labels (cao2024, Table 1).
 """
 
+import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from attention_theory.device import generator, normal, signs
 from attention_theory.domain import ANY, Count, NonNegative, Positive, Steps
-from attention_theory.tangent.kernel import ACTIVATIONS, tangent_kernel
+from attention_theory.tangent.kernel import Activation, symmetric, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
 # One softmax network -------------------------------------------------------------------------------------------------
@@ -46,29 +47,20 @@ def largest_rate(kernel: Float[Tensor, "k k"], m: Count) -> float:
         m: number of neurons.
 
     Raises:
-        ValueError: the kernel is not square, symmetric and finite or has no positive eigenvalue, or m is not positive.
+        ValueError: the kernel is not symmetric, or has no positive eigenvalue.
     """
-    top = float(torch.linalg.eigvalsh(_symmetric(kernel))[-1])
-    if not (m >= 1 and top > 0):
-        raise ValueError(f"m and the largest eigenvalue must be positive, got m = {m} and {top:.3g}")
+    top = float(torch.linalg.eigvalsh(symmetric(kernel))[-1])
+    if not top > 0:
+        raise ValueError(f"the largest eigenvalue must be positive, got {top:.3g}")
     return 2 / (m * top)
 
 
-def _symmetric(kernel: Tensor) -> Tensor:
-    """The kernel, or ValueError unless it is symmetric to rounding."""
-    if not torch.allclose(kernel, kernel.T, rtol=0, atol=1e3 * torch.finfo(kernel.dtype).eps * float(kernel.abs().max())):
-        raise ValueError("a kernel of inputs with themselves is symmetric, this one is not")
-    return kernel
-
-
-def _check_steps(steps: int, at: Iterable[int] | None, rate: float) -> list[int]:
-    """The steps to record in order; ValueError unless all are integers from 0 to ``steps`` and the rate is positive."""
-    if not 0 < rate < float("inf"):
-        raise ValueError(f"the rate must be positive and finite, got {rate}")
+def _recorded(steps: int, at: Iterable[int] | None) -> list[int]:
+    """The steps to record in order; ValueError unless all are from 0 to ``steps``."""
     chosen = {0, steps} if at is None else set(at)
     if not chosen or min(chosen) < 0 or max(chosen) > steps:
         raise ValueError(f"steps to record must lie between 0 and steps = {steps}, got {sorted(chosen)[:5]}")
-    return sorted(map(int, chosen))
+    return sorted(chosen)
 
 
 def train(
@@ -76,7 +68,7 @@ def train(
     x: Float[Tensor, "n d"],
     y: Float[Tensor, "n outputs"],
     steps: Steps,
-    rate: NonNegative,
+    rate: Positive,
     at: Iterable[int] | None = None,
     kernel: bool = True,
 ) -> Trajectory:
@@ -93,9 +85,9 @@ def train(
             never formed, and ``kernel_change`` is empty.
 
     Raises:
-        ValueError: shapes, finiteness, ``steps`` or ``rate`` out of range; the run diverged to non-finite numbers.
+        ValueError: shapes or steps that do not fit; the run diverged to non-finite numbers.
     """
-    at = _check_steps(steps, at, rate)
+    at = _recorded(steps, at)
     net.gradient(x, y)  # refuses wrong shapes before the first step
     if kernel:
         start = tangent_kernel(net, x)
@@ -110,7 +102,7 @@ def train(
     for step in range(steps + 1):
         if step in at:
             loss = float((now(x) - y).square().sum() / 2)
-            if loss != loss or loss == float("inf"):
+            if not math.isfinite(loss):
                 raise ValueError(f"the loss is no longer finite at step {step}: rate {rate:.3g} is too large")
             found.losses.append(loss)
             found.movement.append(float((now.W - net.W).square().sum(dim=0).max().sqrt()))
@@ -126,7 +118,7 @@ def ntk_regression(
     kernel: Float[Tensor, "k k"],
     y: Float[Tensor, "n outputs"],
     steps: Steps,
-    rate: NonNegative,
+    rate: Positive,
     m: Count,
     at: Iterable[int] | None = None,
 ) -> tuple[list[int], list[Tensor]]:
@@ -147,13 +139,12 @@ def ntk_regression(
         the steps in order, and one (n outputs,) vector gamma for each.
 
     Raises:
-        ValueError: the kernel is not square of the labels' size, symmetric and finite, or another argument out of range.
+        ValueError: the kernel is not symmetric of the labels' size, or a step is out of range.
     """
     if kernel.shape != (y.numel(), y.numel()):
         raise ValueError(f"the kernel must be ({y.numel()}, {y.numel()}) for these labels, got {tuple(kernel.shape)}")
-    at = _check_steps(steps, at, rate)
-    _symmetric(kernel)
-    values, vectors = torch.linalg.eigh(kernel)
+    at = _recorded(steps, at)
+    values, vectors = torch.linalg.eigh(symmetric(kernel))
     labels = vectors.T @ y.T.flatten()
     # sum of the first tau powers of 1 - rate m lambda; tau itself where lambda = 0
     decay = rate * m * values.clamp(min=0)
@@ -192,15 +183,12 @@ def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n
 
 
 def respond(
-    kind: str, scores: Float[Tensor, "*batch n m"], a: Float[Tensor, "*batch 1 m"]
+    kind: Activation, scores: Float[Tensor, "*batch n m"], a: Float[Tensor, "*batch 1 m"]
 ) -> tuple[Float[Tensor, "*batch n"], Float[Tensor, "*batch n m"]]:
     """Outputs of single-output networks, and their derivatives by the scores <w_r, x_i>.
 
     ``softmax`` is m <a, softmax(scores)>; ``exp`` and ``relu`` are sum_r a_r exp(score_r) and sum_r a_r relu(score_r).
     At this common scale the Gram matrix of the Jacobian grows like m for all three.
-
-    Raises:
-        ValueError: unknown ``kind``.
     """
     m = scores.shape[-1]
     if kind == "softmax":
@@ -210,9 +198,7 @@ def respond(
     if kind == "exp":
         powers = scores.exp()
         return (powers * a).sum(-1), powers * a
-    if kind == "relu":
-        return (scores.relu() * a).sum(-1), (scores > 0) * a
-    raise ValueError(f"activation {kind!r} is unknown; choose one of {', '.join(ACTIVATIONS)}")
+    return (scores.relu() * a).sum(-1), (scores > 0) * a
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +244,12 @@ def draw_problems(n: Count, d: Count, m: Count, seeds: Iterable[int], closeness:
     return Problems(*(torch.stack(part) for part in zip(*parts)))
 
 
+def gram(kind: Activation, problems: Problems) -> Float[Tensor, "b n n"]:
+    """Gram matrices of the gradients at the start."""
+    slopes = respond(kind, problems.x @ problems.W, problems.a)[1]
+    return (slopes @ slopes.mT) * (problems.x @ problems.x.mT)
+
+
 @dataclass(frozen=True, eq=False)
 class Fits:
     """What became of each problem, one entry per seed.
@@ -272,7 +264,7 @@ class Fits:
 
 
 def fit(
-    kind: str,
+    kind: Activation,
     problems: Problems,
     speed: Positive = 1.0,
     tolerance: Positive = 0.01,
@@ -288,13 +280,9 @@ def fit(
         tolerance: relative squared error at which a network counts as fitted.
         steps: the most steps.
         every: how often the loss is looked at.
-
-    Raises:
-        ValueError: unknown ``kind``.
     """
     x, y, W, a = problems.x, problems.y, problems.W, problems.a
-    derivatives = respond(kind, x @ W, a)[1]
-    values = torch.linalg.eigvalsh((derivatives @ derivatives.mT) * (x @ x.mT))
+    values = torch.linalg.eigvalsh(gram(kind, problems))
     largest, smallest = values[:, -1], values[:, 0]
     condition = torch.where(smallest > 1e-12 * largest, largest / smallest, float("inf"))
     rate = (speed / largest)[:, None, None]

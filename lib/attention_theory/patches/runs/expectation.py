@@ -43,14 +43,9 @@ class Descent:
         return torch.stack([self.world.weights(self.vit(t)) for t in range(len(self.path.alpha))], 1)
 
     @property
-    def own(self) -> Float[Tensor, "T"]:
-        """Attention inside the own group, Lambda + (C - 1) Gamma."""
-        return self.weights[0] + (self.world.C - 1) * self.weights[1]
-
-    @property
     def G(self) -> Float[Tensor, "T"]:
         """D (Lambda + (C - 1) Gamma)."""
-        return self.world.D * self.own
+        return self.world.D * self.path.group
 
     def moved(self, score: Literal["gamma", "rho"]) -> Float[Tensor, "S"]:
         """Change of ``gamma`` or ``rho`` in each step, per unit of its rate."""

@@ -6,7 +6,7 @@ writes ``gaussian-patches.json``: errors and associated rows along the way, and 
 about five seconds of a core.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -25,7 +25,9 @@ SEEDS = range(20)
 C = 4
 
 
-def run(kind: str, d: Count, rate: NonNegative, seed: Seed, steps: Steps, N: Count, tests: Size) -> dict[str, Any]:
+def run(
+    kind: Literal["A", "P", "PQK"], d: Count, rate: NonNegative, seed: Seed, steps: Steps, N: Count, tests: Size
+) -> dict[str, Any]:
     """One training of :func:`train_gaussian`: what it passed through, and ``A`` and ``gram`` at its end, in float32."""
     torch.set_num_threads(1)
     found = train_gaussian(kind, seed, d=d, rate=rate, steps=steps, N=N, tests=tests)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import Chance, Count, Integer, Limits, Seed, Size
+from attention_theory.domain import Chance, Count, Limits, Seed, Size
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import every_point
 from attention_theory.patches.vit import PositionalViT, top_c
@@ -81,22 +81,13 @@ def best_of_total(D: Count, C: Count, q: Chance) -> TotalScore:
     return TotalScore(float(least[0]), float(least[1]), float(chance[f * y <= 0].sum()))
 
 
-def digits_of(score: Integer, D: Size) -> Float[Tensor, "D"]:
-    """The digits -1, 0, 1 in base three of an integer, lowest first."""
-    digits = []
-    for _ in range(D):
-        digit = (score + 1) % 3 - 1
-        digits.append(digit)
-        score = (score - digit) // 3
-    return torch.tensor(digits, dtype=torch.float64)
-
-
 def decoder_error(D: Count, C: Count, q: Chance) -> float:
     """P[f* g <= 0] of the generalised linear model g = f*(digits of sum_j 3^(j-1) <w*, X_j>), by enumeration."""
     f = PatchDistribution(D, C, 1, q, 0.0)
     X, _, chance = every_point(D, C, q)
-    scores = (X[..., 0] @ 3.0 ** torch.arange(D, dtype=torch.float64)).long().tolist()
-    g = f.label(torch.stack([digits_of(score, D) for score in scores])[..., None])
+    scores, powers = (X[..., 0] @ 3.0 ** torch.arange(D, dtype=torch.float64)).long(), 3 ** torch.arange(D)
+    digits = (scores[:, None] + powers.sum()) // powers % 3 - 1  # shifted by one, they are those of base three
+    g = f.label(digits.double()[..., None])
     return float(chance[g * f.label(X) <= 0].sum())
 
 

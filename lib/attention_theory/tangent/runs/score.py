@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from typing import Annotated, cast
 
+import flint
+import numpy as np
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
@@ -113,23 +114,19 @@ def error_by_time(
     return errors, energies
 
 
-def pivots(points: Float[Tensor, "n d"], digits: Size = 120) -> list[Decimal]:
-    """Pivots of Gauss elimination on the limit kernel (sigma = 1) in exact decimals: all positive if it is definite.
+def pivots(points: Float[Tensor, "n d"], digits: Size = 120) -> list[flint.arb]:
+    """Pivots of Gauss elimination on the limit kernel (sigma = 1), in balls: all positive if it is definite.
 
-    The smallest pivot is an upper bound for the smallest eigenvalue, far below the range of floating point.
+    The smallest pivot is an upper bound for the smallest eigenvalue, far below the rounding of floating point.
     """
-    with localcontext() as context:
-        context.prec = digits
-        rows = [[Decimal(v) for v in point] for point in points.tolist()]
-        inner = [[sum((a * b for a, b in zip(p, q)), Decimal(0)) for q in rows] for p in rows]
-        M = [[v * v.exp() for v in row] for row in inner]
-        for k in range(len(M)):
-            for i in range(k + 1, len(M)):
-                factor = M[i][k] / M[k][k]
-                for j in range(i, len(M)):
-                    M[i][j] -= factor * M[j][k]
-                    M[j][i] = M[i][j]
-        return [M[k][k] for k in range(len(M))]
+    with flint.ctx.workdps(digits):
+        x = np.vectorize(flint.arb, otypes=[object])(points.cpu())
+        gram, found = x @ x.T, []
+        rest = gram * np.exp(gram)
+        while len(rest):
+            found.append(rest[0, 0])
+            rest = rest[1:, 1:] - np.outer(rest[1:, 0], rest[0, 1:] / rest[0, 0])
+        return found
 
 
 def steepest(mixture: GaussianMixture, t: Positive, points: Float[Tensor, "n d"]) -> float:

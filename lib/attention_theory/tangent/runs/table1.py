@@ -14,6 +14,7 @@ whose loss exceeds 10^6 times the first counts as not fitted, and takes 20,000 s
 smallest eigenvalue of the infinite-width kernel of the drawn points; close pairs of points vary it alone.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -26,7 +27,7 @@ from torch import Tensor
 from attention_theory.domain import ANY, FILLED, Count, NonNegative, Positive, Seed, Size, Steps
 from attention_theory.evidence.records import Record, Table
 from attention_theory.sweep import Recording
-from attention_theory.tangent.kernel import ACTIVATIONS, limit_kernel
+from attention_theory.tangent.kernel import ACTIVATIONS, Activation, limit_kernel
 from attention_theory.tangent.runs.descent import limit_steps
 from attention_theory.tangent.training import Problems, draw_problems, fit, respond
 
@@ -51,7 +52,7 @@ def widths(n: Count, d: Count) -> list[int]:
 
 
 def run(
-    kind: str,
+    kind: Activation,
     n: Count,
     d: Count,
     m: Count,
@@ -91,56 +92,40 @@ RECORDING = Recording(
 )
 
 
-def needed_widths(rows: Iterable[dict], steps: Steps = STEPS) -> list[int]:
+def width_from(rows: Iterable[dict], fits: Callable[[list[int]], bool]) -> int:
+    """The smallest width from which on all steps, by seed, are as asked; twice the widest when there is none."""
+    rows = sorted(rows, key=lambda row: row["m"], reverse=True)
+    if not rows:
+        raise ValueError("no width was run")
+    wide = itertools.takewhile(lambda row: fits(row["steps"]), rows)
+    return min((row["m"] for row in wide), default=2 * rows[0]["m"])
+
+
+def needed_widths(rows: list[dict], steps: Steps = STEPS) -> list[int]:
     """For each seed, the smallest width from which on its network is always fitted; twice the widest when it never is.
 
     Args:
         rows: one row for each width of one activation and size.
         steps: runs that took more count as not fitted.
     """
-    rows = _widest_first(rows)
-    needed = [2 * rows[0]["m"]] * len(rows[0]["steps"])
-    for seed in range(len(needed)):
-        for row in rows:
-            if not 0 <= row["steps"][seed] <= steps:
-                break
-            needed[seed] = row["m"]
-    return needed
-
-
-def _widest_first(rows: Iterable[dict]) -> list[dict]:
-    rows = sorted(rows, key=lambda row: row["m"], reverse=True)
-    if not rows:
-        raise ValueError("no width was run")
-    return rows
+    seeds = range(len(rows[0]["steps"]))
+    return [width_from(rows, lambda taken, seed=seed: 0 <= taken[seed] <= steps) for seed in seeds]
 
 
 def typical_width(rows: Iterable[dict]) -> int:
     """The smallest width from which on at least half of the seeds are fitted; twice the widest when there is none."""
-    rows = _widest_first(rows)
-    typical = 2 * rows[0]["m"]
-    for row in rows:
-        if 2 * sum(step >= 0 for step in row["steps"]) < len(row["steps"]):
-            break
-        typical = row["m"]
-    return typical
+    return width_from(rows, lambda taken: 2 * sum(step >= 0 for step in taken) >= len(taken))
 
 
 @lru_cache(maxsize=256)
 def enough_steps(
-    kind: str, n: Count, d: Count, closeness: Positive | None = None, slow: bool = False
+    kind: Activation, n: Count, d: Count, closeness: Positive | None = None, slow: bool = False
 ) -> Float[Tensor, " seeds"]:
     """Steps to the tolerance at infinite width, at the rate 1 / lambda_max or lambda_min / n^2, for each seed, exactly."""
     problems = draw_problems(n, d, 2, SEEDS, closeness)
     kernel = limit_kernel(problems.x, kind=kind)
     values = torch.linalg.eigvalsh(kernel)
     return limit_steps(kernel, problems.y, values[:, 0] / n**2 if slow else 1 / values[:, -1], TOLERANCE)
-
-
-def gram(kind: str, problems: Problems) -> Float[Tensor, "b n n"]:
-    """Gram matrices of the gradients at the start, from the derivatives that :func:`fit` descends along."""
-    slopes = respond(kind, problems.x @ problems.W, problems.a)[1]
-    return (slopes @ slopes.mT) * (problems.x @ problems.x.mT)
 
 
 def jacobian_rank(n: Count, d: Count, m: Count, seed: Seed = 1) -> int:
@@ -179,7 +164,7 @@ class Table1:
         self.runs = Table([base | row for row in record.rows])
 
     def rows(
-        self, kind: str, n: Count, d: Count, closeness: Positive | None = None, speed: Positive | None = None
+        self, kind: Activation, n: Count, d: Count, closeness: Positive | None = None, speed: Positive | None = None
     ) -> Annotated[list[dict], ANY]:
         """The rows of an activation, by width. With ``speed`` those of the sweep over the step size.
 
@@ -190,36 +175,36 @@ class Table1:
         wanted = dict(kind=kind, n=n, d=d, closeness=closeness, speed=speed or 1.0, limit=limit)
         return sorted(self.runs.where(**wanted), key=lambda row: row["m"])
 
-    def typical(self, kind: str) -> list[int]:
+    def typical(self, kind: Activation) -> list[int]:
         """The typical width at each size."""
         return [typical_width(self.rows(kind, n, d)) for n, d in SIZES]
 
-    def needed(self, kind: str, n: Count, d: Count) -> list[int]:
+    def needed(self, kind: Activation, n: Count, d: Count) -> list[int]:
         """The needed width of each seed at one size."""
         return needed_widths(self.rows(kind, n, d))
 
-    def first_fitted(self, kind: str, n: Count, d: Count) -> list[int]:
+    def first_fitted(self, kind: Activation, n: Count, d: Count) -> list[int]:
         """The smallest width at which each seed is fitted, whatever happens at wider ones; twice the widest when none is."""
         rows = self.rows(kind, n, d)
         fits = lambda seed: (row["m"] for row in rows if row["steps"][seed] >= 0)
         return [next(fits(seed), 2 * rows[-1]["m"]) for seed in range(len(rows[0]["steps"]))]
 
-    def by_condition(self, kind: str) -> tuple[list, list]:
+    def by_condition(self, kind: Activation) -> tuple[list, list]:
         """Condition number and steps of the runs that were fitted at m = 8n, close pairs among them."""
         rows = [self.rows(kind, n, d)[-1] for n, d in SIZES]
         rows += [row for c in CLOSENESS for row in self.rows(kind, 16, 8, c) if row["m"] == 128]
         pairs = ((k, s) for row in rows for k, s in zip(row["condition"], row["steps"]))
         return _columns((k, s) for k, s in pairs if k < math.inf and s > 0)
 
-    def needed_in_n(self, kind: str, d: Count) -> tuple[list, list]:
+    def needed_in_n(self, kind: Activation, d: Count) -> tuple[list, list]:
         """All n of one dimension and the widths needed, over sizes and seeds."""
         return _columns((n, w) for n, e in SIZES if e == d for w in self.needed(kind, n, d))
 
-    def steps_in_n(self, kind: str, d: Count) -> tuple[list, list]:
+    def steps_in_n(self, kind: Activation, d: Count) -> tuple[list, list]:
         """All n of one dimension and the steps at the widest network, m = 8n, over sizes and seeds."""
         return _columns((n, s) for n, e in SIZES if e == d for s in steps_of(self.rows(kind, n, d)[-1]))
 
-    def on_pairs(self, kind: str, m: Count | None = None, limit: Size = STEPS) -> tuple[list, list]:
+    def on_pairs(self, kind: Activation, m: Count | None = None, limit: Size = STEPS) -> tuple[list, list]:
         """1 / lambda and needed width (or the steps at width m) on close pairs, over closeness and seeds."""
         found = []
         for closeness in CLOSENESS:
@@ -230,13 +215,13 @@ class Table1:
             found += zip((1 / lambdas(kind, 16, 8, closeness)).tolist(), values)
         return _columns(found)
 
-    def wide_runs(self, kind: str) -> list[tuple[int, int, float | None, list[int]]]:
+    def wide_runs(self, kind: Activation) -> list[tuple[int, int, float | None, list[int]]]:
         """(n, d, closeness, steps by seed) of the runs at m = 8n and of the close pairs at m = 2048."""
         places = [(n, d, None) for n, d in SIZES] + [(16, 8, c) for c in CLOSENESS]
         return [(n, d, c, steps_of(self.rows(kind, n, d, c)[-1])) for n, d, c in places]
 
 
-def exact_on_pairs(kind: str, slow: bool) -> tuple[Tensor, Tensor]:
+def exact_on_pairs(kind: Activation, slow: bool) -> tuple[Tensor, Tensor]:
     """1 / lambda and the steps of :func:`enough_steps` on close pairs, over closeness and seeds."""
     lam = torch.cat([lambdas(kind, 16, 8, c) for c in CLOSENESS])
     return 1 / lam, torch.cat([enough_steps(kind, 16, 8, c, slow) for c in CLOSENESS])
@@ -250,12 +235,12 @@ def _columns(pairs: Iterable[tuple]) -> tuple[list, list]:
 
 
 @lru_cache(maxsize=128)
-def lambdas(kind: str, n: Count, d: Count, closeness: Positive | None = None) -> Float[Tensor, " seeds"]:
+def lambdas(kind: Activation, n: Count, d: Count, closeness: Positive | None = None) -> Float[Tensor, " seeds"]:
     """Smallest eigenvalue of each seed's points, at infinite width."""
     return torch.linalg.eigvalsh(limit_kernel(draw_problems(n, d, 2, SEEDS, closeness).x, kind=kind))[:, 0]
 
 
-def shares(kind: str, runs: Iterable[tuple], unit: Callable[[int], float]) -> list[float]:
+def shares(kind: Activation, runs: Iterable[tuple], unit: Callable[[int], float]) -> list[float]:
     """Values over unit(n) / lambda^2 at the seeds with lambda < 1, as in Table 1; a run is (n, d, closeness, values)."""
     found = ((n, value, l) for n, d, c, values in runs for value, l in zip(values, lambdas(kind, n, d, c)))
     return [float(value * l**2 / unit(n)) for n, value, l in found if l < 1]
