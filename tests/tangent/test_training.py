@@ -60,6 +60,12 @@ def test_kernel_regression_with_repeated_points_stays_finite():
     assert prediction[0] == pytest.approx(0.0, abs=1e-8)  # the mean of two contradicting labels
 
 
+def test_kernel_regression_learns_slowly_where_the_kernel_is_small():
+    H, y = torch.diag(torch.tensor([1.0, 1e-20])).double(), torch.ones(2, 1).double()
+    gamma = tangent.ntk_regression(H, y, 7, 0.1, 3)[1][-1]
+    assert gamma.tolist() == pytest.approx([(1 - 0.7**7) / 3, 0.7], rel=1e-12)  # 0.7 = steps times rate
+
+
 def test_loss_terms_stay_accurate_for_tiny_steps():
     x, y = tangent.unit_points(4, 3, 0), tangent.unit_points(4, 2, 1)
     net = tangent.SoftmaxNetwork.unpaired(3, 15, seed=2, outputs=2)

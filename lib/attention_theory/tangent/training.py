@@ -146,10 +146,17 @@ def ntk_regression(
     at = _recorded(steps, at)
     values, vectors = torch.linalg.eigh(symmetric(kernel))
     labels = vectors.T @ y.T.flatten()
-    # sum of the first tau powers of 1 - rate m lambda; tau itself where lambda = 0
     decay = rate * m * values.clamp(min=0)
-    sums = [torch.where(decay > 0, (1 - (1 - decay) ** tau) / torch.where(decay > 0, decay, 1), tau) for tau in at]
-    return at, [vectors @ (rate * total * labels) for total in sums]
+    return at, [vectors @ (rate * learned(decay, tau) * labels) for tau in at]
+
+
+def learned(decay: Float[Tensor, " k"], steps: Steps) -> Float[Tensor, " k"]:
+    """What so many steps learn in the eigenvectors of a kernel, over the first step: the sum of the powers of 1 - decay.
+
+    ``decay`` is the rate times the eigenvalue, from 0 to 2; nothing is lost where it is small.
+    """
+    left = torch.where(decay < 0.5, -torch.expm1(steps * torch.log1p(-decay.clamp(max=0.5))), 1 - (1 - decay) ** steps)
+    return torch.where(decay > 0, left / torch.where(decay > 0, decay, 1), steps)
 
 
 class LossTerms(NamedTuple):

@@ -17,7 +17,7 @@ from attention_theory.domain import FILLED, Count, NonNegative, Positive, Seed, 
 from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 from attention_theory.tangent.kernel import limit_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
-from attention_theory.tangent.training import train
+from attention_theory.tangent.training import learned, train
 
 
 def plane_mixture() -> GaussianMixture:
@@ -81,12 +81,7 @@ def regression_path(
     values, vectors = torch.linalg.eigh(limit_kernel(X))
     ratio = values.clamp(min=0) / values[-1]
     kernel, coefficients = limit_kernel(test, X), vectors.T @ labels
-    predictions = []
-    for tau in steps:  # sum of (1 - ratio)^k over k < tau; tau itself where the ratio is 0
-        left = torch.expm1(tau * torch.log1p(-ratio.clamp(max=1 - 1e-15)))
-        sums = torch.where(ratio > 1e-12, -left / ratio.clamp(min=1e-300), tau)
-        predictions.append(kernel @ (vectors @ ((sums / values[-1])[:, None] * coefficients)))
-    return predictions
+    return [kernel @ (vectors @ ((learned(ratio, tau) / values[-1])[:, None] * coefficients)) for tau in steps]
 
 
 def error(prediction: Float[Tensor, "n k"], truth: Float[Tensor, "n k"]) -> float:
