@@ -43,7 +43,6 @@ world = patches.PatchDistribution(4, 2, 3, 0.5, 0.1)
         (lambda: pictures.grid_permutation(8, 3, 0), "s = 3"),
         (lambda: pictures.patch_permutation(8, 2, 4, 0), "torn apart"),
         (lambda: pictures.load_images("mnist"), "'mnist' .* digits, cifar10"),
-        (lambda: pictures.load_cifar("nowhere", 20), "not 20"),
         (lambda: similarity.locality(torch.eye(5)), "D = 5"),
         (lambda: transformer.VisionTransformer(8, 1, 10, patch=3), "patches of 3"),
         (lambda: transformer.VisionTransformer(8, 1, 10, patch=2, dim=10, heads=4), "10 does not split into 4"),

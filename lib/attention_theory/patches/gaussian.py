@@ -61,12 +61,8 @@ def train_gaussian(
     X = normal(N + tests, D, d, generator=source)
     y = convolution_label(X, C)
     v = 0.1 * normal(d, generator=source)
-    if kind == "A":
-        parts = [0.1 * normal(D, D, generator=source)]
-    else:
-        parts = [normal(D, D, generator=source) / D**0.5]
-    if kind == "PQK":
-        parts += [normal(D, D, generator=source) / D**0.5 for _ in range(2)]
+    factors = {"A": 1, "P": 1, "PQK": 3}[kind]
+    parts = [(0.1 if kind == "A" else D**-0.5) * normal(D, D, generator=source) for _ in range(factors)]
     trained = [v, *parts]
     for tensor in trained:
         tensor.requires_grad_()

@@ -4,7 +4,7 @@ import io
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -72,7 +72,7 @@ def load_digits(seed: Seed = 0, test: Size = 360) -> Images:
     return Images(pixels[test:], labels[test:], pixels[:test], labels[:test], 10)
 
 
-def load_cifar(root: str | Path, classes: Size = 10) -> Images:
+def load_cifar(root: str | Path, classes: Literal[10, 100] = 10) -> Images:
     """CIFAR-10 or CIFAR-100 (fine labels) from the unpacked Python version of its archive.
 
     Args:
@@ -80,23 +80,23 @@ def load_cifar(root: str | Path, classes: Size = 10) -> Images:
         classes: 10 or 100.
 
     Raises:
-        ValueError: another number of classes, or a file that is no CIFAR batch.
+        ValueError: a file that is no CIFAR batch.
         FileNotFoundError: the files are not there; the message says where to get them.
     """
-    if classes not in (10, 100):
-        raise ValueError(f"CIFAR has 10 or 100 classes, not {classes}")
-    name, key = (f"cifar{classes}", b"labels" if classes == 10 else b"fine_labels")
-    folder = Path(root) / ("cifar-10-batches-py" if classes == 10 else "cifar-100-python")
-    parts = [f"data_batch_{i}" for i in range(1, 6)] if classes == 10 else ["train"]
+    folder, parts, last, key = {
+        10: ("cifar-10-batches-py", [f"data_batch_{i}" for i in range(1, 6)], "test_batch", b"labels"),
+        100: ("cifar-100-python", ["train"], "test", b"fine_labels"),
+    }[classes]
 
     def read(file):
-        batch = _Arrays(io.BytesIO(_bytes(folder / file, name)), encoding="bytes").load()
+        path = Path(root) / folder / file
+        batch = _Arrays(io.BytesIO(_bytes(path, f"cifar{classes}")), encoding="bytes").load()
         if not isinstance(batch, dict) or b"data" not in batch or key not in batch:
-            raise ValueError(f"{folder / file} has no data and {key.decode()}: this is no CIFAR batch")
+            raise ValueError(f"{path} has no data and {key.decode()}: this is no CIFAR batch")
         return np.asarray(batch[b"data"], np.uint8).reshape(-1, 3, 32, 32), np.asarray(batch[key], np.int64)
 
     pixels, labels = (np.concatenate(columns) for columns in zip(*map(read, parts)))
-    found = pixels, labels, *read("test_batch" if classes == 10 else "test")
+    found = pixels, labels, *read(last)
     pixels, labels, test, test_labels = map(torch.as_tensor, found)
     return Images(pixels, labels, test, test_labels, classes)
 

@@ -102,17 +102,11 @@ def augmented(pixels: Tensor, kind: str, source: torch.Generator, data: str = "c
         return pixels[share]
     n, side, device = len(pixels), pixels.shape[-1], pixels.device
     padding = side // 8
-    corner = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=source)[:, share].to(device)
+    corner = torch.randint(0, 2 * padding + 1, (2, n), generator=source)[:, share].to(device)
     flip = torch.randint(0, 2, (n, 1, 1, 1), generator=source)[share].to(device).bool() if data != "svhn" else None
     seeds = torch.randint(2**31, (n,), generator=source)[share].tolist() if kind == "auto" else []
-    padded = nn.functional.pad(pixels[share], [padding] * 4)
-    span = torch.arange(side, device=device)
-    rows, columns = (corner[0] + span)[:, None, :, None], (corner[1] + span)[:, None, None, :]
-    image, channel = (
-        torch.arange(len(padded), device=device)[:, None, None, None],
-        torch.arange(pixels.shape[1], device=device)[:, None, None],
-    )
-    pixels = padded[image, channel, rows, columns]
+    crops = nn.functional.pad(pixels[share], [padding] * 4).unfold(2, side, 1).unfold(3, side, 1)  # all of them, as a view
+    pixels = crops[torch.arange(len(crops), device=device), :, corner[0], corner[1]]
     if flip is not None:
         pixels = torch.where(flip, pixels.flip(-1), pixels)
     if kind == "auto":

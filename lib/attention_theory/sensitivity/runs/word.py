@@ -140,12 +140,11 @@ def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: 
     C1 = max(float(torch.linalg.matrix_norm(V, ord=2)) for V in deep.V)
     move = climb(deep.one_token(X, 0), starts=3, steps=40).delta
     before, after = deep.layers(X), deep.layers(torch.cat([X[:1] + move, X[1:]]))
-    rows, layer = [], 1
-    while layer <= depth:
+    rows = []
+    for layer in (2**j for j in range(depth.bit_length())):
         change, norm = float((after[layer - 1] - before[layer - 1]).norm()), float(before[layer - 1].norm())
         gap = abs(norm - math.sqrt(n * d))
         rows.append({"n": n, "d": d, "layer": layer, "C1": C1, "gap": gap, "change": change, "S": change / norm})
-        layer *= 2
     return rows
 
 
