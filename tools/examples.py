@@ -9,12 +9,10 @@
 """
 
 import contextlib
-import functools
-import importlib
-import inspect
 import io
 import os
 import pickle
+import pkgutil
 import sys
 from collections import defaultdict
 from collections.abc import Callable
@@ -41,12 +39,8 @@ class Example(NamedTuple):
     @property
     def function(self) -> Callable:
         """The public function, method or class that was called."""
-        path = self.name.removesuffix(".__init__").split(".")
-        found = functools.reduce(getattr, path, importlib.import_module(self.module))
-        static = inspect.getattr_static(functools.reduce(getattr, path[:-1], importlib.import_module(self.module)), path[-1])
-        if isinstance(static, classmethod):
-            return found.__func__
-        return found
+        found = pkgutil.resolve_name(f"{self.module}:{self.name.removesuffix('.__init__')}")
+        return getattr(found, "__func__", found)  # of a class method, which is noted with its class
 
     @property
     def call(self) -> tuple[Callable, tuple]:

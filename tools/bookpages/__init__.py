@@ -1,9 +1,9 @@
 """The book's own Sphinx extension: pages made from the ledger, statements as objects, and what is done to finished pages."""
 
 import gc
-import importlib
 import inspect
 import os
+import pkgutil
 from pathlib import Path
 
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -18,11 +18,8 @@ GATHERED = ("book/ledger/ledger", "book/ledger/errata", "book/ledger/graph", "bo
 
 def source(domain: str, info: dict[str, str]) -> str | None:
     """Where the lines of a function or class stand in the repository; None for what has none, such as a field."""
-    thing = importlib.import_module(info["module"])
     try:
-        for name in info["fullname"].split("."):
-            thing = getattr(thing, name)
-        thing = inspect.unwrap(thing)
+        thing = inspect.unwrap(pkgutil.resolve_name("{module}:{fullname}".format(**info)))
         path = Path(inspect.getsourcefile(thing)).relative_to(ROOT)
         lines, first = inspect.getsourcelines(thing)
     except (AttributeError, TypeError, OSError, ValueError):

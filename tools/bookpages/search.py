@@ -3,12 +3,11 @@
 MiniSearch (book/_static/minisearch) searches them in the browser; they come as a script, which pages opened as files can load.
 """
 
-import importlib
 import inspect
 import json
+import pkgutil
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from attention_theory.evidence.verdicts import PARTS
 from attention_theory.evidence.words import plain
@@ -92,10 +91,7 @@ def _functions(app: Sphinx) -> Iterator[Document]:
 
 def _summary(name: str) -> str:
     """The first paragraph of a docstring."""
-    found: Any = importlib.import_module("attention_theory")
-    for part in name.split(".")[1:]:
-        found = getattr(found, part, None) or importlib.import_module(f"{found.__name__}.{part}")
-    return " ".join((inspect.getdoc(found) or "").split("\n\n")[0].split())
+    return " ".join((inspect.getdoc(pkgutil.resolve_name(name)) or "").split("\n\n")[0].split())
 
 
 def documents(app: Sphinx, boxes: Iterable[tuple[str, str, str]]) -> Iterator[Document]:
