@@ -361,14 +361,19 @@
   // What is cut off says that it scrolls, and can be scrolled with keys ------------------------------------------------
   const SCROLL = "pre, span.math, mjx-container[display='true'], .scrolls, .cell_output table, article table, .movable details > div, .pst-scrollable-table-container";
   const cut = () => {
-    for (const box of all(SCROLL)) {
+    // first all sizes are read, then all marks are made: one layout of the page, not one a box, and none of closed folds
+    const boxes = all(SCROLL).filter((box) => box.checkVisibility()).map((box) => {
       // of an inline formula the part for screen readers sticks out; the picture counts
       const wide = box.matches("span.math") ? (box.querySelector("mjx-math")?.offsetWidth ?? 0) : box.scrollWidth;
-      const over = wide > box.clientWidth + 2 && getComputedStyle(box).overflowX !== "visible";
+      return [box, wide > box.clientWidth + 2 && getComputedStyle(box).overflowX !== "visible"];
+    });
+    for (const [box, over] of boxes) {
       box.classList.toggle("cut", over);
       if (over && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     }
   };
+  let asked = 0; // once a frame, however many folds open in it
+  const cutSoon = () => (asked ||= requestAnimationFrame(() => ((asked = 0), cut())));
 
   document.addEventListener("DOMContentLoaded", () => {
     filter();
@@ -380,11 +385,10 @@
     reading();
     mark();
     reveal();
-    cut();
     addEventListener("hashchange", reveal);
-    addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(cut));
-    new ResizeObserver(cut).observe(document.querySelector("article"));
-    document.addEventListener("toggle", cut, true);
+    addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(cutSoon));
+    new ResizeObserver(cutSoon).observe(document.querySelector("article")); // and now
+    document.addEventListener("toggle", cutSoon, true);
     addEventListener("beforeprint", () => all("main details").forEach((fold) => fold.matches(".ledger-row, .cite, .movable details, .checks:not(.whole)") || (fold.open = true)));
   });
 })();

@@ -55,7 +55,8 @@ def is_in_order(page, width):
         assert page.evaluate(formulas + ".every(formula => formula.scrollWidth <= formula.clientWidth + 2)")
     # what is cut off shows so, and can be reached with the keyboard
     hidden = "[...document.querySelectorAll('main :is(pre, mjx-container[display=true], table)')]"
-    hidden += ".filter(box => box.scrollWidth > box.clientWidth + 2 && getComputedStyle(box).overflowX != 'visible')"
+    hidden += ".filter(box => box.checkVisibility() && box.scrollWidth > box.clientWidth + 2)"
+    hidden += ".filter(box => getComputedStyle(box).overflowX != 'visible')"
     page.wait_for_function(hidden + ".every(box => box.classList.contains('cut') && box.tabIndex === 0)")
 
 
@@ -286,7 +287,7 @@ def test_statements_script_and_previews_are_reproducible():
 def test_a_wide_formula_of_a_line_scrolls_on_a_phone(visit):
     page = visit("book/tangent/closed-form.html", PHONE)
     page.evaluate("document.querySelectorAll('main details').forEach(fold => (fold.open = true))")
-    wide = "[...document.querySelectorAll('article span.math')]"
+    wide = "[...document.querySelectorAll('article span.math')].filter(box => box.checkVisibility())"
     wide += ".filter(box => box.querySelector('mjx-math')?.offsetWidth > box.clientWidth + 2)"
     page.wait_for_function(f"{wide}.length && {wide}.every(box => box.classList.contains('cut') && box.tabIndex === 0)")
 
