@@ -40,7 +40,7 @@ def tangent_kernel(
         x2: (n2, d), ``x`` when left out; the result is then exactly symmetric.
 
     Returns:
-        (n outputs, n2 outputs).
+        (n outputs, n2 outputs). A :class:`SoftmaxNetwork` needs beside it about (n outputs, 1024) numbers, at any width.
 
     Raises:
         ValueError: inputs that do not fit the network.
