@@ -16,7 +16,7 @@ def test_a_bound_cannot_be_tightened(part):
     bound = BOUNDS[part]
     with pytest.raises(NotProved) as failed:
         # another column is below 1/2, and below 1/3
-        bound.proof(Fraction(65, 100) if bound.strict else Fraction(99, 100) if bound.relation == "<=" else Fraction(101, 100))
+        bound.proof(Fraction({"<": 65, "<=": 99, ">=": 101}[bound.relation], 100))
     assert failed.value.violated and failed.value.box
 
 

@@ -66,8 +66,7 @@ def layer_alarm(layer: Layer, row: Integer) -> float:
     """The same for a row of a layer, from its features."""
     if not -layer.n <= row < layer.n:
         raise ValueError(f"row = {row} is not allowed: the layer has {layer.n} rows")
-    scale = 1.0 if layer.model == "cross" else math.sqrt(math.log(layer.n))
-    features = [round(x, 12) for x in (layer.features[row] / scale).tolist()]
+    features = [round(x, 12) for x in layer.row(row)]
     values, counts = np.unique(features, return_counts=True)
     most = int(np.argmax(counts))
     single = [v for i, (v, k) in enumerate(zip(values, counts)) for _ in range(k) if i != most]

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_theory.attention import attention_weights
-from attention_theory.domain import ANY, FILLED, Chance, Count, Natural, NonNegative
+from attention_theory.domain import ANY, FILLED, Chance, Count, Integer, Natural, NonNegative
 from attention_theory.evidence import Check, compare, identity, proved
 from attention_theory.separation import data
 from attention_theory.separation.network import attention_features
@@ -74,6 +74,15 @@ class Layer:
     def __str__(self) -> str:
         sizes = f"n = {self.n}, d = {self.d}, a = {self.a:g}"
         return sizes + (f", b = {self.b:g}" if self.b is not None else f", j2 {'=' if self.query == self.key else '≠'} j3")
+
+    @property
+    def scale(self) -> float:
+        """The unit of features: sqrt(log n), for cross-attention 1."""
+        return 1.0 if self.model == "cross" else math.sqrt(math.log(self.n))
+
+    def row(self, j: Integer) -> list[float]:
+        """A row of features in that unit."""
+        return (self.features[j].double() / self.scale).tolist()
 
     def entries(self, part: Part) -> Float[Tensor, " k"]:
         """The entries that a part speaks of, or with ``counting`` how many of them in each row are that large."""

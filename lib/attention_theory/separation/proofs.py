@@ -54,14 +54,10 @@ def _drawn(kind: str, weights: str, a: Sequence[float], b: Sequence[float] = (0.
     return layers(kind, weights, sizes, a)
 
 
-def _scale(L: Layer) -> float:
-    return 1.0 if L.model == "cross" else math.sqrt(math.log(L.n))
-
-
 def _columns(L: Layer, row: int) -> tuple[float, float, float]:
     """Of a row of features that of the first column, of j3's block column, and the sum over the other block columns."""
-    blocks = L.features[row, 1 : L.n // L.t + 1].double() / _scale(L)
-    return float(L.features[row, 0]) / _scale(L), float(blocks[0]), float(blocks[1:].sum())
+    first, star, *others = L.row(row)[: 1 + L.n // L.t]
+    return first, star, sum(others)
 
 
 def _row(L: Layer, row: int, first: float, star: float, others: float, last: float = 1) -> float:
@@ -70,33 +66,42 @@ def _row(L: Layer, row: int, first: float, star: float, others: float, last: flo
 
 
 # Weights of a row ----------------------------------------------------------------------------------------------------
-# A row in which the special key scores r times as high as each of the other n - 1 (after u): self-attention with X = 1, where
-# r = n^(a(1 + a)) in the special row and n^a in the others (softmax), 1 + a in all (linear); cross-attention, row j2, where r
-# = n^a (softmax) and 1 + a (linear).
 
 
 def special(r: Arithmetic, n: Arithmetic) -> Any:
-    """Weight of the special key."""
+    """Weight of the special key, which scores r times as high as each of the other n - 1."""
     return r / (r + n - 1)
 
 
-def ordinary(r: Arithmetic, n: Arithmetic) -> Any:
-    """Weight of any other key."""
-    return 1 / (r + n - 1)
+class Shares(NamedTuple):
+    """What a row gives to j3, to another key of its block, to a key elsewhere; to j3's block column and to another one."""
+
+    key: Any
+    near: Any
+    far: Any
+    star: Any
+    block: Any
 
 
-def star(r: Arithmetic, k: Arithmetic, t: Arithmetic) -> Any:
-    """Weight of the special key's block column, as a sum over its t keys."""
-    return special(r, k * t) + (t - 1) * ordinary(r, k * t)
+def shares(r: Arithmetic, k: Arithmetic, t: Arithmetic, B: Arithmetic = 1) -> Shares:
+    """A row in which j3, the rest of its block and all other keys score r B : B : 1 (after u).
+
+    X = 1: r is n^(a(1 + a)) in the special row and n^a in the others (softmax), 1 + a in all (linear). Cross-attention, row j2:
+    n^a (softmax), 1 + a (linear). Both have B = 1. X = I, B = n^(b^2): r is n^(a^2) in the special row, and 1 in the others,
+    where the block is the row's own, with j3 or without.
+    """
+    total = r * B + (t - 1) * B + (k - 1) * t
+    key, near, far = r * B / total, B / total, 1 / total
+    return Shares(key, near, far, key + (t - 1) * near, t * far)
 
 
-def block(r: Arithmetic, k: Arithmetic, t: Arithmetic) -> Any:
-    """Weight of another block column."""
-    return t * ordinary(r, k * t)
+def linear_identity(k: Arithmetic, t: Arithmetic, a: Arithmetic, b: Arithmetic, c: Arithmetic) -> Any:
+    """Linear weight of j3 in its own row, X = I."""
+    return (a**2 + b**2 + c**2) / (a**2 + t * b**2 + k * t * c**2)
 
 
 class Bound(NamedTuple):
-    """``value`` <= or >= ``bound``, for these entries of a layer (matrix, rows and columns of a :class:`Part`).
+    """``value`` <=, >= or < ``bound``, for these entries of a layer (matrix, rows and columns of a :class:`Part`).
 
     Called with layers and the printed lines for each, it gives the proof, tied to the entries and to the printed bounds.
     """
@@ -108,7 +113,6 @@ class Bound(NamedTuple):
     bound: Callable[..., Any]
     ranges: dict[str, Any]
     where: dict[str, str]
-    strict: bool = False
     least_t: int = 1
 
     def proof(self, factor: Fraction | int = 1) -> Proof:
@@ -116,15 +120,15 @@ class Bound(NamedTuple):
 
         def sides(**x: Any) -> tuple[Any, Any]:
             pair = self.value(**x), factor * self.bound(**x)
-            return pair if self.relation == "<=" else pair[::-1]
+            return pair[::-1] if self.relation == ">=" else pair
 
-        return nonnegative(self.what, sides, strict=self.strict, where=self.where, **self.ranges)
+        return nonnegative(self.what, sides, strict=self.relation == "<", where=self.where, **self.ranges)
 
     def __call__(self, on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
-        here, upper = Part(*self.entries, self.relation, 0.0), self.relation == "<="
+        here, upper = Part(*self.entries, self.relation, 0.0), self.relation != ">="
 
         def unit(L: Layer) -> float:
-            return 1.0 if here.matrix == "f" or L.model == "cross" else (L.a if here.columns == "first" else L.b) * _scale(L)
+            return 1.0 if here.matrix == "f" or L.model == "cross" else (L.a if here.columns == "first" else L.b) * L.scale
 
         def extreme(L: Layer) -> float:
             return float(L.entries(here).max() if upper else L.entries(here).min()) / unit(L)
@@ -137,43 +141,42 @@ class Bound(NamedTuple):
         return self.proof().tied(there, *((extreme, printed) if upper else (printed, extreme)))
 
 
+#: By kind of entries: matrix, columns, name, share of the row, and in X = 1 and cross-attention its upper bound for all r >= 1.
+KINDS: dict[str, tuple[str, str, str, str, str, Callable[..., Any]]] = {
+    "key": ("f", "j3", "weight of j3", "key", "({})/n", lambda k, t, r: r / (k * t)),
+    "other": ("f", "not j3", "another weight", "far", "1/n", lambda k, t, r: 1 / (k * t)),
+    "first": ("c", "first", "first column / a", "key", "({})/n", lambda k, t, r: r / (k * t)),
+    "every": ("c", "blocks", "every block column / b", "star", "({}) t/n", lambda k, t, r: r / k),
+    "column": ("c", "block of j3", "j3's column / b", "star", "({} + t - 1)/n", lambda k, t, r: (r + t - 1) / (k * t)),
+    "rest": ("c", "other blocks", "another column / b", "block", "t/n", lambda k, t, r: 1 / k),
+}
+
+
+def _half(kind: str, rows: str, x: str, where: dict[str, str]) -> Bound:
+    """At least 1/2 for all r = n x, x >= 1, or for another column than j3's below it."""
+    matrix, columns, what, share, *_ = KINDS[kind]
+    relation, least_k = ("<", 2) if kind == "rest" else (">=", 1)
+    ranges = {"k": (least_k, None), "t": (1, None)} | ({"B": (1, None)} if "B" in where else {}) | {"x": (1, None)}
+    value = lambda k, t, x, B=1: getattr(shares(k * t * x, k, t, B), share)
+    said = f"{what} {relation} 1/2"
+    return Bound((matrix, rows, columns), said, value, relation, lambda **_: HALF, ranges, where | {"x": x})
+
+
 def two_level_bounds() -> dict[str, Bound]:
     """Lemmas D.2, D.3, D.6, D.7, D.10, D.11, D.14, D.15 (X = 1) and F.2, F.3, F.6, F.7, F.10, F.11, F.14, F.15 (cross).
 
     What the lemmas ask of a is what the powers of n need: a1 >= .7 gives a1 (1 + a1) > 1 (so does (1 + a1)^2 > 2 + a1 of Lemma
     D.2), a0 in [0, 1] gives n^(a0 (1 - a0)) >= 1. The features c(., 1), c(., i) are a and b times weights; a and b cancel.
     """
-    one, more = SIZES | {"r": (1, None)}, SIZES | {"x": (1, None)}
-    values = {
-        "key": ("f", "j3", "weight of j3", lambda k, t, r: special(r, k * t)),
-        "other": ("f", "not j3", "another weight", lambda k, t, r: ordinary(r, k * t)),
-        "first": ("c", "first", "first column / a", lambda k, t, r: special(r, k * t)),
-        "every": ("c", "blocks", "every block column / b", lambda k, t, r: star(r, k, t)),
-        "column": ("c", "block of j3", "j3's column / b", lambda k, t, r: star(r, k, t)),
-        "rest": ("c", "other blocks", "another column / b", lambda k, t, r: block(r, k, t)),
-    }
-    least = {
-        "other": ("1/n", lambda k, t, r: 1 / (k * t)),
-        "every": ("({}) t/n", lambda k, t, r: r / k),
-        "column": ("({} + t - 1)/n", lambda k, t, r: (r + t - 1) / (k * t)),
-        "rest": ("t/n", lambda k, t, r: 1 / k),
-    }
+    one: dict[str, Any] = SIZES | {"r": (1, None)}
 
     def bound(kind: str, rows: str, r: str, where: dict[str, str]) -> Bound:
         """An upper bound for all r >= 1."""
-        matrix, columns, what, value = values[kind]
-        text, above = least.get(kind, ("({})/n", lambda k, t, r: r / (k * t)))
+        matrix, columns, what, share, text, above = KINDS[kind]
         power = re.sub(r"\*\*\(?([^()]*)\)?", r"^{\1}", r).replace("*", " ")
         said = rf"{what} $\le {text.replace('{}', power)}$"
+        value = lambda k, t, r: getattr(shares(r, k, t), share)
         return Bound((matrix, rows, columns), said, value, "<=", above, one, where | {"r": r})
-
-    def half(kind: str, rows: str, x: str, where: dict[str, str]) -> Bound:
-        """At least 1/2, or for other columns below it, as r >= n."""
-        matrix, columns, what, value = values[kind]
-        at = lambda k, t, x: value(k, t, k * t * x)
-        relation, strict = ("<=", True) if kind == "rest" else (">=", False)
-        said, two = f"{what} {'<' if strict else relation} 1/2", {"k": (2, None)} if strict else {}
-        return Bound((matrix, rows, columns), said, at, relation, lambda k, t, x: HALF, more | two, where | {"x": x}, strict)
 
     def square(kind: str) -> Bound:
         """With n^(2 a) in the place of n^(a (1 + a)), on D0."""
@@ -190,8 +193,8 @@ def two_level_bounds() -> dict[str, Bound]:
     special_row, query = ("j3", "n**(a*(1 + a) - 1)", SELF), ("j2", "n**(a - 1)", CROSS)
     found = {"d.6-3a": square("key"), "d.7-1": square("first"), "d.7-2": square("every"), "d.7-2a": square("column")}
     for row, f, c in ((special_row, "d.2", "d.3"), (query, "f.2", "f.3")):
-        found |= {f"{f}-3a": half("key", *row), f"{c}-1": half("first", *row)}
-        found |= {f"{c}-2a": half("column", *row), f"{c}-2a-one": half("rest", *row)}
+        found |= {f"{f}-3a": _half("key", *row), f"{c}-1": _half("first", *row)}
+        found |= {f"{c}-2a": _half("column", *row), f"{c}-2a-one": _half("rest", *row)}
     table = {
         J: "d.2-3b other j3, d.6-3b other j3, d.3-2b rest j3, d.7-2b rest j3",
         O: "d.2-4a key, d.6-4a key, d.2-4b other, d.6-4b other, d.3-4 first, d.7-4 first, d.3-5-own column, d.3-5-other rest, "
@@ -208,72 +211,34 @@ def two_level_bounds() -> dict[str, Bound]:
     return found
 
 
-# X = I ---------------------------------------------------------------------------------------------------------------
-
-
-def identity_weights(q: Arithmetic, B: Arithmetic, k: Arithmetic, t: Arithmetic) -> tuple[Any, Any, Any]:
-    """Row j3 with X = I: weights of j3, of the rest of its block, of all others; the scores are q B : B : 1."""
-    total = q * B + (t - 1) * B + (k - 1) * t
-    return q * B / total, B / total, 1 / total
-
-
-def identity_others(B: Arithmetic, k: Arithmetic, t: Arithmetic) -> tuple[Any, Any]:
-    """Another row: weights of the t keys of its own block (j3 is one of them, or is not), and of the others."""
-    total = t * B + (k - 1) * t
-    return B / total, 1 / total
-
-
 def identity_bounds() -> dict[str, Bound]:
     """Lemmas E.1 and E.2 with X = I and b^2 + c^2 = 1, on D1; a1 >= 1 gives n^(a1^2) >= n. (Lemma E.1 asks for a1 > 1.)"""
-    base = SIZES | {"B": (1, None)}
-    where = SELF | {"B": "n**(b**2)"}
-
-    def row(f: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda k, t, B, x: f(k, t, *identity_weights(k * t * x, B, k, t))
-
-    def high(entries: tuple[str, str, str], what: str, f: Callable[..., Any], relation: str = ">=") -> Bound:
-        ranges, at, strict = base | {"x": (1, None)}, where | {"x": "n**(a**2 - 1)"}, relation == "<="
-        ranges |= {"k": (2, None)} if strict else {}
-        return Bound(entries, what, row(f), relation, lambda **_: HALF, ranges, at, strict)
-
-    def low(entries: tuple[str, str, str], what: str, i: int, bound: Callable[..., Any], own: bool = True, t: int = 1) -> Bound:
-        """A bound on row j3 for all q >= 1, or on another row."""
-        if own:
-            value = lambda k, t, B, q: bound(k, t, B, identity_weights(q, B, k, t)[i])
-            return Bound(entries, what, value, "<=", lambda k, t, B, q: bound(k, t, B, None), *more)
-        value = lambda k, t, B: bound(k, t, B, identity_others(B, k, t)[i])
-        return Bound(entries, what, value, "<=", lambda k, t, B: bound(k, t, B, None), base, where, least_t=t)
-
-    more = base | {"q": (1, None)}, where | {"q": "n**(a**2)"}
-    per_key = lambda k, t, B, w: B / (k * t) if w is None else w
-    uniform = lambda k, t, B, w: 1 / (k * t) if w is None else w
-    column = lambda k, t, B, w: B / k if w is None else t * w
-    return {
-        "e.1-3a": high(("f", "j3", "j3"), "weight of j3 >= 1/2", lambda k, t, w, near, far: w),
-        "e.1-3b-near": low(("f", "j3", "own block"), r"other weights of the block $\le n^{b^2 - 1}$", 1, per_key),
-        "e.1-3b": low(("f", "j3", "not own block"), r"weights off the block $\le n^{b^2 - 1}$", 2, per_key),
-        "e.1-4a": low(("f", "not j3", "own block"), r"t weights $\le n^{b^2 - 1}$", 0, per_key, own=False),
-        "e.1-4b": low(("f", "not j3", "not own block"), "n - t weights <= 1/n", 1, uniform, own=False),
-        "e.2-1": high(("c", "j3", "first"), "first column / a >= 1/2", lambda k, t, w, near, far: w),
-        "e.2-2a": high(("c", "j3", "block of j3"), "j3's column / b >= 1/2", lambda k, t, w, near, far: w + (t - 1) * near),
-        "e.2-2a-one": high(("c", "j3", "other blocks"), "another column / b < 1/2", lambda k, t, w, near, far: t * far, "<="),
-        "e.2-2b": low(("c", "j3", "other blocks"), r"another column $/ b \le t n^{b^2 - 1}$", 2, column),
-        "e.2-4": low(("c", "not j3", "first"), r"first column $/ a \le n^{b^2 - 1}$", 0, per_key, own=False, t=2),
-        "e.2-5": low(("c", "not j3", "blocks"), r"every column $/ b \le t n^{b^2 - 1}$", 0, column, own=False),
+    where, base = SELF | {"B": "n**(b**2)"}, SIZES | {"B": (1, None)}
+    per_key, uniform, column = lambda k, t, B: B / (k * t), lambda k, t, B: 1 / (k * t), lambda k, t, B: B / k
+    # entries, statement, share of the row, its upper bound for all q >= 1 (in another row q = 1)
+    table = {
+        "e.1-3b-near": ("f", "j3", "own block", r"other weights of the block $\le n^{b^2 - 1}$", "near", per_key),
+        "e.1-3b": ("f", "j3", "not own block", r"weights off the block $\le n^{b^2 - 1}$", "far", per_key),
+        "e.1-4a": ("f", "not j3", "own block", r"t weights $\le n^{b^2 - 1}$", "near", per_key),
+        "e.1-4b": ("f", "not j3", "not own block", "n - t weights <= 1/n", "far", uniform),
+        "e.2-2b": ("c", "j3", "other blocks", r"another column $/ b \le t n^{b^2 - 1}$", "block", column),
+        "e.2-4": ("c", "not j3", "first", r"first column $/ a \le n^{b^2 - 1}$", "near", per_key),
+        "e.2-5": ("c", "not j3", "blocks", r"every column $/ b \le t n^{b^2 - 1}$", "star", column),
     }
+
+    def low(matrix: str, rows: str, columns: str, what: str, share: str, above: Callable[..., Any]) -> Bound:
+        value, bound = lambda k, t, B, q=1: getattr(shares(q, k, t, B), share), lambda k, t, B, q=1: above(k, t, B)
+        ranges, at = (base | {"q": (1, None)}, where | {"q": "n**(a**2)"}) if rows == "j3" else (base, where)
+        return Bound((matrix, rows, columns), what, value, "<=", bound, ranges, at)
+
+    found = {part: low(*line) for part, line in table.items()}
+    found["e.2-4"] = found["e.2-4"]._replace(least_t=2)  # j3 in the block of another row
+    for part, kind in {"e.1-3a": "key", "e.2-1": "first", "e.2-2a": "column", "e.2-2a-one": "rest"}.items():
+        found[part] = _half(kind, "j3", "n**(a**2 - 1)", where)
+    return found
 
 
 # From the definitions to scores and features -------------------------------------------------------------------------
-
-
-def _tokens(k: int, t: int, *columns: Any) -> Any:
-    """Rows (first, identity block, last) with symbols: columns = (a, b, c), or (a, b) without a last column."""
-    import sympy
-
-    first = sympy.Matrix(k * t, 1, lambda i, _: columns[0] if i == 0 else 0)
-    blocks = sympy.Matrix(k * t, k, lambda i, j: columns[1] if i % k == j else 0)
-    last = [sympy.Matrix(k * t, 1, lambda i, _: columns[2])] if len(columns) > 2 else []
-    return sympy.Matrix.hstack(first, blocks, *last)
 
 
 #: Where symbols stand at one size of the layer.
@@ -281,23 +246,33 @@ SMALL = "k = 3, t = 2; every pair of rows of any size has the form of one that o
 
 
 @functools.cache
-def _scores(kind: str) -> Proof:
+def _symbolic(kind: str) -> tuple[Proof, Proof]:
+    """Scores and features of the definitions, with symbols."""
     import sympy
 
     a, b, c = sympy.symbols("a b c", positive=True)
-    k, t = 3, 2
-    table: Callable[..., Any] = lambda entry: sympy.Matrix(k * t, k * t, entry)
-    if kind == "cross":
-        queries = sympy.Matrix(k * t, k + 1, lambda i, j: (a if i == 0 else 0) if j == 0 else 1)
-        both = queries * _tokens(k, t, 1, 1).T, table(lambda i, j: 1 + (a if i == j == 0 else 0))
-        return same("scores 1 + a at (j2, j3), else 1", *both, sizes=SMALL)
-    A = _tokens(k, t, a, b, c)
-    if kind == "self-ones":
-        ones = table(lambda i, j: (1 + a) ** ((i == 0) + (j == 0)))
-        found = (A * sympy.ones(k + 2) * A.T).subs(c, 1 - b)
-        return same("scores $(1 + a)^2$, 1 + a, 1 where b + c = 1", found, ones, sizes=SMALL)
-    identity = table(lambda i, j: c**2 + (b**2 if i % k == j % k else 0) + (a**2 if i == j == 0 else 0))
-    return same("scores $a^2 + b^2 + c^2$, $b^2 + c^2$, $c^2$", A * A.T, identity, sizes=SMALL)
+    k, t, cross = 3, 2, kind == "cross"
+    rows, (first, block, *last) = range(k * t), (1, 1) if cross else (a, b, c)
+    tokens = sympy.Matrix([[first * (i == 0), *(block * (i % k == j) for j in range(k)), *last] for i in rows])
+    queries = sympy.Matrix([[a * (i == 0)] + [1] * k for i in rows]) if cross else tokens
+    scores = queries * (sympy.ones(k + 2) if kind == "self-ones" else sympy.eye(tokens.cols)) * tokens.T
+    what, entry = {
+        "cross": ("1 + a at (j2, j3), else 1", lambda i, j: 1 + a * (i == j == 0)),
+        "self-ones": ("$(1 + a)^2$, 1 + a, 1 where b + c = 1", lambda i, j: (1 + a) ** ((i == 0) + (j == 0))),
+        "self-identity": (
+            "$a^2 + b^2 + c^2$, $b^2 + c^2$, $c^2$",
+            lambda i, j: c**2 + b**2 * (i % k == j % k) + a**2 * (i == j == 0),
+        ),
+    }[kind]
+    scores = scores.subs(c, 1 - b) if kind == "self-ones" else scores
+    w = sympy.Matrix(sympy.symbols(f"w1:{k * t + 1}", positive=True))
+    w /= sum(w)
+    sums = [first * w[0], *(block * sum(w[j::k]) for j in range(k)), *last]
+    said = "features $w_3$, sums over the blocks" if cross else "features $a w_3$, b (sum over a block), c"
+    return (
+        same(f"scores {what}", scores, sympy.Matrix(k * t, k * t, entry), sizes=SMALL),
+        same(said, tokens.T * w, sympy.Matrix(sums), sizes=SMALL),
+    )
 
 
 def _small(on: Sequence[Layer]) -> list[Layer]:
@@ -315,24 +290,7 @@ def scores(on: Sequence[Layer], _: object = None) -> Proof:
     """
     drawn = _small(on)
     found = [(L.u.log() if L.weights == "softmax" else L.u) / math.log(L.n) for L in drawn]
-    return _scores(drawn[0].model).tied(drawn, found, found)
-
-
-@functools.cache
-def _features(kind: str) -> Proof:
-    import sympy
-
-    a, b, c = sympy.symbols("a b c", positive=True)
-    k, t = 3, 2
-    w: Any = sympy.Matrix(sympy.symbols(f"w1:{k * t + 1}", positive=True))
-    w = w / sum(w[i] for i in range(k * t))
-    blocks = [sum(w[i] for i in range(k * t) if i % k == j) for j in range(k)]
-    if kind == "cross":
-        return same(
-            "features $w_3$, sums over the blocks", _tokens(k, t, 1, 1).T * w, sympy.Matrix([w[0], *blocks]), sizes=SMALL
-        )
-    sums = sympy.Matrix([a * w[0], *(b * x for x in blocks), c])
-    return same("features $a w_3$, b (sum over a block), c", _tokens(k, t, a, b, c).T * w, sums, sizes=SMALL)
+    return _symbolic(drawn[0].model)[0].tied(drawn, found, found)
 
 
 def features(on: Sequence[Layer], _: object = None) -> Proof:
@@ -342,8 +300,8 @@ def features(on: Sequence[Layer], _: object = None) -> Proof:
     """
     drawn = [(L, row) for L in _small(on) for row in (0, 1)]
     at = [vars(L) | letters(w=L.f[row]) for L, row in drawn]
-    found = [L.features[row] / _scale(L) for L, row in drawn]
-    return _features(drawn[0][0].model).tied(at, found, found)
+    found = [L.row(row) for L, row in drawn]
+    return _symbolic(drawn[0][0].model)[1].tied(at, found, found)
 
 
 def tensor_trick() -> Proof:
@@ -395,22 +353,18 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4 has b < .2).
     """
 
-    def ones(k: Any, t: Any, x: Any, a: Any, b: Any) -> Any:
-        r = k * t * x
-        return a * special(r, k * t) + b * (star(r, k, t) - (k - 1) * block(r, k, t))
+    def value(signs: Sequence[int], r: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+        """A row in which j3 scores r(n, x) times as high as others, with these signs, less c."""
+        first, star, others, last = signs
 
-    def identity(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
-        special, near, far = identity_weights(k * t * x, B, k, t)
-        return a * special + b * (special + (t - 1) * near - (k - 1) * t * far)
+        def less_c(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any = 1) -> Any:
+            w = shares(r(k * t, x), k, t, B)
+            return first * a * w.key + b * (star * w.star + others * (k - 1) * w.block) + (last - 1) * (1 - b)
 
-    def identity_two(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any) -> Any:
-        return a * identity_weights(k * t * x, B, k, t)[0] - b
+        return less_c
 
     def first_and_last(n: Any, x: Any, a: Any, b: Any) -> Any:
         return a * special(n * n * x, n) - b
-
-    def first_and_star(k: Any, t: Any, x: Any, a: Any, b: Any) -> Any:
-        return ones(k, t, k * t * x, a, b) - 2 * (1 - b)
 
     def weight(a: Any, y: Any) -> Any:
         return 1 / (1 + (1 - y) * power(y, a * (1 + a) - 1))
@@ -422,24 +376,25 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         b, w = ball("0.74") - (a - ball("0.7")) * ball("0.78") + v, weight(a, y)
         return a * w + b * (2 * w - 1) - 2 * (1 - b)
 
+    def fires(signs: Sequence[int], found: Callable, on: list[Layer], prove: Callable, row: int = 0, **ranges: Any) -> Proof:
+        """``found`` is a row of ``on`` with these signs (the first, j3's, all other block columns, the last), less c."""
+        said = f"c({'j' if row else 'j3'}) y - c > 0.1" if signs[-1] > 0 else "c(j3) y + c > 2 c + 0.1, c = 1 - b"
+        proof = prove(said, lambda **x: (TENTH, found(**x)), **ranges)
+        return proof.tied(on, lambda L: tau(L.n, L.c) / L.scale - L.c, lambda L: _row(L, row, *signs))
+
     strictly = functools.partial(nonnegative, strict=True)
-    firsts = "c(j3) y - c > 0.1", "c(j) y - c > 0.1", "c(j3) y + c > 2 c + 0.1, c = 1 - b"
-
-    def fires(row: int, value: Callable, on: list[Layer], *signs: int, prove: Callable = strictly, **ranges: Any) -> Proof:
-        """``value`` is a row of ``on`` with these signs, the bar tau, both less c."""
-        said = firsts[row] if signs[-1] > 0 else firsts[2]
-        proof = prove(said, lambda **x: (TENTH, value(**x)), **ranges)
-        return proof.tied(on, lambda L: tau(L.n, L.c) / _scale(L) - L.c, lambda L: _row(L, row, *signs))
-
-    def at_line(b: Callable[[float], float]) -> list[Layer]:
-        return [
+    eighth, first_last, first_star = (1, 1, -1, 1), (1, -1, -1, 1), (1, 1, -1, -1)
+    by_n, by_n_squared = lambda n, x: n * x, lambda n, x: n * n * x
+    on, unit = _drawn("self-ones", "softmax", (1.0, 1.5)), _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True)
+    faint, high = _drawn("self-ones", "softmax", (0.619, 1.0)), _drawn("self-ones", "softmax", (1.0, 1.5), (0.6, 1.0))
+    low, top = (
+        [
             L
             for a in (0.7, 0.8, 1.0)
             for L in layers("self-ones", "softmax", [(k, k + 2, b(a), 1 - b(a)) for k in (2, 3, 5)], [a])
         ]
-
-    on, unit = _drawn("self-ones", "softmax", (1.0, 1.5)), _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True)
-    faint, high = _drawn("self-ones", "softmax", (0.619, 1.0)), _drawn("self-ones", "softmax", (1.0, 1.5), (0.6, 1.0))
+        for b in (lambda a: 0.33 + 1.2 * (a - 0.7), lambda a: 0.74 - 0.78 * (a - 0.7))
+    )
     x: dict[str, Any] = {"x": (1, None)}
     a_b: dict[str, Any] = SIZES | x | {"a": (0.619, None), "b": (0, None)}
     eye: dict[str, Any] = SIZES | {"a": (1, None), "B": (1, None)} | x
@@ -447,23 +402,24 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         SELF | {"x": power_of_n} for power_of_n in ("n**(a*(1 + a) - 1)", "n**(a - 1)", "n**(a*(1 + a) - 2)", "n**(a**2 - 1)")
     )
     to_eye |= {"B": "n**(b**2)"}
-    low, top = at_line(lambda a: 0.33 + 1.2 * (a - 0.7)), at_line(lambda a: 0.74 - 0.78 * (a - 0.7))
     low_line, high_line = {"y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"}, {"y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"}
     below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5)}
     four_fifths = nonnegative(
         "weight of j3 >= 4/5", lambda n, x: (Fraction(4, 5), special(n * n * x, n)), where=square, n=(2, None), **x
     )
     return {
-        "ones": fires(0, ones, faint, 1, 1, -1, 1, where=own, **a_b),
-        "ones-others": fires(1, ones, on, 1, 1, -1, 1, where=other, **a_b),
-        "identity": fires(0, identity, unit, 1, 1, -1, 1, where=to_eye, b=(0, None), **eye),
-        "quarter-identity": fires(0, identity_two, unit, 1, -1, -1, 1, where=to_eye, b=(0, 0.4), **eye),
+        "ones": fires(eighth, value(eighth, by_n), faint, strictly, where=own, **a_b),
+        "ones-others": fires(eighth, value(eighth, by_n), on, strictly, row=1, where=other, **a_b),
+        "identity": fires(eighth, value(eighth, by_n), unit, strictly, where=to_eye, b=(0, None), **eye),
+        "quarter-identity": fires(first_last, value(first_last, by_n), unit, strictly, where=to_eye, b=(0, 0.4), **eye),
         "m": _enough("7.5", Fraction(7, 8)),
-        "weight": four_fifths.tied(on, right=lambda L: float(L.f[0, 0])),
-        "quarter": fires(0, first_and_last, on, 1, -1, -1, 1, where=square, n=(2, None), a=(1, None), b=(0, 0.65), **x),
-        "quarter-high": fires(0, first_and_star, high, 1, 1, -1, -1, where=square, a=(1, None), b=(0.6, 1), **SIZES, **x),
-        "quarter-below-low": fires(0, below_low, low, 1, -1, -1, 1, prove=positive, where=low_line, v=(0, 0.7), **below),
-        "quarter-below-high": fires(0, below_high, top, 1, 1, -1, -1, prove=positive, where=high_line, v=(0, 0.5), **below),
+        "weight": four_fifths.tied(on, right=lambda L: L.f[0, 0]),
+        "quarter": fires(first_last, first_and_last, on, strictly, where=square, n=(2, None), a=(1, None), b=(0, 0.65), **x),
+        "quarter-high": fires(
+            first_star, value(first_star, by_n_squared), high, strictly, where=square, a=(1, None), b=(0.6, 1), **SIZES, **x
+        ),
+        "quarter-below-low": fires(first_last, below_low, low, positive, where=low_line, v=(0, 0.7), **below),
+        "quarter-below-high": fires(first_star, below_high, top, positive, where=high_line, v=(0, 0.5), **below),
     }
 
 
@@ -478,23 +434,41 @@ def _enough(C: str, share: Fraction) -> Proof:
 # Quiet networks ------------------------------------------------------------------------------------------------------
 
 
-def _tail(proof: Proof, hoeffding: Hoeffding, at: list[dict], deviation: Callable, count: Callable, unit: Callable) -> Proof:
-    """Beside Hoeffding's inequality: ``count`` chances that a sum of k signs exceeds its deviation leave delta/n.
+def _exponent(hoeffding: Hoeffding, deviation: float, f: torch.Tensor) -> float:
+    """x, where Hoeffding's bound on |<f, sigma>| > ``deviation`` is 2 e^-x."""
+    return math.log(2) - math.log(hoeffding(deviation, -f, f))
 
-    The sides of the proof are ``unit`` times log(count n/delta) and the exponent.
+
+def _silent(
+    hoeffding: Hoeffding,
+    what: str,
+    events: tuple[int, bool],
+    exponent: Callable,
+    at: list[dict],
+    where: dict[str, str],
+    **ranges,
+) -> Proof:
+    """So many events leave delta/n, each of them that a sum of k signs exceeds S, by Hoeffding's inequality.
+
+    Args:
+        events: their number, and whether so many for each of at most 7.5 Lambda + 1 sign vectors, Lambda = log(n/delta).
+        exponent: that of one event times y/Lambda, from the letters of the ranges but y, and z = 1/Lambda.
+        at: points, with S and ``unit``, the factor y/Lambda.
     """
+    each, readouts = events
 
-    def exponent(x: dict[str, Any]) -> float:
-        signs = torch.ones(x["k"], dtype=torch.float64)
-        return math.log(2) - math.log(hoeffding(deviation(x), -signs, signs))
+    def sides(y: Any, z: Any = 0, **x: Any) -> tuple[Any, Any]:
+        log_count = z * (each * (ball("7.5") + z)).log() + entropy(z) if readouts else z * ball(each).log()
+        return y * (1 + log_count), exponent(z=z, **x)
 
-    left = [unit(x) * math.log(count(x) * x["n"] / x["delta"]) for x in at]
-    return proof.tied(at, left, [unit(x) * exponent(x) for x in at])
+    def left(n: int, delta: float, unit: float, **_: Any) -> float:
+        count = each * (7.5 * math.log(n / delta) + 1 if readouts else 1)
+        return unit * math.log(count * n / delta)
 
+    def right(k: int, S: float, unit: float, **_: Any) -> float:
+        return unit * _exponent(hoeffding, S, torch.ones(k, dtype=torch.float64))
 
-def _readouts(x: dict[str, Any]) -> float:
-    """Both signs, or kinds of rows, of at most 7.5 log(n/delta) + 1 sign vectors."""
-    return 2 * (7.5 * math.log(x["n"] / x["delta"]) + 1)
+    return positive(what, sides, where=where, **ranges).tied(at, left, right)
 
 
 def _shift(kind: str, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
@@ -505,11 +479,14 @@ def _shift(kind: str, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof,
     def other(L: Layer) -> float:
         return _columns(L, 0)[2] / (L.b or 1) / (L.n // L.t - 1)
 
-    sides = lambda k, t, r: (star(r, k, t) - block(r, k, t), special(r, k * t))
+    def sides(k: Any, t: Any, r: Any) -> tuple[Any, Any]:
+        w = shares(r, k, t)
+        return w.star - w.block, w.key
+
     apart = nonnegative("j3's column - another <= w", sides, where=where, **ranges)
-    flat = nonnegative("another column <= 1/k", lambda k, t, r: (block(r, k, t), 1 / k), where=where, **ranges)
+    flat = nonnegative("another column <= 1/k", lambda k, t, r: (shares(r, k, t).block, 1 / k), where=where, **ranges)
     return (
-        apart.tied(on, lambda L: _columns(L, 0)[1] / (L.b or 1) - other(L), lambda L: float(L.f[0, 0])),
+        apart.tied(on, lambda L: _columns(L, 0)[1] / (L.b or 1) - other(L), lambda L: L.f[0, 0]),
         flat.tied(on, other, lambda L: L.t / L.n),
     )
 
@@ -524,10 +501,9 @@ def _excess() -> tuple[Proof, Proof]:
     def linear(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (a + b) * special(1 + a, 1000 * (1 + a) ** 2 * x), EXCESS
 
-    where = {"v": "n**-0.01", "u": "n**(a*(1 + a) - 0.11)", "s": "a + b"}
+    where = {"v": "n**-0.01", "u": "n**(a*(1 + a) - 0.11)", "s": "a + b", "x": "n/(1000*(1 + a)**2)"}
     softmax = positive("(a + b) w < 0.0022, softmax", soft, where=where, v=(0, "0.9333"), u=(0, 1), s=(0, 1))
-    where, ranges = {"x": "n/(1000*(1 + a)**2)"}, {"x": (1, None), "a": (0, None), "b": (0, 1)}
-    other = nonnegative("(a + b) w <= 0.0022, linear", linear, where=where, **ranges)
+    other = nonnegative("(a + b) w <= 0.0022, linear", linear, where=where, x=(1, None), a=(0, None), b=(0, 1))
     on = [layer("self-ones", "softmax", 1000, 22, a, 0.1, 0.9) for a in (0.01, 0.09)]
     on_linear = [layer("self-ones", "linear", n, 22, a, 0.1, 0.9) for n, a in ((1000, 0.0), (4000, 1.0))]
     excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
@@ -555,62 +531,34 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
     (for s <= .6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= .011.
     """
 
-    def where(y_factor: int = 400, **more: str) -> dict[str, str]:
-        return {"y": f"{y_factor}*b**2*log(n/delta)/(d - 2)", "z": "1/log(n/delta)", "r": "(n**(b**2) - 1)/(d - 2)"} | more
+    def letters_of(factor: int) -> dict[str, str]:
+        return {"y": f"{factor}*b**2*log(n/delta)/(d - 2)", "z": "1/log(n/delta)", "r": "(n**(b**2) - 1)/(d - 2)"}
 
-    def square(e: Any) -> Any:
-        return 200 * (ball("0.1") - e) ** 2
+    def flat(
+        what: str, events: tuple[int, bool], at: list[dict], e: Any, where: dict[str, str] | None = None, **z: Any
+    ) -> Proof:
+        """Rows of X = 1, each of which fires where the mean of signs exceeds (.1 - e)/b."""
+        at = [x | {"S": (0.1 - x["e"]) * x["k"] / x["b"], "unit": 400 * x["b"] ** 2 / x["k"]} for x in at]
+        exponent = lambda e, z: 200 * (ball("0.1") - e) ** 2
+        return _silent(hoeffding, what, events, exponent, at, letters_of(400) | (where or {}), e=(0, e), y=(0, 1), **z)
 
-    def own(r: Any, b: Any, e: Any) -> Any:
-        return 200 * ((1 + r) * (ball("0.1") - e) - b * r) ** 2
+    def apart(what: str, events: tuple[int, bool], factor: int, scale: float, delta: float, **ranges: Any) -> Proof:
+        """X = I: S makes a row of a layer, with this b, exceed its own block's part."""
+        at = []
+        for n, e in ((200, 0.0), (300, 0.0004)):
+            L = layer("self-identity", "softmax", n, 102, 0.05, scale, math.sqrt(1 - scale**2))
+            mine, other = L.row(1)[2:4]
+            S = (0.1 - e - (mine - other)) / other
+            at.append(vars(L) | {"k": 100, "e": e, "delta": delta * n, "S": S, "unit": factor * scale**2 / 100})
+        exponent = lambda r, b, e, z: factor / 2 * ((1 + r) * (ball("0.1") - e) - b * r) ** 2
+        return _silent(hoeffding, what, events, exponent, at, letters_of(factor), **ranges)
 
-    def union(y: Any, z: Any) -> Any:
-        """Y (1 + z log(2 m)), m = 7.5/z + 1."""
-        return y * (1 + z * (15 + 2 * z).log() + entropy(z))
-
-    def tail(proof: Proof, at: list[dict], deviation: Callable, count: Callable, factor: int) -> Proof:
-        return _tail(proof, hoeffding, at, deviation, count, lambda x: factor * x["b"] ** 2 / x["k"])
-
-    def flat(what: str, left: Callable, count: Callable, at: list[dict], letters: dict[str, str], e: Any, **z: Any) -> Proof:
-        """``count`` rows of X = 1, each of which fires where the mean of signs exceeds (.1 - e)/b."""
-        proof = positive(what, lambda e, y, **z: (left(y, **z), square(e)), where=letters, e=(0, e), y=(0, 1), **z)
-        return tail(proof, at, lambda x: (0.1 - x["e"]) * x["k"] / x["b"], count, 400)
-
-    def apart(proof: Proof, factor: int, count: Callable, b: float, delta: float) -> Proof:
-        """X = I: the deviation that makes a row of a layer exceed its own block's part."""
-        drawn = [layer("self-identity", "softmax", n, 102, 0.05, b, math.sqrt(1 - b * b)) for n in (200, 300)]
-        at = [vars(L) | {"k": 100, "e": e, "delta": delta * L.n, "L": L} for L, e in zip(drawn, (0.0, 0.0004))]
-
-        def deviation(x: dict) -> float:
-            mine, other = (float(x["L"].features[1, column]) / _scale(x["L"]) for column in (2, 3))
-            return (0.1 - x["e"] - (mine - other)) / other
-
-        return tail(proof, at, deviation, count, factor)
-
-    one = positive(
-        r"$\exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires",
-        lambda r, b, e, y: (y, own(r, b, e)),
-        where=where(),
-        r=(0, 0.25),
-        b=(0, 0.2),
-        e=(0, 0.0005),
-        y=(0, 1),
-    )
-    many = positive(
-        r"$2 m \exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires, m = 7.5 log(n/delta) + 1",
-        lambda r, b, e, y, z: (union(y, z), 2 * own(r, b, e)),
-        where=where(800),
-        r=(0, "1/40"),
-        b=(0, 1),
-        e=(0, 0.011),
-        z=(0, "0.1087"),
-        y=(0, 1),
-    )
     at = [dict(n=1000, delta=x, b=0.2, d=122 + k, k=120 + k, e=e) for x, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022))]
     faint = [x | {"a": a, "e": (a + x["b"]) / x["n"] ** (1 - a)} for x, a in zip(at, (0.2, 0.3))]
     ones = [L for w in ("softmax", "linear") for L in _drawn("self-ones", w, (0.05, 2.0)) if L.n > L.t]
     side = r"$\exp(-k ((0.1 - e)/b)^2/2) < \delta/n$"
     row, network = side.replace("$", "$2 ", 1), rf"$2 m {side[1:-1]}, m = 7.5 \log(n/\delta) + 1$"
+    sum_fires = r"\exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires"
     shifts = [
         _shift("self-ones", SELF, r, *(L for L in ones if L.weights == w))
         for w, r in (("softmax", "n**(a*(1 + a))"), ("linear", "1 + a"))
@@ -618,12 +566,16 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
     return {
         "shift": joined("a row is at most c + (a + b) w + (b/k) |S|", *shifts[0], *shifts[1]),
         "e": joined("e = (a + b) w <= 0.0022", *_excess()),
-        "row": flat(row, lambda y, z: y * (1 + z * ball(2).log()), lambda x: 2, at, where(), EXCESS, z=(0, 0.145)),
-        "network": flat(network, union, _readouts, at, where(), EXCESS, z=(0, 0.145)),
-        "other-rows": flat(side, lambda y: y, lambda x: 1, faint, where(e="(a + b)/n**(1 - a)"), "1/35"),
-        "identity-network": apart(many, 800, _readouts, 0.1, math.exp(-9.3)),
+        "row": flat(row, (2, False), at, EXCESS, z=(0, 0.145)),
+        "network": flat(network, (2, True), at, EXCESS, z=(0, 0.145)),
+        "other-rows": flat(side, (1, False), faint, "1/35", where={"e": "(a + b)/n**(1 - a)"}),
+        "identity-network": apart(
+            f"$2 m {sum_fires}, m = 7.5 log(n/delta) + 1",
+            *((2, True), 800, 0.1, math.exp(-9.3)),
+            **dict(r=(0, "1/40"), b=(0, 1), e=(0, 0.011), z=(0, "0.1087"), y=(0, 1)),
+        ),
         "identity-linear": _large_last_column(),
-        "identity": apart(one, 400, lambda x: 1, 0.15, 0.01),
+        "identity": apart(f"${sum_fires}", (1, False), 400, 0.15, 0.01, r=(0, 0.25), b=(0, 0.2), e=(0, 0.0005), y=(0, 1)),
     }
 
 
@@ -665,27 +617,21 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
     sign vectors if p <= 1/20; all rows of a network exceed .9 only if the same S/k exceeds s. In z = 1/Lambda.
     """
     on, linear = (_drawn("cross", weights, (0.05, 2.0))[2:] for weights in ("softmax", "linear"))
-    at = [dict(n=1000, delta=x, d=121, k=120, p=p) for x, p in ((1.0, 0.0), (0.5, 0.025))]
 
-    def quiet(what: str, level: Fraction, columns: int, union: Callable, count: Callable, most: str) -> Proof:
-        proof = positive(
-            f"{what} < delta/n at S = k ({float(level)} - 2 p)",
-            lambda y, z, p: (y * union(z), (columns - z) * (ball(level) - 2 * p) ** 2 / 2),
-            where={"y": f"({columns}*log(n/delta) - 1)/(d - 1)", "z": "1/log(n/delta)"},
-            y=(0, 1),
-            z=(0, 0.189),
-            p=(0, most),
-        )
-        unit = lambda x: (columns - 1 / math.log(x["n"] / x["delta"])) / x["k"]
-        return _tail(proof, hoeffding, at, lambda x: (float(level) - 2 * x["p"]) * x["k"], count, unit)
+    def quiet(what: str, events: tuple[int, bool], level: Fraction, columns: int, most: str) -> Proof:
+        at: list[dict[str, Any]] = [dict(n=1000, delta=x, d=121, k=120, p=p) for x, p in ((1.0, 0.0), (0.5, 0.025))]
+        for x in at:
+            x |= {"S": (float(level) - 2 * x["p"]) * x["k"], "unit": (columns - 1 / math.log(x["n"] / x["delta"])) / x["k"]}
+        where = {"y": f"({columns}*log(n/delta) - 1)/(d - 1)", "z": "1/log(n/delta)"}
+        exponent = lambda z, p: (columns - z) * (ball(level) - 2 * p) ** 2 / 2
+        said = f"{what} < delta/n at S = k ({float(level)} - 2 p)"
+        return _silent(hoeffding, said, events, exponent, at, where, y=(0, 1), z=(0, 0.189), p=(0, most))
 
-    one = lambda z: 1 + z * ball(2).log()
-    union = lambda z: 1 + z * (ball("7.5") + z).log() + entropy(z)
     shifts = *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
     return {
         "shift": joined("a row is at most 2 p + |S|/k", *shifts),
-        "row": quiet(r"$2 \exp(-S^2/(2 k))$", HALF, 12, one, lambda x: 2, "1/40"),
-        "network": quiet(r"$m \exp(-S^2/(2 k))$", 9 * TENTH, 6, union, lambda x: _readouts(x) / 2, "1/20"),
+        "row": quiet(r"$2 \exp(-S^2/(2 k))$", (2, False), HALF, 12, "1/40"),
+        "network": quiet(r"$m \exp(-S^2/(2 k))$", (1, True), 9 * TENTH, 6, "1/20"),
     }
 
 
@@ -705,20 +651,16 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
     bar = 9 * TENTH
 
     def fires(k: Any, t: Any, x: Any, e: Any) -> tuple[Any, Any]:
-        r, n, K, other = k * t * x, k * t, e - k / 5 - bar, block(k * t * x, k, t)
-        return bar + e * other, special(r, n) + star(r, k, t) + K * other
+        w, K = shares(k * t * x, k, t), e - k / 5 - bar
+        return bar + e * w.block, w.key + w.star + K * w.block
 
     def other(L: Layer) -> float:
         return _columns(L, 0)[2] / (L.d - 2) if L.d > 2 else float(L.t * L.f[0, 0] / L.n**L.a)
 
     on, where = _drawn("cross", "softmax", (1.0, 1.5)), CROSS | {"x": "n**(a - 1)", "e": "K + 0.2*(d - 1) + 0.9"}
     drawn = [(L, K) for L in on for K in range(2 - L.d, L.d, 2) if -2 * (L.d - 1) - 9 < 10 * K]
-    small, far = range(2, 9), [49, 60]
+    small = range(2, 9)
     one_by_one = [sum(10 * sum(s) > -2 * k - 9 for s in itertools.product((1, -1), repeat=k - 1)) for k in small]
-
-    def tail(k: int) -> float:
-        signs = torch.ones(k - 1, dtype=torch.float64)
-        return math.log(2) - math.log(hoeffding(0.2 * k + 0.9, -signs, signs))
 
     counted = every("11/16 of such K", lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1), range(1, 48), name="k")
     beyond = nonnegative(
@@ -738,7 +680,11 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
         "share": joined(
             "11/16 of such K",
             counted.beside("counts", map(_enough_signs, small), one_by_one),
-            beyond.tied([{"k": k} for k in far], -math.log(1 - 11 / 16), tail),
+            beyond.tied(
+                [{"k": k} for k in (49, 60)],
+                -math.log(1 - 11 / 16),
+                lambda k: _exponent(hoeffding, 0.2 * k + 0.9, torch.ones(k - 1, dtype=torch.float64)),
+            ),
         ),
         "m": _enough("5.31", Fraction(53, 64)),
     }
@@ -797,7 +743,7 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
     def exponent(n: int, delta: float) -> float:
         """Of exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda."""
         f = torch.full((n,), math.sqrt(1.6) / n, dtype=torch.float64)
-        return math.log(2) - math.log(hoeffding(2 * math.sqrt(math.log(n / delta) / n), -f, f))
+        return _exponent(hoeffding, 2 * math.sqrt(math.log(n / delta) / n), f)
 
     fourth = nonnegative(r"$n |f_{\mathrm{lin}}|^2 \le 1.0286$, data of D0", linear_0, r=(1, 1.4))
     kantorovich = same(
@@ -896,11 +842,10 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
     = 1. Each is tied to a row of D1 at the threshold and to the row of D0 that the same signs make.
     """
     more: dict[str, Any] = SIZES | {"r": (1, None)}
-    scales: dict[str, Any] = {"a0": (0, None), "b": (0, None), "e": (0, None)}
 
     def bar(L: Layer) -> float:
         """The threshold, less what the last column gives."""
-        return level if L.model == "cross" else tau(L.n, L.c) / _scale(L) - L.c
+        return level if L.model == "cross" else tau(L.n, L.c) / L.scale - L.c
 
     def others(L: Layer, row: int, first: int, star: int) -> float:
         """The mean sign of the other block columns with which this row reaches the threshold."""
@@ -908,39 +853,29 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
 
     def cross(y1: int, star_sign: int) -> Proof:
         def sides(k: Any, t: Any, r: Any) -> tuple[Any, Any]:
-            n, level = k * t, 9 * TENTH
-            p, o = special(r, n), ordinary(r, n)
-            K = (level - y1 * p - star_sign * (p + (t - 1) * o)) / (t * o)
-            return level, y1 / n + (star_sign + K) / k
+            w, level = shares(r, k, t), 9 * TENTH
+            K = (level - y1 * w.key - star_sign * w.star) / w.block
+            return level, y1 / (k * t) + (star_sign + K) / k
 
         what = f"the uniform row fires too, y_1 = {y1}, y_* = {star_sign}"
         proof = nonnegative(what, sides, where=CROSS | {"r": "n**a"}, **more)
         on = _drawn("cross", "softmax", (0.0, 1.2, 3.0))[3:]
         return proof.tied(on, bar, lambda L: _row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)))
 
-    def ones(sign: int) -> Proof:
-        def sides(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
-            n, s = k * t, 1 + a0
-            larger, w, w0 = ordinary(s, n) / ordinary(r * s, n), special(r * s, n), special(s, n)
-            return TENTH, larger * (TENTH + (a0 + 2 * b + e - sign * b) * w) - (a0 - sign * b) * w0
-
-        letters = {"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"}
-        return self_attention("self-ones", sign, sides, "linear", 1, 0.8, letters, a0=(0, 1))
-
-    def identity(sign: int) -> Proof:
-        def sides(k: Any, t: Any, r: Any, q: Any, B: Any, a0: Any, b: Any, e: Any) -> tuple[Any, Any]:
-            (w, _, far), (w0, _, far0) = identity_weights(q * r, B, k, t), identity_weights(q, B, k, t)
-            return TENTH, far0 / far * (TENTH + (a0 + b + e - sign * b) * w) - (a0 - sign * b) * w0
-
-        letters = {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"}
-        return self_attention("self-identity", sign, sides, "softmax", 0, math.sqrt(0.96), letters, q=(1, None), B=(1, None))
-
     def self_attention(
-        kind: str, sign: int, sides: Callable, weights: str, row: int, c: float, letters: dict[str, str], **ranges: Any
+        kind: str, weights: str, row: int, c: float, multiple: int, sign: int, where: dict[str, str], **ranges: Any
     ) -> Proof:
-        """Row j3 on D0, of these weights, with the signs that make ``row`` on D1 reach the threshold."""
+        """Row j3 on D0, of these weights, with the signs that make ``row`` on D1 reach the threshold; a1 >= a0 + multiple b."""
+
+        def sides(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any, q: Any = None, B: Any = 1) -> tuple[Any, Any]:
+            low = 1 + a0 if q is None else q
+            D0, D1 = shares(low, k, t, B), shares(low * r, k, t, B)
+            a1 = a0 + multiple * b + e
+            return TENTH, D0.far / D1.far * (TENTH + (a1 - sign * b) * D1.key) - (a0 - sign * b) * D0.key
+
         what = f"row j3 of {weights} on D0 fires too, y_1 = -1, y_* = {sign}, y_d = 1"
-        proof = nonnegative(what, sides, where=SELF | letters, **more | scales | ranges)
+        scales: dict[str, Any] = more | {"a0": (0, None), "b": (0, None), "e": (0, None)}
+        proof = nonnegative(what, sides, where=SELF | where, **scales | ranges)
         pairs = [
             (layer(kind, weights, n, d, 0.05, 0.2, c), layer(kind, "softmax", n, d, 1.2, 0.2, c)) for n, d in ((6, 5), (20, 7))
         ]
@@ -948,6 +883,13 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
         fires = [_row(low, 0, -1, sign, others(high, row, -1, sign)) for low, high in pairs]
         return proof.tied(at, [bar(low) for low, _ in pairs], fires)
 
+    ones = functools.partial(
+        self_attention, "self-ones", "linear", 1, 0.8, 2, where={"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"}, a0=(0, 1)
+    )
+    letters = {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"}
+    identity = functools.partial(
+        self_attention, "self-identity", "softmax", 0, math.sqrt(0.96), 1, where=letters, q=(1, None), B=(1, None)
+    )
     needs = r"$F_{\exp}(D1) > 0$ without false alarm needs $y_1 =$ "
     return {
         "cross": joined(needs + "y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
@@ -966,9 +908,9 @@ def identity_block(tau: Callable[[float, float], float]) -> Proof:
     """
 
     def sides(k: Any, t: Any, B: Any, b: Any, a: Any, x: Any) -> tuple[Any, Any]:
-        own, other = identity_others(B, k, t)
+        w = shares(1, k, t, B)
         D = ((10 * b - 1) * (B - 1) - k - 10 * a / t) / (10 * b)
-        return TENTH, b * t * (own + other * (x - D - 1)) - a * other
+        return TENTH, b * (w.star + w.block * (x - D - 1)) - a * w.far
 
     ranges: dict[str, Any] = SIZES | {"B": (1, None), "b": (TENTH, None), "a": (0, None), "x": (0, None)}
     where = SELF | {"B": "n**(b**2)", "x": "S + ((10*b - 1)*(n**(b**2) - 1) - (d - 2) - 10*a/t)/(10*b)"}
@@ -978,7 +920,7 @@ def identity_block(tau: Callable[[float, float], float]) -> Proof:
     # the row of the second block column, whose sign is +1, as is S
     at = [vars(L) | {"S": 3} for L in drawn]
     proof = nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges)
-    return proof.tied(at, [tau(L.n, L.c) / _scale(L) - L.c for L in drawn], [_row(L, 1, -1, 1, 1) for L in drawn])
+    return proof.tied(at, [tau(L.n, L.c) / L.scale - L.c for L in drawn], [_row(L, 1, -1, 1, 1) for L in drawn])
 
 
 @functools.cache
@@ -992,36 +934,37 @@ def higher() -> dict[str, Proof]:
     B: dict[str, Any] = SIZES | {"B": (1, None)}
     q: dict[str, Any] = B | {"q": (1, None)}
     eye = SELF | {"q": "n**(a**2)", "B": "n**(b**2)"}
-    weight = lambda L: float(L.f[0, 0])
+    weight = lambda L: L.f[0, 0]
 
     def linear(k: Any, t: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
-        top = a**2 + b**2 + c**2
-        return top / (a**2 + t * b**2 + k * t * c**2), top / (k * t * c**2)
+        return linear_identity(k, t, a, b, c), (a**2 + b**2 + c**2) / (k * t * c**2)
 
-    def both(kind: str, weights: str, r: str, ratio: Callable[[Layer], float]) -> tuple[Proof, Proof]:
+    def both(kind: str, weights: str, r: str) -> tuple[Proof, Proof]:
+        """``r`` is the score of the special key over that of another one."""
         on = _drawn(kind, weights, (0.05, 2.0))
         on += [] if kind == "cross" else [layer(kind, weights, 12, 5, a, 0.3, 0.4) for a in (0.05, 2.0)]
         low = nonnegative("1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where={"r": r}, **two)
         high = nonnegative("w <= r/n", lambda n, r: (special(r, n), r / n), where={"r": r}, **two)
+        ratio = lambda L: L.u[0, 0] / L.u[0, 1]
         return low.tied(on, lambda L: 1 - L.n / ratio(L), weight), high.tied(on, weight, lambda L: ratio(L) / L.n)
 
     on, flat = (_drawn("self-identity", weights, (0.05, 1.5), unit=True) for weights in ("softmax", "linear"))
-    q_low = nonnegative("1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, identity_weights(q, B, k, t)[0]), where=eye, **q)
-    q_high = nonnegative("w <= q B/n", lambda k, t, B, q: (identity_weights(q, B, k, t)[0], q * B / (k * t)), where=eye, **q)
-    rest = nonnegative("other rows: w <= B/n", lambda k, t, B: (identity_others(B, k, t)[0], B / (k * t)), where=eye, **B)
+    q_low = nonnegative("1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, shares(q, k, t, B).key), where=eye, **q)
+    q_high = nonnegative("w <= q B/n", lambda k, t, B, q: (shares(q, k, t, B).key, q * B / (k * t)), where=eye, **q)
+    rest = nonnegative("other rows: w <= B/n", lambda k, t, B: (shares(1, k, t, B).near, B / (k * t)), where=eye, **B)
     line = nonnegative("linear: w <= |row|^2/(n c^2)", linear, where=SELF, **SIZES, a=(0, None), b=(0, None), c=(0.001, None))
     return {
         "ones": joined(
             "1 - n/r <= w <= r/n",
-            *both("self-ones", "softmax", "n**(a*(a + b + c))", lambda L: L.n ** (L.a * (L.a + L.b + L.c))),
-            *both("self-ones", "linear", "(a + b + c)/(b + c)", lambda L: (L.a + L.b + L.c) / (L.b + L.c)),
-            *both("cross", "softmax", "n**a", lambda L: L.n**L.a),
+            *both("self-ones", "softmax", "n**(a*(a + b + c))"),
+            *both("self-ones", "linear", "(a + b + c)/(b + c)"),
+            *both("cross", "softmax", "n**a"),
         ),
         "identity": joined(
             r"1 - n/q <= w <= q B/n; other rows w <= B/n; linear $w \le (a^2 + b^2 + c^2)/(n c^2)$",
             q_low.tied(on, lambda L: 1 - L.n ** (1 - L.a**2), weight),
             q_high.tied(on, weight, lambda L: L.n ** (L.a**2 + L.b**2 - 1)),
-            rest.tied(on, lambda L: float(L.f[-1, -1]), lambda L: L.n ** (L.b**2 - 1)),
+            rest.tied(on, lambda L: L.f[-1, -1], lambda L: L.n ** (L.b**2 - 1)),
             line.tied(flat, weight, lambda L: (L.a**2 + L.b**2 + L.c**2) / (L.n * L.c**2)),
         ),
     }
@@ -1050,14 +993,14 @@ def linear_separates() -> dict[str, Proof]:
         drawn = [(L, H) for L, H in zip(low, high) if all(x <= vars(L)[v] for v, (x, _) in ranges.items() if v in vars(L))]
         drawn = [(L, H) for L, H in drawn if L.n // L.t >= ranges["k"][0]]
         at = [vars(L) | {"a0": L.a, "a1": H.a} for L, H in drawn]
-        return proof.tied(at, *([float(L.features[0, 0]) / _scale(L) for L in side] for side in zip(*drawn)))
+        return proof.tied(at, *([float(L.features[0, 0]) / L.scale for L in side] for side in zip(*drawn)))
 
     cross, few, many = (lambda k, t, a: special(1 + a, k * t)), SIZES | {"t": (2, None)}, SIZES | {"k": (2, None)}
     return {
         "ones": grows("self-ones", lambda k, t, a: a * special(1 + a, k * t), SELF, SIZES),
         "identity": grows(
             "self-identity",
-            lambda k, t, a, b, c: a * (a**2 + b**2 + c**2) / (a**2 + t * b**2 + k * t * c**2),
+            lambda k, t, a, b, c: a * linear_identity(k, t, a, b, c),
             SELF,
             SIZES | {"b": (0, None), "c": (0.1, None)},
         ),
