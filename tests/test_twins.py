@@ -114,7 +114,6 @@ def separated_networks(seed, t, d):
             c = definition(A1, A2, A2, X)[2]
             fast = separation.attention_features(A1, A2, A2, X, weights)
             yield c, fast
-            yield c, separation.kronecker_features(A1, A2, A2, X, weights)
             yield II.equation_1(A1, A2, X, torch.eye(d).double(), transform), fast
             yield II.definition_c_6(c, y, tau), separation.readout(fast, y, tau)
 
@@ -132,7 +131,6 @@ def successes(seed, t, d):
         yield printed, separation.literal_success(model, n, d, 4, *sizes, seed=seed)
         yield printed, separation.success_rate(model, n, d, 4, *sizes, trials=1, seed=seed).successes
         if n * d <= 60:
-            yield printed, separation.literal_success(model, n, d, 4, *sizes, seed=seed, kronecker=True)
             every, counts = separation.sign_vectors(d), separation.success_counts(model, n, d, *sizes)
             yield sum(event(y[:, None]) for y in every), counts.ok - counts.ok_and_quiet
 

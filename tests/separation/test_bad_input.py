@@ -21,7 +21,6 @@ A, _, X = separation.inputs("self-ones", 12, 6, 1, 0.2, 0.8)
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        (POINT | dict(model="other"), "'other' is unknown"),
         (POINT | dict(n=21), "n = 21 is not divisible by d - 2 = 4"),
         (POINT | dict(d=2), "d = 2 is not allowed"),
         (POINT | dict(b=None), "b = None, c = 0.8 are not allowed"),

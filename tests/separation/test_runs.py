@@ -42,7 +42,7 @@ def test_figure_3_follows_its_panel(monkeypatch):
     monkeypatch.setattr(panels, "panel", short)
     for name in ("3a", "3b"):
         run = thresholds.figure_3(name, tau=0.3, seed=1)
-        assert run.misses() == 0 and len(run.successes) == len(run.exact) == len(run.grid.values)
+        assert run.misses() == 0 and len(run.rates) == len(run.exact) == len(run.grid.values)
 
 
 @pytest.mark.parametrize("name", panels.NAMES)

@@ -40,10 +40,10 @@ class DataSet:
         key: as in :func:`attention_theory.separation.exact.separation_probability`.
 
     Raises:
-        ValueError: an unknown model, or parameters that do not fit it.
+        ValueError: parameters that do not fit the model.
     """
 
-    model: str
+    model: data.Model
     log_n: Positive
     a: NonNegative
     b: data.Scale = None
@@ -52,7 +52,6 @@ class DataSet:
     key: NonNegative = 0.0
 
     def __post_init__(self):
-        data.check_model(self.model)
         data.check_scales(self.model, self.b, self.c)
         if not 0 < self.log_n < math.inf:
             raise ValueError(f"log_n = {self.log_n} is not allowed: n must be finite and > 1")
@@ -150,7 +149,7 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
 
 
 def least_sharpness(
-    model: str, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
+    model: data.Model, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
 ) -> Extended:
     """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
 
@@ -166,13 +165,13 @@ def least_sharpness(
         beta; ``inf`` where no sharpness is enough.
 
     Raises:
-        ValueError: an unknown model, parameters that do not fit, n <= 1.
+        ValueError: parameters that do not fit, n <= 1.
     """
     return lower_edge(sharp, DataSet(model, math.log(n), a1, b, c, d))
 
 
 def least_degree(
-    model: str, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
+    model: data.Model, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
 ) -> int:
     """The least degree p of u(z) = z^p from which F_u fires on D1, by the same share as :func:`least_sharpness`.
 

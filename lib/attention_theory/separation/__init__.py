@@ -12,7 +12,6 @@ from attention_theory.separation.network import (
     SuccessCounts,
     attention_features,
     enumerated_counts,
-    kronecker_features,
     literal_success,
     readout,
     sign_vectors,

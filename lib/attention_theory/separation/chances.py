@@ -10,6 +10,7 @@ import numpy as np
 
 from attention_theory.domain import Count, Integer, Limits, Natural, NonNegative, Positive, Signed, Size, Steps
 from attention_theory.separation import data
+from attention_theory.separation.data import Model, Scale
 from attention_theory.separation.exact import RowClass, row_classes
 from attention_theory.separation.network import ROUNDING, sign_vectors
 from attention_theory.separation.parts import Layer
@@ -26,7 +27,7 @@ def row_alarm(single: Sequence[float], other: NonNegative, others: Steps, tau: S
     return float(stats.binom.sf(np.floor((gaps / other + others) / 2 + 1e-9), others, 0.5).mean())
 
 
-def class_values(model: str, weights: str, n: Count, d: Count, a: NonNegative, b: data.Scale = None, c: data.Scale = None):
+def class_values(model: Model, weights: str, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None):
     """:func:`exact.row_classes` as floats, in units of sqrt(ln n) for self-attention; n may have hundreds of digits."""
     with localcontext() as context:
         context.prec = 120 + 2 * len(str(n))  # all terms are positive: no cancellation
@@ -38,13 +39,13 @@ def class_values(model: str, weights: str, n: Count, d: Count, a: NonNegative, b
 
 
 def class_alarms(
-    model: data.Model,
+    model: Model,
     weights: str,
     n: Count,
     d: Size,
     a: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
+    b: Scale = None,
+    c: Scale = None,
     tau: Signed | None = None,
 ) -> list[float]:
     """Pr[<c_j, sigma> > tau] for each class of rows: the special row first, the last one the rows of other blocks.
@@ -73,9 +74,7 @@ def layer_alarm(layer: Layer, row: Integer) -> float:
     return row_alarm(single, values[most], int(counts[most]), data.threshold(layer.model, 1.0, layer.c))
 
 
-def detection(
-    model: data.Model, n: Count, d: Size, a: NonNegative, b: data.Scale = None, c: data.Scale = None
-) -> tuple[float, float]:
+def detection(model: Model, n: Count, d: Size, a: NonNegative, b: Scale = None, c: Scale = None) -> tuple[float, float]:
     """In the special row of softmax attention on D1: the weight of j3, and the share of sign vectors that fire."""
     first = class_values(model, "softmax", n, d, a, b, c)[0]
     return first.first / (1 if model == "cross" else a), class_alarms(model, "softmax", n, d, a, b, c)[0]

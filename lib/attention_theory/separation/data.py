@@ -23,30 +23,23 @@ MODELS: tuple[Model, ...] = get_args(Model)
 Scale = NonNegative | None
 
 
-def check_model(model: str) -> None:
-    """Raise ValueError unless ``model`` is one of ``MODELS``."""
-    if model not in MODELS:
-        raise ValueError(f"model {model!r} is unknown; choose one of {', '.join(MODELS)}")
-
-
-def check_columns(model: str, d: Count) -> int:
+def check_columns(model: Model, d: Count) -> int:
     """The number of block columns, d - 2 for self-attention and d - 1 for cross-attention.
 
     Raises:
-        ValueError: unknown model, or no room for a block column.
+        ValueError: no room for a block column.
     """
-    check_model(model)
     taken = 1 if model == "cross" else 2
     if d <= taken:
         raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {taken + 1}, for one block column")
     return int(d) - taken
 
 
-def check_sizes(model: str, n: Count, d: Count) -> int:
+def check_sizes(model: Model, n: Count, d: Count) -> int:
     """The number t of identity blocks in n = (d-2) t for self-attention and n = (d-1) t for cross-attention.
 
     Raises:
-        ValueError: unknown model, no room for a block column, n < 2 (then ln n = 0), or n not divisible.
+        ValueError: no room for a block column, n < 2 (then ln n = 0), or n not divisible.
     """
     columns = check_columns(model, d)
     if n < 2:
@@ -59,7 +52,7 @@ def check_sizes(model: str, n: Count, d: Count) -> int:
     return int(n) // columns
 
 
-def check_scales(model: str, b: Scale, c: Scale) -> None:
+def check_scales(model: Model, b: Scale, c: Scale) -> None:
     """Raise ValueError unless b and c fit the model: both given and not both zero for self-attention, none for cross."""
     if model == "cross":
         if b is not None or c is not None:
@@ -131,7 +124,7 @@ def cross_attention_data(
 
 
 def inputs(
-    model: str, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None, device: Device = "cpu"
+    model: Model, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None, device: Device = "cpu"
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
     """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
     check_sizes(model, n, d)
@@ -143,7 +136,7 @@ def inputs(
     return A, A, torch.ones_like(eye) if model == "self-ones" else eye
 
 
-def threshold(model: str, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None) -> Any:
+def threshold(model: Model, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None) -> Any:
     """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
 
     The one place that knows tau, for floats, Decimals and balls.
@@ -154,7 +147,6 @@ def threshold(model: str, scale: Arithmetic, c: Arithmetic | None = None, level:
         c: as in :func:`self_attention_data`; none for ``cross``.
         level: in place of the paper's 0.1 (cross-attention: of its 0.9).
     """
-    check_model(model)
     number = type(scale)
     if model == "cross":
         return number("0.9") if level is None else level

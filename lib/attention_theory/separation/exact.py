@@ -26,6 +26,7 @@ from attention_theory.attention import Weights, as_weights
 from attention_theory.domain import Count, NonNegative, Positive
 from attention_theory.evidence.prove import ball
 from attention_theory.separation import data
+from attention_theory.separation.data import Model, Scale
 from attention_theory.separation.network import NETWORKS, SuccessCounts
 
 #: Binomial tails with at most this many signs are summed in integers.
@@ -49,7 +50,7 @@ class RowClass(NamedTuple):
 
 
 def row_classes(
-    model: str,
+    model: Model,
     weights: str | Weights,
     d: Count,
     log_n: Any,
@@ -168,7 +169,7 @@ def _firing(rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau
     return fewest, min(margins)
 
 
-def _bits(networks: list[tuple[str | Weights, float]], b: data.Scale, c: data.Scale, log_n: float, key: float) -> int:
+def _bits(networks: list[tuple[str | Weights, float]], b: Scale, c: Scale, log_n: float, key: float) -> int:
     """Bits that tell the smallest weights, and up to n of them, from nothing: 64 beyond both."""
     needed = 0.0
     for weights, a in networks:
@@ -181,11 +182,11 @@ def _bits(networks: list[tuple[str | Weights, float]], b: data.Scale, c: data.Sc
 
 
 def _patterns(
-    model: str,
+    model: Model,
     d: int,
     networks: list[tuple[str | Weights, float]],
-    b: data.Scale,
-    c: data.Scale,
+    b: Scale,
+    c: Scale,
     n: int | None,
     log_n: float | None = None,
     key: float = 0.0,
@@ -244,7 +245,7 @@ def _upper(signs: int) -> list[int]:
 
 
 def success_counts(
-    model: str, n: Count, d: Count, a0: NonNegative, a1: NonNegative, b: data.Scale = None, c: data.Scale = None
+    model: Model, n: Count, d: Count, a0: NonNegative, a1: NonNegative, b: Scale = None, c: Scale = None
 ) -> SuccessCounts:
     """Exact numbers of sign vectors without a false alarm, and without any alarm, in O(d) work.
 
@@ -296,7 +297,7 @@ def _only_first(signs: int, patterns: list[list[int]], m: int) -> float:
         return float(np.exp(m * np.log1p(-alarm)) * -np.expm1(m * np.log1p(-min(1.0, hit / (1 - alarm)))))
 
 
-def _check_probability(model: str, d: int, b: data.Scale, c: data.Scale, n: int | None, log_n: float | None) -> None:
+def _check_probability(model: Model, d: int, b: Scale, c: Scale, n: int | None, log_n: float | None) -> None:
     """Raise ValueError unless sizes and parameters are allowed."""
     columns = data.check_columns(model, d)
     data.check_scales(model, b, c)
@@ -310,13 +311,13 @@ def _check_probability(model: str, d: int, b: data.Scale, c: data.Scale, n: int 
 
 def separation_probability(
     weights: str | Weights,
-    model: str,
+    model: Model,
     d: Count,
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
+    b: Scale = None,
+    c: Scale = None,
     n: Count | None = None,
     log_n: Positive | None = None,
     key: NonNegative = 0.0,
@@ -339,13 +340,13 @@ def separation_probability(
 
 
 def success_probability(
-    model: str,
+    model: Model,
     d: Count,
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
+    b: Scale = None,
+    c: Scale = None,
     n: Count | None = None,
     log_n: Positive | None = None,
     shared_signs: bool = True,
@@ -378,7 +379,7 @@ def _failures(signs: int, patterns: list[list[int]], m: int) -> list[float]:
 
 
 def failures(
-    model: str, n: Count, d: Count, m: Count, a0: NonNegative, a1: NonNegative, b: data.Scale = None, c: data.Scale = None
+    model: Model, n: Count, d: Count, m: Count, a0: NonNegative, a1: NonNegative, b: Scale = None, c: Scale = None
 ) -> list[float]:
     """For each of the four networks by itself the chance to be wrong with m sign vectors, exactly.
 

@@ -12,11 +12,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.attention import Weights, attend, attention_weights
+from attention_theory.attention import Weights, attend
 from attention_theory.device import Device, generator, signs
 from attention_theory.domain import Count, NonNegative, Seed, Signed, Size
 from attention_theory.evidence import rate_interval
 from attention_theory.separation import data
+from attention_theory.separation.data import Model, Scale
 
 WEIGHTS = ("softmax", "linear")
 #: The four outputs in the event E_success, as (weights, data set). The first must fire, the others must stay quiet.
@@ -25,11 +26,6 @@ NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
 BATCH = 2**23
 #: A value this close to tau equals it: some settings have exact ties, which rounding (about 1e-15) would decide.
 ROUNDING = 1e-12
-
-
-def _check_weights(weights: str | Weights) -> None:
-    if not isinstance(weights, Weights) and weights not in WEIGHTS:
-        raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
 
 
 def _check_few(d: int) -> None:
@@ -72,24 +68,9 @@ def attention_features(
     Raises:
         ValueError: unknown weights, shapes that do not fit, or a row of linear scores that sums to 0.
     """
-    _check_weights(weights)
+    if not isinstance(weights, Weights) and weights not in WEIGHTS:
+        raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
     return attend(A1 @ X, A2, A3, weights)
-
-
-def kronecker_features(
-    A1: Float[Tensor, "n d"],
-    A2: Float[Tensor, "k d"],
-    A3: Float[Tensor, "k d"],
-    X: Float[Tensor, "d d"],
-    weights: str | Weights,
-) -> Float[Tensor, "n d"]:
-    """The same through A1 kron A2, as deng2023 prints it (Definitions C.1 and C.4): n k d^2 numbers, for small sizes only.
-
-    The tensor trick (Fact A.1) needs the row-major vec, which is ``X.flatten()``.
-    """
-    _check_weights(weights)
-    blocks = torch.kron(A1.contiguous(), A2.contiguous()).reshape(A1.shape[0], A2.shape[0], -1)
-    return torch.stack([attention_weights((block @ X.flatten())[None], weights)[0] @ A3 for block in blocks])
 
 
 def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed) -> float:
@@ -106,13 +87,13 @@ def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed
     return torch.relu(torch.relu(features @ y - tau).sum()).item()
 
 
-def _four(model: str, n: int, d: int, a0: float, a1: float, b: data.Scale, c: data.Scale, device: Device = "cpu"):
+def _four(model: Model, n: int, d: int, a0: float, a1: float, b: Scale, c: Scale, device: Device = "cpu"):
     """The inputs (A1, A2, X) of the four networks in the order of NETWORKS, with their weights."""
     inputs = [data.inputs(model, n, d, a, b, c, device) for a in (a0, a1)]
     return [(*inputs[which], weights) for weights, which in NETWORKS]
 
 
-def _tau(model: str, n: int, c: data.Scale, level: float | None = None) -> float:
+def _tau(model: Model, n: int, c: Scale, level: float | None = None) -> float:
     return data.threshold(model, math.sqrt(math.log(n)), None if c is None else float(c), level)
 
 
@@ -134,14 +115,14 @@ class Rate(NamedTuple):
 
 
 def success_rate(
-    model: str,
+    model: Model,
     n: Count,
     d: Count,
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
+    b: Scale = None,
+    c: Scale = None,
     *,
     trials: Size,
     seed: Seed,
@@ -179,26 +160,21 @@ def success_rate(
 
 
 def literal_success(
-    model: str,
+    model: Model,
     n: Count,
     d: Count,
     m: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
+    b: Scale = None,
+    c: Scale = None,
     *,
     seed: Seed,
-    kronecker: bool = False,
 ) -> bool:
-    """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference.
-
-    With ``kronecker`` the attention goes through the n^2 x d^2 product of the definitions.
-    """
-    layer = kronecker_features if kronecker else attention_features
+    """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference."""
     y = signs(d, m, generator=generator(seed))
     networks, tau = _four(model, n, d, a0, a1, b, c), _tau(model, n, c)
-    outputs = [readout(layer(A1, A2, A2, X, weights), y, tau) for A1, A2, X, weights in networks]
+    outputs = [readout(attention_features(A1, A2, A2, X, weights), y, tau) for A1, A2, X, weights in networks]
     return outputs[0] > 0 and outputs[1:] == [0, 0, 0]
 
 
@@ -225,13 +201,13 @@ class SuccessCounts:
 
 
 def enumerated_counts(
-    model: str,
+    model: Model,
     n: Count,
     d: Count,
     a0: NonNegative,
     a1: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
+    b: Scale = None,
+    c: Scale = None,
     device: Device = "cpu",
     level: Signed | None = None,
 ) -> SuccessCounts:

@@ -20,6 +20,7 @@ from attention_theory.attention import attention_weights
 from attention_theory.domain import ANY, FILLED, Chance, Count, Integer, Natural, NonNegative
 from attention_theory.evidence import Check, compare, identity, proved
 from attention_theory.separation import data
+from attention_theory.separation.data import Model, Scale
 from attention_theory.separation.network import attention_features
 
 
@@ -57,7 +58,7 @@ class Layer:
         features: (n, d), the rows c_j of the paper.
     """
 
-    model: str
+    model: Model
     weights: str
     n: Count
     d: Count
@@ -122,13 +123,13 @@ class Layer:
 
 
 def layer(
-    model: str,
+    model: Model,
     weights: str,
     n: Count,
     d: Count,
     a: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
+    b: Scale = None,
+    c: Scale = None,
     query: Natural = 0,
     key: Natural = 0,
 ) -> Layer:
@@ -154,7 +155,7 @@ def layer(
     )
 
 
-def layers(model: str, weights: str, sizes: Iterable[tuple], a: Sequence[float]) -> list[Layer]:
+def layers(model: Model, weights: str, sizes: Iterable[tuple], a: Sequence[float]) -> list[Layer]:
     """Layers of all sizes (n, d, b, c), or for ``cross`` (n, d, j2, j3), with all values of ``a``."""
     if model == "cross":
         return [layer(model, weights, n, d, x, query=j2, key=j3) for (n, d, j2, j3), x in itertools.product(sizes, a)]
@@ -176,9 +177,8 @@ def ratios(lemma: Lemma, part: str, layers: Sequence[Layer]) -> list[tuple[Layer
         parts = lemma(L)
         if part not in parts:
             raise ValueError(f"the lemma has no part {part!r}, but {', '.join(parts)}")
-        lines = parts[part]
         pairs = []
-        for line in [lines] if isinstance(lines, Part) else lines:
+        for line in _lines(lemma, part, L):
             values = L.entries(line).double()
             if len(values):
                 # counts compare with differences, since the printed number may be 0
@@ -259,8 +259,8 @@ def verdicts(
     changed = meant or (lambda _: {})
     corrected = lambda L: {**lemma(L), **changed(L)}
     found = {}
-    for part, lines in corrected(layers[0]).items():
-        first = lines if isinstance(lines, Part) else lines[0]
+    for part in corrected(layers[0]):
+        first = _lines(corrected, part, layers[0])[0]
         kind = "u" if first.matrix == "u" else first.columns
         as_is = printed_on is None and part not in changed(layers[0])
         broken = counterexample("as printed", lemma, part, printed_on or layers)

@@ -34,6 +34,7 @@ from attention_theory.evidence.prove import (
     same,
 )
 from attention_theory.separation import regression as model
+from attention_theory.separation.data import Model
 from attention_theory.separation.parts import Layer, Part, layer, layers
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
@@ -47,7 +48,7 @@ DRAWN = [(1, 2), (2, 1), (3, 2), (5, 4)]
 Hoeffding = Callable[[float, torch.Tensor, torch.Tensor], float]
 
 
-def _drawn(kind: str, weights: str, a: Sequence[float], b: Sequence[float] = (0.1, 0.6), unit: bool = False) -> list[Layer]:
+def _drawn(kind: Model, weights: str, a: Sequence[float], b: Sequence[float] = (0.1, 0.6), unit: bool = False) -> list[Layer]:
     if kind == "cross":
         return layers(kind, weights, [(k * t, k + 1, 0, 0) for k, t in DRAWN], a)
     sizes = [(k * t, k + 2, x, math.sqrt(1 - x * x) if unit else 1 - x) for (k, t), x in itertools.product(DRAWN, b)]
@@ -246,27 +247,27 @@ SMALL = "k = 3, t = 2; every pair of rows of any size has the form of one that o
 
 
 @functools.cache
-def _symbolic(kind: str) -> tuple[Proof, Proof]:
+def _symbolic(kind: Model) -> tuple[Proof, Proof]:
     """Scores and features of the definitions, with symbols."""
     import sympy
 
     a, b, c = sympy.symbols("a b c", positive=True)
     k, t, cross = 3, 2, kind == "cross"
     rows, (first, block, *last) = range(k * t), (1, 1) if cross else (a, b, c)
-    tokens = sympy.Matrix([[first * (i == 0), *(block * (i % k == j) for j in range(k)), *last] for i in rows])
-    queries = sympy.Matrix([[a * (i == 0)] + [1] * k for i in rows]) if cross else tokens
+    tokens = sympy.Matrix([[first * int(i == 0), *(block * int(i % k == j) for j in range(k)), *last] for i in rows])
+    queries = sympy.Matrix([[a * int(i == 0)] + [1] * k for i in rows]) if cross else tokens
     scores = queries * (sympy.ones(k + 2) if kind == "self-ones" else sympy.eye(tokens.cols)) * tokens.T
     what, entry = {
-        "cross": ("1 + a at (j2, j3), else 1", lambda i, j: 1 + a * (i == j == 0)),
+        "cross": ("1 + a at (j2, j3), else 1", lambda i, j: 1 + a * int(i == j == 0)),
         "self-ones": ("$(1 + a)^2$, 1 + a, 1 where b + c = 1", lambda i, j: (1 + a) ** ((i == 0) + (j == 0))),
         "self-identity": (
             "$a^2 + b^2 + c^2$, $b^2 + c^2$, $c^2$",
-            lambda i, j: c**2 + b**2 * (i % k == j % k) + a**2 * (i == j == 0),
+            lambda i, j: c**2 + b**2 * int(i % k == j % k) + a**2 * int(i == j == 0),
         ),
     }[kind]
     scores = scores.subs(c, 1 - b) if kind == "self-ones" else scores
     w = sympy.Matrix(sympy.symbols(f"w1:{k * t + 1}", positive=True))
-    w /= sum(w)
+    w /= sum(w.flat())
     sums = [first * w[0], *(block * sum(w[j::k]) for j in range(k)), *last]
     said = "features $w_3$, sums over the blocks" if cross else "features $a w_3$, b (sum over a block), c"
     return (
@@ -471,7 +472,7 @@ def _silent(
     return positive(what, sides, where=where, **ranges).tied(at, left, right)
 
 
-def _shift(kind: str, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
+def _shift(kind: Model, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
     """j3's column exceeds another by at most the weight of j3, and that one is at most 1/k."""
     ranges: dict[str, Any] = SIZES | {"r": (1, None)}
     where = where | {"r": r}
@@ -863,7 +864,7 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
         return proof.tied(on, bar, lambda L: _row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)))
 
     def self_attention(
-        kind: str, weights: str, row: int, c: float, multiple: int, sign: int, where: dict[str, str], **ranges: Any
+        kind: Model, weights: str, row: int, c: float, multiple: int, sign: int, where: dict[str, str], **ranges: Any
     ) -> Proof:
         """Row j3 on D0, of these weights, with the signs that make ``row`` on D1 reach the threshold; a1 >= a0 + multiple b."""
 
@@ -939,7 +940,7 @@ def higher() -> dict[str, Proof]:
     def linear(k: Any, t: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
         return linear_identity(k, t, a, b, c), (a**2 + b**2 + c**2) / (k * t * c**2)
 
-    def both(kind: str, weights: str, r: str) -> tuple[Proof, Proof]:
+    def both(kind: Model, weights: str, r: str) -> tuple[Proof, Proof]:
         """``r`` is the score of the special key over that of another one."""
         on = _drawn(kind, weights, (0.05, 2.0))
         on += [] if kind == "cross" else [layer(kind, weights, 12, 5, a, 0.3, 0.4) for a in (0.05, 2.0)]
@@ -979,7 +980,7 @@ def linear_separates() -> dict[str, Proof]:
     1), or they stay; hence so is the maximum. (own-linear-separates.)
     """
 
-    def grows(kind: str, value: Callable[..., Any], where: dict[str, str], ranges: dict[str, Any]) -> Proof:
+    def grows(kind: Model, value: Callable[..., Any], where: dict[str, str], ranges: dict[str, Any]) -> Proof:
         more: dict[str, Any] = ranges | {"a": (0, None), "e": (0, None)}
         proof = nonnegative(
             f"value on D0 < value on D1, {kind}",

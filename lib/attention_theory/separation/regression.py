@@ -17,13 +17,10 @@ from torch import Tensor
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator, normal
 from attention_theory.domain import FILLED, Bit, Count, Natural, NonNegative, OpenChance, Positive, Seed
+from attention_theory.separation.network import NETWORKS, ROUNDING
 
 #: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.
 LOW, HIGH, SPECIAL = 1.0, 1.4, 4.0
-#: A value this close to tau equals it.
-ROUNDING = 1e-12
-#: The four networks of E_success, (weights, data set): the first must be positive, the others zero.
-NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
 Networks = Annotated[Sequence[tuple[str, int]], FILLED]
 
 
@@ -161,16 +158,20 @@ def regression_success(n: Count, m: Count, tau: Positive, high: Natural = 0, sha
     return no_alarm**m - silent**m
 
 
+def _edge(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+    """The last tau, to 1e-12, on the way from ``inside``, where it holds, to ``outside``."""
+    while abs(outside - inside) > 1e-12:
+        tau = (inside + outside) / 2
+        inside, outside = (tau, outside) if holds(tau) else (inside, tau)
+    return inside
+
+
 def quiet_edge(n: Count, m: Count, risk: OpenChance, dataset: Bit, weights: str, high: Natural = 0) -> float:
     """Smallest tau at which m sign vectors raise an alarm with probability <= ``risk``, to 2e-9 (ties), for these data."""
     _check(n, high)
     fires = _alarm(n, dataset, weights, high)
-    inside, outside = 1.0, 0.0  # <f, sigma> never exceeds 1
-    while inside - outside > 1e-12:
-        tau = (inside + outside) / 2
-        alarm = -math.expm1(m * math.log1p(-fires(tau)))
-        inside, outside = (tau, outside) if alarm <= risk else (inside, tau)
-    return inside
+    # <f, sigma> never exceeds 1
+    return _edge(lambda tau: -math.expm1(m * math.log1p(-fires(tau))) <= risk, 1.0, 0.0)
 
 
 def detection_edge(n: Count, m: Count, risk: OpenChance, high: Natural = 0) -> float:
@@ -180,12 +181,8 @@ def detection_edge(n: Count, m: Count, risk: OpenChance, high: Natural = 0) -> f
     """
     _check(n, high)
     fires = _alarm(n, 1, "softmax", high)
-    inside, outside, allowed = 0.0, 1.0, risk * (1 + 1e-12)  # 2^-m may be the risk itself
-    while outside - inside > 1e-12:
-        tau = (inside + outside) / 2
-        miss = math.exp(m * math.log1p(-fires(tau)))
-        inside, outside = (tau, outside) if miss <= allowed else (inside, tau)
-    return inside
+    allowed = risk * (1 + 1e-12)  # 2^-m may be the risk itself
+    return _edge(lambda tau: math.exp(m * math.log1p(-fires(tau))) <= allowed, 0.0, 1.0)
 
 
 def threshold_range(n: Count, m: Count, risk: OpenChance, high: Natural = 0) -> tuple[float, float]:

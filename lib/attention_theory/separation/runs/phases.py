@@ -3,6 +3,7 @@
 Sizes go in as decades, n = 10^decades. Everything is exact; nothing is drawn.
 """
 
+import bisect
 import math
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple
@@ -12,6 +13,7 @@ import torch
 from attention_theory.domain import Chance, Count, Extended, Limits, NonNegative, OpenChance, Positive, Signed, Size
 from attention_theory.separation import data
 from attention_theory.separation.chances import class_values
+from attention_theory.separation.data import Model
 from attention_theory.separation.exact import success_counts, success_probability
 from attention_theory.separation.network import attention_features, readout
 
@@ -29,7 +31,7 @@ def paper_readouts(decades: Positive, delta: OpenChance = DELTA) -> int:
     return max(math.ceil(decades * math.log(10) - math.log(delta)), 15)
 
 
-def success(model: data.Model, decades: Positive, d: Count, **changes: NonNegative) -> Extended:
+def success(model: Model, decades: Positive, d: Count, **changes: NonNegative) -> Extended:
     """P[E_success] at n = 10^decades with :func:`paper_readouts` sign vectors; nan where d blocks do not fit into n rows.
 
     Args:
@@ -49,7 +51,7 @@ def success(model: data.Model, decades: Positive, d: Count, **changes: NonNegati
 LEVELS = {"self-ones": (0.3, 0.5, 0.8), "self-identity": (0.3, 0.5, 0.8), "cross": (1.2, 1.5, 1.9)}
 
 
-def needs_no_growth(model: data.Model, n: Count, level: Signed) -> bool:
+def needs_no_growth(model: Model, n: Count, level: Signed) -> bool:
     """Whether n and tau = (c + level) sqrt(log n), or tau = level, satisfy own-higher-threshold at ``PARAMETERS``."""
     a0, a1, *scales = PARAMETERS[model].values()
     if model == "cross":
@@ -66,12 +68,12 @@ def needs_no_growth(model: data.Model, n: Count, level: Signed) -> bool:
     return room > 0 and detected and not noisy
 
 
-def no_growth_from(model: data.Model, level: Signed) -> int:
+def no_growth_from(model: Model, level: Signed) -> int:
     """The least n from which on, up to 1000, :func:`needs_no_growth` is true."""
     return 1 + max(n for n in range(2, 1001) if not needs_no_growth(model, n, level))
 
 
-def reliable_from(model: data.Model, exponent: Positive, target: OpenChance = 0.99, most: Size = 100) -> float | None:
+def reliable_from(model: Model, exponent: Positive, target: OpenChance = 0.99, most: Size = 100) -> float | None:
     """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it fails at n = 10^most."""
 
     def reached(half: int) -> bool:
@@ -83,7 +85,7 @@ def reliable_from(model: data.Model, exponent: Positive, target: OpenChance = 0.
     return next(half for half in range(coarse[-1] + 6, coarse[-1], -1) if not reached(half - 1)) / 2
 
 
-def least_dimension(model: data.Model, decades: Annotated[int, Limits(1, 1000)], delta: OpenChance = DELTA) -> int:
+def least_dimension(model: Model, decades: Annotated[int, Limits(1, 1000)], delta: OpenChance = DELTA) -> int:
     """d* from which on a false alarm has probability at most delta/n, by the union over :func:`paper_readouts` sign vectors.
 
     One more than the largest d that fails, in a window around the place that bisection finds (parity makes small steps).
@@ -99,9 +101,7 @@ def least_dimension(model: data.Model, decades: Annotated[int, Limits(1, 1000)],
     low, high = 3, 4
     while fails(high):
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
+    low = bisect.bisect_left(range(high), True, lo=low + 1, key=lambda d: not fails(d)) - 1
     return 1 + max(d for d in range(low, low + 9) if fails(d))
 
 
@@ -128,7 +128,7 @@ class LinearGap(NamedTuple):
     gap: float
 
 
-def linear_gap(model: data.Model, n: Count, d: Count) -> LinearGap:
+def linear_gap(model: Model, n: Count, d: Count) -> LinearGap:
     """The outputs of the literal network, at ``PARAMETERS``."""
     a0, a1, *scales = PARAMETERS[model].values()
     y, features = torch.ones(d, 1, dtype=torch.float64), []
@@ -141,7 +141,7 @@ def linear_gap(model: data.Model, n: Count, d: Count) -> LinearGap:
     return LinearGap(low, high, tops[1] / tops[0] - 1)
 
 
-def linear_weights_gap(model: data.Model, n: Count, d: Count) -> float:
+def linear_weights_gap(model: Model, n: Count, d: Count) -> float:
     """N times the difference of the largest values on D1 and D0, over the one on D0, from the classes of rows: any n.
 
     Only the first column's coefficient differs visibly at large n, so that the difference is taken there.

@@ -1,5 +1,6 @@
 """The softmax regression model: failure probabilities of its lemmas, and the samples of Figure 3 of deng2023."""
 
+import bisect
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -9,8 +10,9 @@ import torch
 
 from attention_theory.device import generator, signs
 from attention_theory.domain import Bit, Count, Limits, Natural, OpenChance, Seed, Signed
-from attention_theory.evidence import Interval, rate_interval
+from attention_theory.evidence import rate_interval
 from attention_theory.separation import panels, regression
+from attention_theory.separation.network import Rate
 
 
 def readouts(n: Count, delta: OpenChance) -> int:
@@ -54,11 +56,7 @@ def averages(
 
 def first_nontrivial(bound: Callable[[int, float], float], delta: OpenChance = 0.1) -> int:
     """The smallest n at which a decreasing bound on |<f, sigma>| is below 1, where it begins to say something."""
-    trivial, useful = 2, 10**20
-    while useful - trivial > 1:
-        n = (trivial + useful) // 2
-        trivial, useful = (trivial, n) if bound(n, delta) < 1 else (n, useful)
-    return useful
+    return bisect.bisect_left(range(10**18), True, lo=2, key=lambda n: bound(n, delta) < 1)
 
 
 def first_separable(high: Callable[[int], int], delta: OpenChance = 0.01) -> int:
@@ -148,30 +146,7 @@ def union_bound(
     return readouts(n, delta) * math.exp(-(tau**2) / (2 * norm**2)) * n / delta
 
 
-class Samples(NamedTuple):
-    """Successes of sampled networks at every point of a panel of Figure 3, and the exact probabilities.
-
-    Attributes:
-        grid: the panel.
-        successes, trials: at each point.
-        exact: P[E_success] at each point.
-    """
-
-    grid: panels.Panel
-    successes: tuple[int, ...]
-    trials: int
-    exact: tuple[float, ...]
-
-    def intervals(self) -> list[Interval]:
-        """99.9% intervals of the success rates."""
-        return [rate_interval(k, self.trials) for k in self.successes]
-
-    def misses(self) -> int:
-        """How many intervals do not contain the exact probability."""
-        return sum(not low <= p <= high for (low, high), p in zip(self.intervals(), self.exact))
-
-
-def figure_3(name: str, tau: Signed, seed: Seed) -> Samples:
+def figure_3(name: str, tau: Signed, seed: Seed) -> panels.Curve:
     """One panel of Figure 3 by sampled networks with shared signs, on the data of largest norm, m rounded.
 
     ``3a``: each n reads its signs from a window of one pool, shifted by one a point, so that each has its own sign of the
@@ -198,5 +173,5 @@ def figure_3(name: str, tau: Signed, seed: Seed) -> Samples:
             y = signs(grid.trials // 20, max(ms), n, generator=gen)
             sums = regression.group_sums(y, worst[n])
             successes += torch.tensor(regression.regression_successes(sums, n, tau, worst[n]))
-    exact = tuple(regression.regression_success(n, m, tau, worst[n]) for n, m in zip(sizes, ms))
-    return Samples(grid, tuple(successes.tolist()), grid.trials, exact)
+    exact = [regression.regression_success(n, m, tau, worst[n]) for n, m in zip(sizes, ms)]
+    return panels.Curve(grid, exact, [Rate(k, grid.trials, rate_interval(k, grid.trials)) for k in successes.tolist()])
