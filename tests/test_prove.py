@@ -6,7 +6,7 @@ import flint
 import numpy as np
 import pytest
 import sympy
-from attention_theory.evidence import Proof, compare, proved
+from attention_theory.evidence import Proof, compare, prove, proved
 from attention_theory.evidence.prove import (
     NotProved,
     entropy,
@@ -55,9 +55,10 @@ def test_an_undefined_function_is_not_positive():
         positive("log", lambda x: x.log() + 100, x=(-1, 1))
 
 
-def test_the_number_of_boxes_is_bounded():
+def test_the_number_of_boxes_is_bounded(monkeypatch):
+    monkeypatch.setattr(prove, "MOST_BOXES", 5)
     with pytest.raises(NotProved, match=r"after \d boxes"):
-        positive("", lambda x: (x - flint.arb("0.3")) ** 2 + flint.arb("1e-9"), x=(0, 1), most=5)
+        positive("", lambda x: (x - flint.arb("0.3")) ** 2 + flint.arb("1e-9"), x=(0, 1))
 
 
 @pytest.mark.parametrize("prove", [positive, nonnegative])
@@ -102,7 +103,7 @@ def test_coefficients_on_a_box_with_halving_and_strictly():
         with pytest.raises(NotProved):
             nonnegative("", f, strict=True, x=(0, 1))
     with pytest.raises(NotProved, match="undecided"):  # touches 0 at a point that no halving meets
-        nonnegative("", lambda x: (x - Fraction(1, 3)) ** 2 - Fraction(1, 10**12), x=(0, 1), depth=4)
+        nonnegative("", lambda x: (x - Fraction(1, 3)) ** 2 - Fraction(1, 10**12), x=(0, 1))
 
 
 @pytest.mark.parametrize(

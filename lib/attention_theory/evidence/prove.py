@@ -21,15 +21,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from attention_theory.domain import Signed, Size
+from attention_theory.domain import Arithmetic, Signed, Size
 
 Number = Signed | str | Fraction | Decimal
 Range = tuple[Number, Number | None]
 
+#: So many boxes are tried, and so many halvings in a row.
+MOST_BOXES, MOST_HALVINGS = 20_000, 12
 #: A box narrower than this part of its range is not split further.
 FINEST = Fraction(1, 2**50)
 #: From this part of the range on the corners of a box are tried too, for a point where the statement is false.
@@ -121,15 +123,6 @@ def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
     return f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied at {points} point{'s' if points > 1 else ''}"
 
 
-@runtime_checkable
-class Term(Protocol):
-    """A number, a SymPy expression, or a matrix of them."""
-
-    def __sub__(self, other: Any, /) -> Any: ...
-
-    def __truediv__(self, other: Any, /) -> Any: ...
-
-
 class NotProved(ArithmeticError):
     """No proof: ``box`` is a point where the statement is certainly violated, or a box that could not be decided."""
 
@@ -213,26 +206,14 @@ def _sides(what: str, f: Callable[..., Any], box: Mapping[str, Any], where: Mapp
     return sides
 
 
-def positive(
-    what: str,
-    f: Callable[..., Any],
-    *,
-    most: Size = 20_000,
-    precision: Size = 53,
-    where: Mapping[str, str] | None = None,
-    argued: str = "",
-    **ranges: Range,
-) -> Proof:
+def positive(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | None = None, **ranges: Range) -> Proof:
     """Prove left < right on a closed box, by bisection in ball arithmetic.
 
     Args:
         what: the inequality, for the reader.
         f: takes the parameters by name as ``flint.arb`` balls and returns (left, right), or right alone where left is 0. Where
             they are equal on the border of the box, divide by what vanishes first (:func:`exprel`).
-        most: so many boxes are tried.
         where: what a parameter is in the paper's letters, as a Python expression: ``{"x": "log(n)"}``.
-        argued: a tail that is left to an argument, and where that stands.
-        precision: bits.
         ranges: (low, high) of each parameter, both ends included.
 
     Raises:
@@ -252,7 +233,7 @@ def positive(
     whole: dict[str, Any] = _start(what, ranges, bounded=True)
     width = {name: high - low for name, (low, high) in whole.items()}
     todo, boxes, tried = [whole], 0, 0
-    with flint.ctx.workprec(precision):
+    with flint.ctx.workprec(53):
         while todo:
             box = todo.pop()
             tried += 1
@@ -268,13 +249,12 @@ def positive(
             for point in points:
                 if gap({name: ball(x) for name, x in point.items()}) <= 0:
                     raise NotProved(what, {name: _short(x) for name, x in point.items()}, violated=True)
-            if widest is None or widths[widest] < FINEST or tried > most:
+            if widest is None or widths[widest] < FINEST or tried > MOST_BOXES:
                 found = {name: f"[{float(low)!r}, {float(high)!r}]" for name, (low, high) in box.items()}
                 raise NotProved(what, found, violated=False, why=f"after {tried} boxes")
             low, high = box[widest]
             todo += [box | {widest: (middle[widest], high)}, box | {widest: (low, middle[widest])}]
-    covered = _range(whole, where) + (argued and f", beyond by argument: {argued}")
-    return Proof(what, covered, boxes, sides=_sides(what, f, whole, where, flint.arb))
+    return Proof(what, _range(whole, where), boxes, sides=_sides(what, f, whole, where, flint.arb))
 
 
 class _Seen:
@@ -333,9 +313,7 @@ def nonnegative(
     f: Callable[..., Any],
     *,
     strict: bool = False,
-    depth: Size = 12,
     where: Mapping[str, str] | None = None,
-    argued: str = "",
     opened: tuple[str, ...] = (),
     **ranges: Range,
 ) -> Proof:
@@ -349,8 +327,7 @@ def nonnegative(
         f: takes the parameters by name, as elements of a field of rational functions, uses + - * / and whole powers only, and
             returns (left, right), or right alone where left is 0.
         strict: left < right, also at the ends that belong to the range.
-        depth: so many halvings in a row.
-        where, argued: as in :func:`positive`.
+        where: as in :func:`positive`.
         opened: parameters whose lower end does not belong to the range.
         ranges: (low, high), or (low, None) for all numbers from low on.
 
@@ -393,7 +370,7 @@ def nonnegative(
                 raise NotProved(what, shown_point, violated=True, why="divided by 0") from None
             if right < left or (strict and right == left):
                 raise NotProved(what, shown_point, violated=True)
-        if halvings >= depth:
+        if halvings >= MOST_HALVINGS:
             raise NotProved(
                 what, {n: f"[{low}, {'oo' if high is None else high}]" for n, (low, high) in box.items()}, violated=False
             )
@@ -401,8 +378,7 @@ def nonnegative(
         low, high = box[name]
         middle = 2 * abs(low) + 1 if high is None else (low + high) / 2
         todo += [(box | {name: (middle, high)}, halvings + 1), (box | {name: (low, middle)}, halvings + 1)]
-    covered = _range(whole, where, opened) + (argued and f", beyond by argument: {argued}")
-    return Proof(what, covered, pieces, "coefficients", _sides(what, f, whole, where, float))
+    return Proof(what, _range(whole, where, opened), pieces, "coefficients", _sides(what, f, whole, where, float))
 
 
 def _coefficients(value: Any, bounded: list[bool], strict: bool, opened: list[bool]) -> int | None:
@@ -436,14 +412,14 @@ def _points(box: dict[str, Any]) -> Iterable[dict[str, Fraction]]:
 
 def same(
     what: str,
-    left: Term,
-    right: Term,
+    left: Arithmetic,
+    right: Arithmetic,
     *,
     nonzero: Iterable[Any] = (),
     sizes: str = "",
     where: Mapping[str, str] | None = None,
 ) -> Proof:
-    """Prove that two SymPy expressions (or matrices of them) are equal for all values of their symbols, by algebra.
+    """Prove that two SymPy expressions, numbers, or matrices of them are equal for all values of their symbols, by algebra.
 
     Args:
         nonzero: what is divided by and may be 0 for some values, which the card then leaves out. All else that is divided by
@@ -460,7 +436,7 @@ def same(
     if left.shape != right.shape or not len(left):
         raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
     rest = left - right
-    symbols = sorted(left.free_symbols | right.free_symbols, key=str)
+    symbols = sorted({*left.free_symbols, *right.free_symbols}, key=str)
     point = {str(symbol): (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
     for entry in rest:
         # what is wrong differs at almost every point, and algebra would look for long
@@ -496,12 +472,7 @@ def _factors(x: Any) -> list[Any]:
 
 
 def every(
-    what: str,
-    holds: Callable[..., bool | np.bool_],
-    cases: Iterable[Any],
-    *,
-    name: str = "case",
-    argued: str = "",
+    what: str, holds: Callable[..., bool | np.bool_], cases: Iterable[Any], *, name: str = "case", argued: str = ""
 ) -> Proof:
     """Prove a statement by going through all its cases; ``holds`` decides each in exact arithmetic.
 

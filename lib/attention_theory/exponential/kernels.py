@@ -4,10 +4,10 @@ The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, islice, product
+from itertools import combinations_with_replacement, product
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from attention_theory.device import generator
 from attention_theory.domain import FILLED, Count, Extended, Limits, Natural, NonNegative, Positive, Seed, Steps
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
+from attention_theory.tangent.training import train
 
 #: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
 NODES = 64
@@ -368,13 +369,6 @@ def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tenso
     return (x @ x.T).abs() * (variance / z.shape[1]).sqrt()
 
 
-def descent(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], rate: NonNegative) -> Iterator[SoftmaxNetwork]:
-    """The network before the first step of gradient descent on half the squared error, and after each, for ever."""
-    while True:
-        yield net
-        net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
-
-
 def descend(
     weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: Count, seed: Seed, steps: Steps, speed: Positive = 1.0
 ) -> Fit:
@@ -397,10 +391,8 @@ def descend(
     parts = (vectors.T @ y).square() / y.square().sum()
     at = sorted({0, steps} | {round(steps ** (k / 10)) for k in range(1, 10)})
     frozen = [float(parts @ (1 - speed * values * seen / values[-1]) ** (2 * step)) for step in at]
-    losses = []
     rate = speed / (m * float(values[-1]))
-    for step, now in enumerate(islice(descent(net, x, y, rate), steps + 1)):
-        if step in at:
-            losses.append(float((now(x)[:, 0] - y).square().sum() / y.square().sum()))
-    right = int((torch.sign(now(x)[:, 0]) == torch.sign(y)).sum())
+    run = train(net, x, y[:, None], steps, rate, at, kernel=False)
+    losses = [2 * loss / float(y.square().sum()) for loss in run.losses]
+    right = int((torch.sign(run.net(x)[:, 0]) == torch.sign(y)).sum())
     return Fit(at, losses, frozen, float(parts[~seen].sum()), right, int(seen.sum()))

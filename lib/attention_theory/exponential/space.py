@@ -24,6 +24,7 @@ from attention_theory.domain import (
     Size,
     outside,
 )
+from attention_theory.evidence.prove import ball
 from attention_theory.patches import population
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, check_population
 
@@ -237,10 +238,6 @@ def push_difference(ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fra
         D, C, q, p, nu: as in :func:`population_descent`, fractions where they are not integers.
     """
     import flint
-
-    def ball(x):
-        x = Fraction(x)
-        return flint.arb(flint.fmpq(x.numerator, x.denominator))
 
     check_population(D, C, float(q))
     if not isinstance(ratio, int | float | flint.fmpq | flint.arb):

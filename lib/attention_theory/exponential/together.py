@@ -18,7 +18,7 @@ from attention_theory.exponential.space import group_error, population_descent
 from attention_theory.exponential.windows import paper_probability
 from attention_theory.exponential.words import mean_sensitivity
 from attention_theory.separation.exact import separation_probability
-from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.tangent.kernel import rank, tangent_kernel
 from attention_theory.tangent.network import unit_points
 from attention_theory.tokens import contexts
 
@@ -98,11 +98,11 @@ def abilities(
         width: neurons. Patches start at score 0 with the diagonal at 1; powers, which have no slope there, one higher.
     """
     net = start_network(weights, points.shape[1], width, seed=0).to(points)
-    values = torch.linalg.eigvalsh(tangent_kernel(net, points))
-    rank = int((values > 1e-11 * values[-1]).sum())
     raised = float(weights.family in ("power", "relu_power"))
     error = float(population_descent(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])
-    return Abilities(mean_sensitivity(weights, X), separates(weights, digits), rank, error, len(points))
+    return Abilities(
+        mean_sensitivity(weights, X), separates(weights, digits), rank(tangent_kernel(net, points)), error, len(points)
+    )
 
 
 #: Three sizes of each world: tokens at d = 64; log10 n at X = 1; points of the sphere; (D, C) at q = 1/4.

@@ -114,6 +114,11 @@ class DataSet:
         return min(1.0, m * math.exp(-columns * (room / b) ** 2 / 2))
 
 
+def _least(family: Callable[[float], Weights]) -> float:
+    """Where a search for a knob begins: next to averaging, or at the degree 1."""
+    return 1e-9 if family(1).family == "sharp" else 1.0
+
+
 def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     """The knob at which (a + b) own = kappa: with y_1 = y_* = y_d = 1 and the other signs cancelling the special row is at tau.
 
@@ -128,8 +133,7 @@ def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     special, _, far = found.scores
     if not (a + b > kappa and special > far):
         return math.inf
-    start = 1e-9 if family(1).family == "sharp" else 1.0
-    return solve_knob(lambda knob: (a + b) * found.shares(family(knob)).own - kappa, start)
+    return solve_knob(lambda knob: (a + b) * found.shares(family(knob)).own - kappa, _least(family))
 
 
 def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
@@ -145,7 +149,7 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
         shares = found.shares(family(knob))
         return max((a + b) * shares.own, b * shares.block) - kappa
 
-    return solve_knob(above, 1e-9 if family(1).family == "sharp" else 1.0)
+    return solve_knob(above, _least(family))
 
 
 def least_sharpness(
@@ -238,7 +242,7 @@ def edge(family: Callable[[float], Weights], model: data.Model, log_n: Positive,
     level = (1 - 0.75**m) / 2
     found = paper_data(model, log_n)[upper]
     formula = (upper_edge if upper else lower_edge)(family, found)
-    start = 1e-9 if family(1).family == "sharp" else 1.0
+    start = _least(family)
     spare = 1 - (15 / 16) ** m - level if upper else level
     bound = solve_knob(lambda knob: found.fires_at_most(family(knob), m) - spare, start)
     low, high = max(start, 0.9 * bound), 1.2 * formula

@@ -1,8 +1,8 @@
 """Networks that are trained on points of a circle (page "Start here", chapter "Training")."""
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import torch
@@ -11,11 +11,11 @@ from torch import Tensor
 
 from attention_theory.attention import Weights
 from attention_theory.domain import FILLED, Count, Seed, Size
-from attention_theory.exponential.kernels import descent, start_network
+from attention_theory.exponential.kernels import start_network
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.runs.coupling import on_circle
-from attention_theory.tangent.training import largest_rate
+from attention_theory.tangent.training import largest_rate, train
 
 
 def circle(n: Count) -> Float[Tensor, "n 2"]:
@@ -28,12 +28,10 @@ def alternating(n: Count) -> Float[Tensor, "n"]:
     return 1 - 2.0 * (torch.arange(n, dtype=torch.float64) % 2)
 
 
-def _trained(
-    weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: int, seed: int, steps: int
-) -> Iterator[SoftmaxNetwork]:
-    """The networks after 0, ..., ``steps`` steps at the rate 1/(m lambda_max) of the kernel at the start."""
+def _start(weights: Weights, x: Float[Tensor, "n d"], m: int, seed: int) -> tuple[SoftmaxNetwork, float]:
+    """The network before the first step, and the rate 1/(m lambda_max) of its kernel."""
     net = start_network(weights, x.shape[1], m, seed).to(x)
-    return islice(descent(net, x, y, largest_rate(tangent_kernel(net, x), m) / 2), steps + 1)
+    return net, largest_rate(tangent_kernel(net, x), m) / 2
 
 
 def outputs_while_training(
@@ -58,8 +56,9 @@ def outputs_while_training(
         seed: of the weights.
         steps: increasing numbers.
     """
-    nets = enumerate(_trained(weights, x, y, m, seed, max(steps)))
-    return torch.stack([net(seen)[:, 0] for step, net in nets if step in steps])
+    net, rate = _start(weights, x, m, seed)
+    run = train(net, x, y[:, None], max(steps), rate, at=steps, kernel=False)
+    return torch.stack([net(seen)[:, 0] for net in run.path])
 
 
 def steps_to_fit(weights: Weights, n: Count, m: Count, seed: Seed, most: Size = 10_000) -> int:
@@ -69,7 +68,9 @@ def steps_to_fit(weights: Weights, n: Count, m: Count, seed: Seed, most: Size = 
         ValueError: not within ``most`` steps.
     """
     x, y = circle(n), alternating(n)
-    for step, net in enumerate(_trained(weights, x, y, m, seed, most)):
+    net, rate = _start(weights, x, m, seed)
+    for step in range(most + 1):
         if (net(x)[:, 0] - y).square().mean() <= 0.25:
             return step
+        net = replace(net, W=net.W - rate * net.gradient(x, y[:, None]))
     raise ValueError(f"{weights} does not fit {n} alternating labels within {most} steps")
