@@ -240,7 +240,7 @@ MUTANTS = [
     ("exponential/own-eigenvalue", "exponential.kernels", "special.gammainc(degree, b)", "special.gammainc(degree + 1, b)"),
     ("exponential/own-alternating", "exponential.kernels", "n * b * math.fsum", "n * math.fsum"),
     ("exponential/own-alternating", "exponential.kernels", "special.ivp(k, b)", "special.iv(k, b)"),
-    ("exponential/own-steps", "exponential.runs.circle", "x), m) / 2)", "x), m) / 20)"),
+    ("exponential/own-steps", "exponential.runs.circle", "x), m) / 2\n", "x), m) / 20\n"),
     ("exponential/own-labels", "exponential.kernels", "range(min(dimension, n))", "range(min(dimension + 1, n))"),
     ("exponential/own-floor", "exponential.kernels", "rate = speed / (m", "rate = 0.001 * speed / (m"),
     ("exponential/own-update", "sensitivity.attention_features", "(p * b + a * q)", "(p * b - a * q)"),
