@@ -100,9 +100,8 @@ def abilities(
     net = start_network(weights, points.shape[1], width, seed=0).to(points)
     raised = float(weights.family in ("power", "relu_power"))
     error = float(population_descent(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])
-    return Abilities(
-        mean_sensitivity(weights, X), separates(weights, digits), rank(tangent_kernel(net, points)), error, len(points)
-    )
+    fitted = rank(tangent_kernel(net, points), 1e-11)
+    return Abilities(mean_sensitivity(weights, X), separates(weights, digits), fitted, error, len(points))
 
 
 #: Three sizes of each world: tokens at d = 64; log10 n at X = 1; points of the sphere; (D, C) at q = 1/4.
