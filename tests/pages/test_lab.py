@@ -59,7 +59,7 @@ class Lab:
 
     def __init__(self, browser, server, chapter):
         self.page = browser.new_page(viewport={"width": 1280, "height": 20_000})  # cells out of sight are not drawn
-        self.page.set_default_timeout(90_000)  # on a busy machine too
+        self.page.set_default_timeout(240_000)  # on a busy machine too
         self.refused = []
         self.page.on("response", lambda answer: self.refused.append(answer.url) if answer.status >= 400 else None)
         self.page.goto(f"{server}/lab/workspaces/{chapter.split('/')[0]}/tree/{chapter}.ipynb")

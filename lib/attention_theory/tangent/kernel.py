@@ -21,8 +21,6 @@ from attention_theory.tangent.network import SoftmaxNetwork
 BLOCK = 1024
 #: Rows of x x^T at a time.
 ROWS = 256
-#: Factors of up to so many numbers are made whole: they stay in the cache, and blocks would cost more than they save.
-WHOLE = 1 << 17
 
 
 def tangent_kernel(
@@ -48,15 +46,12 @@ def tangent_kernel(
     net.check(x)
     if x2 is not None:
         net.check(x2, "x2")
-    sides = [x] if x2 is None else [x, x2]
-    if type(net) is SoftmaxNetwork and net.outputs * net.m * sum(map(len, sides)) > WHOLE:
+    if type(net) is SoftmaxNetwork:
         half = slice(None, None, 2 if net.is_paired else 1)  # of pairs one neuron, and no mean to subtract: the same sums
         out = _product(net.W[:, half], net.a[:, half], x, x2, net.is_paired)
-    else:  # small, or other weights
-        P = [net.slopes(side).flatten(0, 1) for side in sides]
-        out = P[0] @ P[-1].T
-        out = out if x2 is not None else (out + out.T) / 2
-        out = out.view(net.outputs, len(x), net.outputs, -1)
+    else:  # other weights: the factor whole
+        P, P2 = (net.slopes(side).flatten(0, 1) for side in (x, x if x2 is None else x2))
+        out = (P @ P2.T).unflatten(0, (net.outputs, -1)).unflatten(2, (net.outputs, -1))
     x2 = x if x2 is None else x2
     for top in range(0, len(x), ROWS):
         out[:, top : top + ROWS].mul_((x[top : top + ROWS] @ x2.T)[:, None])
