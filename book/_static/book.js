@@ -372,8 +372,8 @@
       if (over && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     }
   };
-  let asked = 0; // once a frame, however many folds open in it
-  const cutSoon = () => (asked ||= requestAnimationFrame(() => ((asked = 0), cut())));
+  let waiting = 0; // once a waiting, however many folds open in it
+  const cutSoon = () => (waiting ||= requestAnimationFrame(() => ((waiting = 0), cut())));
 
   document.addEventListener("DOMContentLoaded", () => {
     filter();
