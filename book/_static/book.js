@@ -372,7 +372,7 @@
       if (over && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     }
   };
-  let waiting = 0; // once a waiting, however many folds open in it
+  let waiting = 0; // once a frame, however many folds open in it
   const cutSoon = () => (waiting ||= requestAnimationFrame(() => ((waiting = 0), cut())));
 
   document.addEventListener("DOMContentLoaded", () => {
