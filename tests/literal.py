@@ -3,14 +3,14 @@
 import math
 
 import torch
-from attention_theory.tangent import paper
+from attention_checks.tangent import printed
 
 
 def descend(net, x, y, steps, rate):
     """W at each step, by Claim 3.4."""
     path = [net.W]
     for _ in range(steps):
-        path.append(path[-1] - rate * paper.claim_3_4(path[-1], net.a, x, y))
+        path.append(path[-1] - rate * printed.claim_3_4(path[-1], net.a, x, y))
     return path
 
 

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
-from attention_theory.evidence import MIME, load_ledger
 from conftest import BOOK, ROOT
+from theorybook import MIME, load_ledger
 
 PACKAGE = "attention_theory"
 

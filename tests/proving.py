@@ -5,7 +5,7 @@ import inspect
 from importlib import import_module
 
 import pytest
-from attention_theory.evidence.prove import NotProved
+from theorybook.prove import NotProved
 
 #: What a family of proofs calls a printed formula that it is given, if not by its name in ``paper``.
 PRINTED = {

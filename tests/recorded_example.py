@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from attention_theory.sweep import Recording
+from theorybook.sweep import Recording
 
 
 def run(n: int, seed: int, scale: float = 1.0, log: str | None = None) -> dict:

@@ -2,11 +2,13 @@
 
 import pytest
 import sympy
+import theorybook
 import torch
-from attention_theory import evidence, figures, tokens
+from attention_theory import tokens
 from attention_theory.attention import Weights, attention_weights
-from attention_theory.evidence.prove import same
-from attention_theory.movable import movable
+from theorybook import figures
+from theorybook.interactive_plot import interactive_plot
+from theorybook.prove import same
 
 
 @pytest.mark.parametrize(
@@ -26,22 +28,22 @@ from attention_theory.movable import movable
         (lambda: Weights("sharp", -0.1), "beta = -0.1 is not allowed"),
         (lambda: Weights("relu_power", 0), "degree 0 of relu_power"),
         (lambda: Weights("truncated", 3), "only even degrees"),
-        (lambda: evidence.compare("x", 1, "~", 2), "relation '~'"),
-        (lambda: evidence.compare("x", 1, "==", 1, method="vote"), "method 'vote'"),
-        (lambda: evidence.compare("x", [], "<=", 1), "nothing was measured"),
-        (lambda: evidence.compare("x", float("nan"), "<=", 1), "not a number"),
-        (lambda: evidence.compare("x", ["a", "b"], "<=", 1), "not made of numbers"),
-        (lambda: evidence.compare("x", 1, "within", (2, 1)), "exceeds the upper"),
-        (lambda: evidence.compare("x", 1, "within", 3), "takes a pair"),
-        (lambda: evidence.compare("x", torch.ones(2, 3), "<=", torch.ones(3, 2)), r"\(2, 3\) and \(3, 2\) do not fit"),
-        (lambda: evidence.identity("x", [1, 2], [1, 2, 3]), "do not fit"),
-        (lambda: evidence.identity("x", 1, 1, tolerance=2), "tolerance = 2"),
-        (lambda: evidence.interval("x", evidence.Interval(0, 1), "==", 0.5), "relation '=='"),
-        (lambda: evidence.judge("p/x", printed=[]), "needs a check"),
-        (lambda: evidence.rate_interval(3, 2), "not possible"),
-        (lambda: evidence.power_law([1, 2], [1, 2]), "at least 3 points"),
-        (lambda: evidence.power_law([1, 2, 3], [1, 2, 3, 4]), "fitted to pairs, got 3 and 4"),
-        (lambda: evidence.power_law([1, 2, 3], [1, -2, 3]), "positive numbers only"),
+        (lambda: theorybook.compare("x", 1, "~", 2), "relation '~'"),
+        (lambda: theorybook.compare("x", 1, "==", 1, method="vote"), "method 'vote'"),
+        (lambda: theorybook.compare("x", [], "<=", 1), "nothing was measured"),
+        (lambda: theorybook.compare("x", float("nan"), "<=", 1), "not a number"),
+        (lambda: theorybook.compare("x", ["a", "b"], "<=", 1), "not made of numbers"),
+        (lambda: theorybook.compare("x", 1, "within", (2, 1)), "exceeds the upper"),
+        (lambda: theorybook.compare("x", 1, "within", 3), "takes a pair"),
+        (lambda: theorybook.compare("x", torch.ones(2, 3), "<=", torch.ones(3, 2)), r"\(2, 3\) and \(3, 2\) do not fit"),
+        (lambda: theorybook.identity("x", [1, 2], [1, 2, 3]), "do not fit"),
+        (lambda: theorybook.identity("x", 1, 1, tolerance=2), "tolerance = 2"),
+        (lambda: theorybook.interval("x", theorybook.Interval(0, 1), "==", 0.5), "relation '=='"),
+        (lambda: theorybook.judge("p/x", printed=[]), "needs a check"),
+        (lambda: theorybook.rate_interval(3, 2), "not possible"),
+        (lambda: theorybook.power_law([1, 2], [1, 2]), "at least 3 points"),
+        (lambda: theorybook.power_law([1, 2, 3], [1, 2, 3, 4]), "fitted to pairs, got 3 and 4"),
+        (lambda: theorybook.power_law([1, 2, 3], [1, -2, 3]), "positive numbers only"),
         (lambda: same("x", sympy.zeros(2, 1), 1), r"sizes \(2, 1\) and \(1, 1\)"),
         (lambda: figures.table({"a": [1], "b": [1, 2]}), "differ in length"),
     ],
@@ -71,6 +73,6 @@ def test_refused(call, message):
 )
 def test_movable(changed, message):
     good = {"x": [1, 2], "curves": {"a": [[1, 2], [3, 4]]}, "parameter": ("p", [1, 2]), "alt": "a"}
-    movable(**good)
+    interactive_plot(**good)
     with pytest.raises(ValueError, match=message):
-        movable(**good | changed)
+        interactive_plot(**good | changed)

@@ -1,7 +1,7 @@
 """The page "Checks": no odd input got past the library. That it shows what was recorded, nbval says."""
 
-from attention_theory.evidence.records import read_record
 from conftest import BOOK
+from theorybook.records import read_record
 
 
 def test_odd_inputs_are_refused_or_answered():

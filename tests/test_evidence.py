@@ -5,13 +5,13 @@ from fractions import Fraction
 import nbformat
 import numpy as np
 import pytest
+import theorybook
 import torch
 import yaml
-from attention_theory import evidence
 from attention_theory.attention import attention_weights
-from attention_theory.evidence import Check, VerdictError, compare, exponent, identity, interval, judge, verdict
 from nbclient import NotebookClient
 from scipy import stats
+from theorybook import Check, VerdictError, compare, exponent, identity, interval, judge, verdict
 
 GOOD, BAD = Check("exact", True, "good"), Check("exact", False, "bad")
 REFUTING, STANDING = Check("counterexample", False, "refutes"), Check("counterexample", True, "refutes nothing")
@@ -58,13 +58,13 @@ REFUTING, STANDING = Check("counterexample", False, "refutes"), Check("counterex
         (identity("x", [1 + 5j], [1.0]), False, ""),
         (identity("x", [1 + 5j], [1 + 5j]), True, ""),
         # an interval says its own confidence
-        (interval("x", evidence.rate_interval(500, 1000), "contains", 0.5), True, "99.9% interval"),
-        (interval("x", evidence.rate_interval(500, 1000), "contains", 0.6), False, ""),
-        (interval("x", evidence.rate_interval(500, 1000), ">=", 0.4), True, ""),
-        (interval("x", evidence.rate_interval(500, 1000), ">=", 0.5), False, ""),
-        (interval("x", evidence.rate_interval(500, 1000), "<=", 0.5), False, ""),
-        (interval("x", evidence.rate_interval(5, 10, confidence=0.95), "contains", 0.5), True, "95% interval"),
-        (interval("x", evidence.Interval(0, 1, 0.9), "contains", 0.5), True, "90% interval"),
+        (interval("x", theorybook.rate_interval(500, 1000), "contains", 0.5), True, "99.9% interval"),
+        (interval("x", theorybook.rate_interval(500, 1000), "contains", 0.6), False, ""),
+        (interval("x", theorybook.rate_interval(500, 1000), ">=", 0.4), True, ""),
+        (interval("x", theorybook.rate_interval(500, 1000), ">=", 0.5), False, ""),
+        (interval("x", theorybook.rate_interval(500, 1000), "<=", 0.5), False, ""),
+        (interval("x", theorybook.rate_interval(5, 10, confidence=0.95), "contains", 0.5), True, "95% interval"),
+        (interval("x", theorybook.Interval(0, 1, 0.9), "contains", 0.5), True, "90% interval"),
     ],
 )
 def test_checks_hold_and_fail(check, holds, words):
@@ -83,23 +83,23 @@ def test_identity_notices_a_wrong_implementation():
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10), (997, 1000)])
 def test_rate_interval_is_scipys_exact_one(successes, trials):
-    ci = stats.binomtest(successes, trials).proportion_ci(evidence.CONFIDENCE, method="exact")
-    assert evidence.rate_interval(successes, trials) == pytest.approx((ci.low, ci.high), rel=1e-12)
+    ci = stats.binomtest(successes, trials).proportion_ci(theorybook.CONFIDENCE, method="exact")
+    assert theorybook.rate_interval(successes, trials) == pytest.approx((ci.low, ci.high), rel=1e-12)
 
 
 def test_rate_interval_covers_at_its_level():
     # exact coverage at one p: the binomial mass of the counts whose interval contains it
     trials, p = 30, 0.37
     covered = [
-        k for k in range(trials + 1) if evidence.rate_interval(k, trials)[0] <= p <= evidence.rate_interval(k, trials)[1]
+        k for k in range(trials + 1) if theorybook.rate_interval(k, trials)[0] <= p <= theorybook.rate_interval(k, trials)[1]
     ]
-    assert stats.binom.pmf(covered, trials, p).sum() >= evidence.CONFIDENCE
+    assert stats.binom.pmf(covered, trials, p).sum() >= theorybook.CONFIDENCE
 
 
 def test_mean_interval_brackets_the_mean():
-    low, high = evidence.mean_interval(np.random.default_rng(1).normal(3, 1, 400))
+    low, high = theorybook.mean_interval(np.random.default_rng(1).normal(3, 1, 400))
     assert low < 3 < high < low + 0.5
-    assert evidence.mean_interval([1.0, 1.0, 1.0]) == (1, 1)
+    assert theorybook.mean_interval([1.0, 1.0, 1.0]) == (1, 1)
 
 
 def test_exponent_finds_the_power_and_rejects_another():
@@ -209,7 +209,7 @@ def test_the_card_links_to_statement_and_code(tmp_path, monkeypatch):
 
 def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
     source = (
-        "from attention_theory.evidence import compare, verdict\n"
+        "from theorybook import compare, verdict\n"
         "verdict('paper/lemma-1', printed=compare('x', 1, '<', 2))\n"
         "verdict('paper/lemma-2', printed=compare('<y>', 1, '<', 2))"
     )
@@ -217,7 +217,7 @@ def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
     NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
     path = tmp_path / "one.ipynb"
     nbformat.write(notebook, path)
-    stored = evidence.stored_verdicts(path)
+    stored = theorybook.stored_verdicts(path)
     assert [(v["claim"], v["outcome"]) for v in stored] == [("paper/lemma-1", "holds"), ("paper/lemma-2", "holds")]
     assert "&lt;y&gt;" in notebook.cells[0].outputs[1]["data"]["text/html"]
 
@@ -237,7 +237,7 @@ def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
 def test_a_malformed_ledger_is_refused(tmp_path, fields, message):
     path = ledger_file(tmp_path, **{"outcome": "holds"} | fields)
     with pytest.raises(ValueError, match=message):
-        evidence.load_ledger(path)
+        theorybook.load_ledger(path)
     path.write_text(path.read_text().replace("note:", "#"))
     with pytest.raises(ValueError, match="lacks: note"):
-        evidence.load_ledger(path)
+        theorybook.load_ledger(path)

@@ -6,8 +6,8 @@ from graphlib import TopologicalSorter
 import pytest
 import statements
 import yaml
-from attention_theory.evidence import COMPUTED, load_ledger, stored_verdicts
 from bookpages import ledger
+from theorybook import COMPUTED, load_ledger, stored_verdicts
 
 PAPERS = ("bombari2024", "deng2023", "cao2024", "jelassi2022", "exponential")
 

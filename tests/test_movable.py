@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from attention_theory.movable import movable
+from theorybook.interactive_plot import interactive_plot
 
 ARGUMENTS = {
     "x": [1, 10, 100],
@@ -24,7 +24,7 @@ def stored(picture):
 
 
 def test_text_and_picture_hold_the_same_rounded_numbers():
-    picture = movable(**ARGUMENTS)
+    picture = interactive_plot(**ARGUMENTS)
     assert repr(picture).splitlines() == [
         "x: 1 10 100",
         "n = 5: it grows",
@@ -41,11 +41,11 @@ def test_text_and_picture_hold_the_same_rounded_numbers():
 
 def test_what_a_machine_adds_below_the_rounding_changes_nothing():
     noisy = ARGUMENTS | {"curves": {"rate": np.array(ARGUMENTS["curves"]["rate"]) * (1 + 1e-9) + 1e-12, "bound <1>": [1, 1, 1]}}
-    assert movable(**noisy)._repr_html_() == movable(**ARGUMENTS)._repr_html_()
+    assert interactive_plot(**noisy)._repr_html_() == interactive_plot(**ARGUMENTS)._repr_html_()
 
 
 def test_it_is_one_line_of_valid_html_with_a_labelled_slider_and_names_escaped():
-    page = movable(**ARGUMENTS)._repr_html_()
+    page = interactive_plot(**ARGUMENTS)._repr_html_()
     key = re.search(r'<figure class="movable" id="(movable-[0-9a-f]{8})"', page).group(1)
     assert f'<label for="{key}-range"' in page and f'<input type="range" id="{key}-range"' in page
     assert "<1>" not in page and 'aria-label="The &quot;rate&quot; grows."' in page
@@ -53,15 +53,15 @@ def test_it_is_one_line_of_valid_html_with_a_labelled_slider_and_names_escaped()
 
 
 def test_first_position_is_drawn_without_a_script():
-    page = movable(**ARGUMENTS)._repr_html_()
+    page = interactive_plot(**ARGUMENTS)._repr_html_()
     path = re.search(r'<path data-curve="0" d="(.*?)"', page).group(1)
     assert re.fullmatch(r"M52\.0,[\d.]+L232\.0,[\d.]+L412\.0,[\d.]+", path)
 
 
 def test_a_gap_ends_the_line_and_points_are_dots():
-    gap = movable(**ARGUMENTS | {"start": 50})._repr_html_()
+    gap = interactive_plot(**ARGUMENTS | {"start": 50})._repr_html_()
     assert re.search(r'data-curve="0" d="M[\d.,]+M[\d.,]+"', gap)
-    dots = movable(**ARGUMENTS | {"points": ["rate"]})._repr_html_()
+    dots = interactive_plot(**ARGUMENTS | {"points": ["rate"]})._repr_html_()
     assert re.search(r'data-curve="0" d="(M[\d.,]+h0){3}"', dots)
 
 
@@ -75,7 +75,7 @@ def test_a_gap_ends_the_line_and_points_are_dots():
     ],
 )
 def test_ticks(low, high, log, labels):
-    picture = movable(
+    picture = interactive_plot(
         [low or 1, high], {"a": [low or 1, high]}, ("p", [1, 2]), alt="a", log="xy" if log else "", ylim=(low, high)
     )
     assert list(picture.axes[1].ticks().values()) == labels
@@ -84,31 +84,36 @@ def test_ticks(low, high, log, labels):
 
 
 def test_a_logarithmic_axis_keeps_digits_of_each_value():
-    picture = movable([1, 2], {"a": [1.2345e-9, 4567.8]}, ("p", ["small", "large"]), alt="a", log="y")
+    picture = interactive_plot([1, 2], {"a": [1.2345e-9, 4567.8]}, ("p", ["small", "large"]), alt="a", log="y")
     assert picture.curves["a"].rows == [[1.23e-9, 4570]] and picture.sliders[0].values == ["small", "large"]
 
 
 def test_a_flat_picture_has_room():
-    assert movable([1, 2], {"a": [3, 3]}, ("p", [1, 2]), alt="a").axes[1].low == 2.5
+    assert interactive_plot([1, 2], {"a": [3, 3]}, ("p", [1, 2]), alt="a").axes[1].low == 2.5
 
 
 def test_numbers_of_the_table_have_powers_of_ten_instead_of_e():
-    picture = movable([1, 1e6, 2.5e7], {"a": [1.2345e-9, 45678, 0.0001]}, ("p", [1, 2]), alt="a", log="xy")
+    picture = interactive_plot([1, 1e6, 2.5e7], {"a": [1.2345e-9, 45678, 0.0001]}, ("p", [1, 2]), alt="a", log="xy")
     cells = re.findall("<td>(.*?)</td>", picture._repr_html_())
     assert cells == ["1", "1.23 × 10⁻⁹", "10⁶", "45700", "2.5 × 10⁷", "0.0001"]
 
 
 def test_powers_in_labels_are_raised():
-    picture = movable([1, 2], {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1]}, ("n", ["10^3", "10^-12"]), points=["z^8"], alt="None.")
+    picture = interactive_plot(
+        [1, 2], {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1]}, ("n", ["10^3", "10^-12"]), points=["z^8"], alt="None."
+    )
     assert picture.sliders[0].values == ["10³", "10⁻¹²"] and list(picture.curves) == ["z⁸", "x^p"] and picture.points == ("z⁸",)
 
 
 def test_a_zero_has_no_sign():
-    assert "<td>-0</td>" not in movable([-0.0, 1.0], {"a": [[-0.0, 1.0], [1.0, 2.0]]}, ("p", [1, 2]), alt="a")._repr_html_()
+    assert (
+        "<td>-0</td>"
+        not in interactive_plot([-0.0, 1.0], {"a": [[-0.0, 1.0], [1.0, 2.0]]}, ("p", [1, 2]), alt="a")._repr_html_()
+    )
 
 
 def test_two_sliders_and_a_curve_that_follows_one_of_them():
-    picture = movable(
+    picture = interactive_plot(
         [1, 2],
         {"both": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], "first": [[[0, 1]], [[2, 3]]], "none": [9, 9]},
         [("a", [10, 20]), ("b", ["x", "y"])],
@@ -127,7 +132,7 @@ def test_two_sliders_and_a_curve_that_follows_one_of_them():
 
 
 def test_bars_stand_side_by_side_on_the_lower_end():
-    page = movable(["one", "two"], {"a": [[0, 1], [1, 1]], "b": [1, 1]}, ("p", [1, 2]), alt="a", ylim=(0, 1), start=1)
+    page = interactive_plot(["one", "two"], {"a": [[0, 1], [1, 1]], "b": [1, 1]}, ("p", [1, 2]), alt="a", ylim=(0, 1), start=1)
     (a, b) = re.findall(r'data-curve="\d" d="(.*?)"', page._repr_html_())
     boxes = [tuple(map(float, box)) for box in re.findall(r"M([\d.]+),([\d.]+)V([\d.]+)H([\d.]+)V[\d.]+Z", a + b)]
     (left, foot, top, right), second = boxes[0], boxes[2]
@@ -136,10 +141,12 @@ def test_bars_stand_side_by_side_on_the_lower_end():
 
 
 def test_squares_have_the_area_of_their_entry():
-    picture = movable(["1", "2"], {"1": [[1, 0.25], [0, 1]], "2": [0, 1]}, ("p", [1, 2]), alt="a", squares=True, start=1)
+    picture = interactive_plot(
+        ["1", "2"], {"1": [[1, 0.25], [0, 1]], "2": [0, 1]}, ("p", [1, 2]), alt="a", squares=True, start=1
+    )
     sides = [
         float(side) for side in re.findall(r"h([\d.]+)v", re.search(r'data-curve="0" d="(.*?)"', picture._repr_html_())[1])
     ]
     assert sides[0] == pytest.approx(2 * sides[1], abs=0.11) and sides[0] > 50
     with pytest.raises(ValueError, match="matrix of numbers >= 0"):
-        movable([1, 2], {"a": [1, 2]}, ("p", [1, 2]), alt="a", squares=True)
+        interactive_plot([1, 2], {"a": [1, 2]}, ("p", [1, 2]), alt="a", squares=True)

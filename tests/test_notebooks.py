@@ -10,8 +10,8 @@ import jupytext
 import nbformat
 import pytest
 import yaml
-from attention_theory.evidence import COMPUTED, MIME, load_ledger, stored_verdicts
 from conftest import BOOK, ROOT
+from theorybook import COMPUTED, MIME, load_ledger, stored_verdicts
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())

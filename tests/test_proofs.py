@@ -4,8 +4,8 @@ import time
 from importlib import import_module
 
 import pytest
-from attention_theory.evidence.prove import NotProved
 from proving import everything
+from theorybook.prove import NotProved
 
 LEAST = {"sensitivity": 18, "separation": 37, "tangent": 28, "patches": 24}
 

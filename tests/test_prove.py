@@ -6,19 +6,8 @@ import flint
 import numpy as np
 import pytest
 import sympy
-from attention_theory.evidence import Proof, compare, prove, proved
-from attention_theory.evidence.prove import (
-    NotProved,
-    entropy,
-    every,
-    exprel,
-    exprel2,
-    joined,
-    nonnegative,
-    positive,
-    power,
-    same,
-)
+from theorybook import Proof, compare, prove, proved
+from theorybook.prove import NotProved, entropy, every, exprel, exprel2, joined, nonnegative, positive, power, same
 
 
 def test_a_true_bound_goes_through_and_says_its_range():

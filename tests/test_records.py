@@ -19,13 +19,13 @@ import joblib
 import numpy as np
 import pytest
 import torch
-from attention_theory.evidence.records import Record, decoded, differences, encoded, read_record, write_record
-from attention_theory.sweep import Recording, command_line, sweep
 from conftest import ROOT
 from joblib.externals.loky.backend import context
 from joblib.parallel import ThreadingBackend
 from recorded_example import RECORDING, deadly, float_of, math_log, mortal, placed, run, slow
 from records_check import recomputed, recordings, untied
+from theorybook.records import Record, decoded, differences, encoded, read_record, write_record
+from theorybook.sweep import Recording, command_line, sweep
 
 fcntl = pytest.importorskip("fcntl")
 pytestmark = pytest.mark.filterwarnings("ignore:`fork` start method")

@@ -9,9 +9,9 @@ import time
 
 import joblib
 import pytest
-from attention_theory.sweep import sweep
 from conftest import BOOK, ROOT
 from recorded_example import deadly, math_log, mortal
+from theorybook.sweep import sweep
 
 dask = pytest.importorskip("dask")
 
@@ -44,7 +44,7 @@ def cluster():
     """Two workers, forked off a process that has the library: those that import torch first would take most of the time."""
     distributed = pytest.importorskip("distributed")
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        distributed.utils.get_mp_context().set_forkserver_preload(["distributed", "attention_theory.sweep"])
+        distributed.utils.get_mp_context().set_forkserver_preload(["distributed", "theorybook.sweep"])
         two = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
         with two, distributed.Client(two) as client, joblib.parallel_config(backend="dask"):
             yield client

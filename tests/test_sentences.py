@@ -7,8 +7,8 @@ import re
 
 import nbformat
 import pytest
-from attention_theory.evidence import COMPUTED, load_ledger
 from conftest import BOOK, ROOT
+from theorybook import COMPUTED, load_ledger
 
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
 TOLD = [f"{p.parent.name}/{p.stem}" for part in PARTS for p in sorted((BOOK / part).glob("*.md"))]

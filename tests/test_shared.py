@@ -3,10 +3,11 @@
 import joblib
 import pytest
 import torch
-from attention_theory import device, figures, patches
+from attention_theory import device, patches
 from attention_theory.attention import attention, attention_weights
-from attention_theory.sweep import sweep
 from attention_theory.tangent import limit_kernel
+from theorybook import figures
+from theorybook.sweep import sweep
 
 
 def test_relu_row_without_a_positive_score_attends_to_nothing():

@@ -2,8 +2,8 @@
 
 import pytest
 import speed
-from attention_theory.evidence.records import read_record
 from conftest import BOOK
+from theorybook.records import read_record
 
 RECORD = read_record("speed", BOOK / "data")
 

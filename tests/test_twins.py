@@ -5,19 +5,19 @@ import math
 
 import pytest
 import torch
+from attention_checks.patches import printed as IV
+from attention_checks.patches.runs import expectation, transfer
+from attention_checks.sensitivity import printed as I
+from attention_checks.separation import printed as II
+from attention_checks.tangent import printed as III
 from attention_theory import patches, sensitivity, separation, tangent
 from attention_theory.attention import attention, attention_weights
 from attention_theory.device import generator, normal, signs
 from attention_theory.patches import hidden
-from attention_theory.patches import paper as IV
 from attention_theory.patches.gaussian import convolution_label
 from attention_theory.patches.population import opening
-from attention_theory.patches.runs import expectation, transfer
-from attention_theory.sensitivity import paper as I
-from attention_theory.separation import paper as II
 from attention_theory.separation import regression
 from attention_theory.tangent import bounds
-from attention_theory.tangent import paper as III
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,7 @@
 """TeX as readable text."""
 
 import pytest
-from attention_theory.evidence.words import plain
+from theorybook.words import plain
 
 
 @pytest.mark.parametrize(

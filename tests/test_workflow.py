@@ -116,7 +116,7 @@ def wait_for(condition):
 def test_workers_end_with_their_launcher(tmp_path):
     worker = tmp_path / "worker-of-this-test.py"
     worker.write_text(
-        "import os, time\nfrom attention_theory.patches.train_images import end_with_launcher\n"
+        "import os, time\nfrom attention_checks.patches.runs.train_images import end_with_launcher\n"
         f"end_with_launcher(0.1)\nopen({str(tmp_path)!r} + f'/{{os.getpid()}}', 'w').close()\ntime.sleep(600)\n"
     )
     code = "import subprocess, sys\n"

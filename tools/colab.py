@@ -18,10 +18,10 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from attention_theory.evidence import MIME
-from attention_theory.evidence.verdicts import ALONE
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from theorybook import MIME
+from theorybook.verdicts import ALONE
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Those with records, in the parts that have some.

@@ -5,7 +5,7 @@
     python tools/examples.py                                        # how many there are
 
 ``tools/fuzz.py`` spoils them, ``tests/devices`` sends them to another device. What is noted is the call at the boundary (see
-``attention_theory.domain``): the function's name and a copy of its arguments, at most three kinds of calls for each function.
+``theorybook.validation``): the function's name and a copy of its arguments, at most three kinds of calls for each function.
 """
 
 import contextlib
@@ -60,9 +60,9 @@ def _kind(value: Any) -> str:
 
 def pytest_configure(config: Any) -> None:
     """Begin to take notes."""
-    from attention_theory import domain
+    from theorybook import validation
 
-    compute = domain.Checks.computed
+    compute = validation.Checks.computed
 
     def noting(self: Any, arguments: tuple, keywords: dict[str, Any]) -> Any:
         name = self.function.__module__, self.function.__qualname__
@@ -78,7 +78,7 @@ def pytest_configure(config: Any) -> None:
             _notes[name][kind] = data
         return result
 
-    domain.Checks.computed = noting
+    validation.Checks.computed = noting
 
 
 def pytest_unconfigure(config: Any) -> None:

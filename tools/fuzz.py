@@ -42,8 +42,8 @@ import examples
 import numpy as np
 import psutil
 import torch
-from attention_theory.domain import ANY, InputError
 from recorded import write
+from theorybook.validation import ANY, InputError
 
 RIGHT, SECONDS, MEMORY = 1.0, 5.0, 6 * 2**30
 #: Spoilers of a floating tensor, by name; those in AGREE must give the right call's result.

@@ -93,8 +93,8 @@ def differing(python: str, variables: dict[str, str], tests: list[str], jobs: in
 
 def record(points: list[dict[str, str]], results: list[dict[str, int]], folder: str, afresh: bool) -> None:
     """Write what there is so far; unless ``afresh``, behind the rows of the earlier record that are not among these."""
-    from attention_theory.evidence.records import read_record
     from recorded import write
+    from theorybook.records import read_record
 
     if Path(folder, "matrix.json").exists() and not afresh:
         earlier = read_record("matrix", folder)

@@ -347,7 +347,7 @@ def reached_from() -> dict[str, set[str]]:
 
 def judged_rows() -> Iterator[Any]:
     """The rows of the ledger that have a verdict."""
-    from attention_theory.evidence import COMPUTED, load_ledger
+    from theorybook import COMPUTED, load_ledger
 
     for path in sorted((ROOT / "book" / "ledger").glob("*.yml")):
         yield from (row for row in load_ledger(path).values() if row.outcome in COMPUTED)

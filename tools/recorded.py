@@ -8,8 +8,8 @@ from typing import Any
 
 def write(name: str, settings: dict[str, Any], points: list[dict], results: list[dict], folder: str, **options: Any) -> None:
     """Write ``name`` into a folder; ``options`` as of ``write_record``, and ``versions`` of more packages."""
-    from attention_theory.evidence.records import Record, write_record
-    from attention_theory.sweep import provenance
+    from theorybook.records import Record, write_record
+    from theorybook.sweep import provenance
 
     tool, *words = sys.argv
     words = ["OUT" if word == folder else word for word in words]

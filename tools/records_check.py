@@ -2,7 +2,7 @@
 
     python tools/records_check.py [--points 3] [--seconds 60] [--seed N] [--jobs 2] [name ...]
 
-Each record must have a recording (``attention_theory.sweep.Recording``) in some ``<part>/runs/`` module, with the same
+Each record must have a recording (``theorybook.sweep.Recording``) in some ``<part>/runs/`` module, with the same
 settings and points. The sample is drawn among the points that took at most so many seconds when they were recorded.
 """
 
@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 import attention_theory
-from attention_theory.evidence.records import Record, decoded, differences, encoded, read_record
-from attention_theory.sweep import Recording, sweep
+from theorybook.records import Record, decoded, differences, encoded, read_record
+from theorybook.sweep import Recording, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "book" / "data"

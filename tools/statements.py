@@ -9,7 +9,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from attention_theory.evidence import Entry, load_ledger
+from theorybook import Entry, load_ledger
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
 #: Field of a row -> what its paragraph in the box begins with, in the order in which both are written.

@@ -1,11 +1,11 @@
-"""Executable theory of softmax attention: the library of the book *attention-theory*.
+"""The mathematics of softmax attention that the book *attention-theory* is about, small enough to be read in an afternoon.
 
-Shared modules: :mod:`attention`, :mod:`evidence`, :mod:`sweep`, :mod:`figures`, :mod:`device`. One subpackage
-per part of the book carries that part's mathematics.
+Shared modules: :mod:`attention`, :mod:`tokens`, :mod:`device`. One subpackage per part of the book carries that part's
+mathematics; what only verdicts need stands in :mod:`attention_checks`, the toolkit of verdicts in :mod:`theorybook`.
 """
 
 __version__ = "0.1.0"
 
-from attention_theory.domain import install
+from theorybook.validation import install
 
 install(__name__)

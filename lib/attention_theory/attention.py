@@ -18,9 +18,8 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import Arithmetic, Extended
 from torch import Tensor
-
-from attention_theory.domain import Arithmetic, Extended
 
 FAMILIES = ("sharp", "truncated", "power", "relu_power")
 

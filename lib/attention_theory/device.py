@@ -1,25 +1,10 @@
 """Where to compute, and random numbers that are the same wherever that is."""
 
-from typing import Annotated
-
 import torch
 from jaxtyping import Float
+from theorybook.devices import Device, Where
+from theorybook.validation import Seed, Steps
 from torch import Tensor
-
-from attention_theory.domain import ANY, Rule, Seed, Steps
-
-
-def _is_there(device: object) -> bool:
-    try:
-        return not isinstance(device, str | torch.device) or torch.empty(0, device=device) is not None
-    except (RuntimeError, AssertionError, ImportError, NotImplementedError):
-        return False
-
-
-_THERE = Rule("a device of this machine, such as cpu or cuda:0", _is_there)
-#: What ``.to`` takes: a device, a precision, or a tensor that has both.
-Where = Annotated[torch.device | torch.dtype | Tensor | str, ANY, _THERE]
-Device = Annotated[torch.device | str, _THERE]
 
 
 def best_device() -> torch.device:

@@ -16,10 +16,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 from jaxtyping import Float
+from theorybook.validation import Count, NonNegative, Seed, Size
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import Count, NonNegative, Seed, Size
 from attention_theory.word_vectors import FILE
 
 #: The kinds that need nothing but this package; ``bert`` needs transformers, datasets and, the first time, the network.

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-
-from attention_theory.domain import Size
+from theorybook.validation import Size
 
 FILE = Path(__file__).parent / "data" / "words.npz"
 DIMENSION = 768

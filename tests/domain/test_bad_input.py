@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 import torch
 from attention_theory.attention import attention
-from attention_theory.domain import (
+from jaxtyping import Float, Int
+from theorybook import mean_interval
+from theorybook.validation import (
     ANY,
     EMPTY,
     FILLED,
@@ -31,8 +33,6 @@ from attention_theory.domain import (
     outside,
     unchecked,
 )
-from attention_theory.evidence import mean_interval
-from jaxtyping import Float, Int
 from torch import Tensor
 
 MODULES = [importlib.import_module(m.name) for m in pkgutil.walk_packages(attention_theory.__path__, "attention_theory.")]

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from attention_checks.exponential.runs import sides
 from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator, normal
@@ -20,7 +21,6 @@ from attention_theory.exponential import (
     windows,
     words,
 )
-from attention_theory.exponential.runs import sides
 from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import network

@@ -7,10 +7,10 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 import torch
+from attention_checks.exponential.runs.circle import alternating, circle, steps_to_fit
 from attention_theory import tangent
 from attention_theory.device import generator
 from attention_theory.exponential import kernels, power, relu_power, sharp, truncated
-from attention_theory.exponential.runs.circle import alternating, circle, steps_to_fit
 
 POLYNOMIALS = [truncated(2), truncated(4), truncated(6), power(2), power(4), power(6)]
 

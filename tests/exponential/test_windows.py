@@ -4,9 +4,9 @@ import math
 import random
 
 import pytest
+from attention_checks.exponential.runs import bounds
 from attention_theory.attention import attention_weights
 from attention_theory.exponential import power, relu_power, sharp, truncated, windows
-from attention_theory.exponential.runs import bounds
 from attention_theory.separation import data
 from attention_theory.separation.data import threshold
 from attention_theory.separation.exact import separation_probability

@@ -99,7 +99,7 @@ def test_from_a_card_to_everything_about_its_statement(visit, look):
         link = row.get_by_role("link", name=words, exact=True)
         assert link.is_visible()
     row.get_by_role("link", name="formula", exact=True).click()
-    page.wait_for_url("**#attention_theory.separation.paper.lemma_3_1")
+    page.wait_for_url("**#attention_checks.separation.printed.lemma_3_1")
 
 
 def test_a_wrong_print_leads_to_its_erratum(visit):

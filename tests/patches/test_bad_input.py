@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from attention_checks.patches.runs import lemmas, train_images
 from attention_theory import patches
-from attention_theory.patches import errors, gaussian, similarity, train_images, transformer
+from attention_theory.patches import errors, gaussian, similarity, transformer
 from attention_theory.patches import images as pictures
-from attention_theory.patches.runs import lemmas
 
 square = torch.zeros(4, 4).double()
 world = patches.PatchDistribution(4, 2, 3, 0.5, 0.1)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 from attention_theory import patches
-from attention_theory.evidence import rate_interval
 from hypothesis import given
 from hypothesis import strategies as st
+from theorybook import rate_interval
 
 
 @given(st.sampled_from([(4, 2), (6, 3), (8, 2), (5, 1), (4, 4)]), st.floats(0, 1), st.integers(0, 5))

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from attention_checks.patches.runs import digits, train_images
 from attention_theory.device import generator
-from attention_theory.evidence import identity
-from attention_theory.patches import images, similarity, train_images, transformer
+from attention_theory.patches import images, similarity, transformer
 from attention_theory.patches.images import grid_permutation, patch_permutation, permute
-from attention_theory.patches.runs import digits
 from attention_theory.patches.similarity import cosines, local_share, locality
 from scipy.io import savemat
+from theorybook import identity
 
 TINY = ["--layers", "1", "--heads", "2", "--dim", "8", "--hidden", "8", "--patch", "8", "--batch", "8", "--warmup", "1"]
 SMALL = train_images.Recipe(

@@ -5,18 +5,18 @@ from fractions import Fraction
 
 import pytest
 import sympy
-from attention_theory.evidence.prove import NotProved, same
-from attention_theory.patches import paper, proofs
+from attention_checks.patches import printed, proofs
 from proving import refuse
+from theorybook.prove import NotProved, same
 
 GIVEN = {
-    "sigmoid": (paper.lemma_k_6,),
-    "thresholds": (paper.lemma_k_5,),
-    "logarithms": (paper.lemma_k_7,),
-    "tensor_power": (paper.lemma_k_1,),
-    "softmax": (paper.lemma_e_16, paper.lemma_e_16_bound, paper.lemma_e_17),
-    "gradients": (paper.lemma_h_1, paper.lemma_h_2),
-    "lipschitz": (paper.lemma_e_12,),
+    "sigmoid": (printed.lemma_k_6,),
+    "thresholds": (printed.lemma_k_5,),
+    "logarithms": (printed.lemma_k_7,),
+    "tensor_power": (printed.lemma_k_1,),
+    "softmax": (printed.lemma_e_16, printed.lemma_e_16_bound, printed.lemma_e_17),
+    "gradients": (printed.lemma_h_1, printed.lemma_h_2),
+    "lipschitz": (printed.lemma_e_12,),
 }
 
 

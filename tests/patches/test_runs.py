@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from attention_checks.patches.runs import expectation, lemmas, samples, transfer, worlds
 from attention_theory import patches
 from attention_theory.patches.population import critical_stray_rate, opening
-from attention_theory.patches.runs import expectation, lemmas, samples, transfer, worlds
 
 
 def test_disagreement_with_the_labelling_function():

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from attention_checks.patches import printed
+from attention_checks.patches.runs import gaussian_patches, samples, transfer
 from attention_theory import patches
 from attention_theory.device import generator, normal
-from attention_theory.evidence.records import Record
-from attention_theory.patches import association, paper
+from attention_theory.patches import association
 from attention_theory.patches.gaussian import convolution_label, train_gaussian
-from attention_theory.patches.runs import gaussian_patches, samples, transfer
 from attention_theory.patches.training import START_SEED, TEST_SEED
+from theorybook.records import Record
 
 ROW = torch.float64
 
@@ -170,7 +171,7 @@ def test_three_ways_to_learn_another_feature(monkeypatch):
     for i, N in enumerate(found.sizes):
         for j, seed in enumerate((50, 51)):
             X, y = task.sample(N, seed)
-            direction = paper.theorem_5_1_step(A, X, y)
+            direction = printed.theorem_5_1_step(A, X, y)
             start = 1e-3 * normal(16, 16, generator=(source := generator(seed + START_SEED)))
             v = 1e-3 * normal(16, generator=source)
             kept, B, u = v, start.fill_diagonal_(1.0), v
@@ -194,7 +195,7 @@ def test_failures_after_one_step():
         task, failed = patches.PatchDistribution(size, 4, size, 4 / size, size**-0.5), 0
         for seed in range(40):
             X, y = task.sample(N + 1, seed)
-            F = output(X[N:], A, paper.theorem_5_1_step(A, X[:N], y[:N]), nu=0.0)
+            F = output(X[N:], A, printed.theorem_5_1_step(A, X[:N], y[:N]), nu=0.0)
             failed += failing(F, X[N:], 4)
         assert 1 < failed == transfer.failed_draws(size, share, 40, N)
 

@@ -1,10 +1,10 @@
 """Descent on samples: against a literal loop, its symmetries, the semi-idealised process, transfer."""
 
 import torch
+from attention_checks.patches.runs import sample_sizes
 from attention_theory import patches
-from attention_theory.evidence.records import read_record
 from attention_theory.patches import training
-from attention_theory.patches.runs import sample_sizes
+from theorybook.records import read_record
 
 DESCENT = {"rate_A": 10.0, "rate_v": 5e-3}
 WORLD = patches.PatchDistribution(8, 4, 6, 0.25, 0.4)

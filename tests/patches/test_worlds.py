@@ -8,12 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from attention_checks.patches import printed
+from attention_checks.patches.runs import expectation, lemmas, worlds
+from attention_checks.patches.runs.expectation import Descent
 from attention_theory import patches
 from attention_theory.device import generator, normal
-from attention_theory.patches import errors, hidden, paper
+from attention_theory.patches import errors, hidden
 from attention_theory.patches.population import Trajectory
-from attention_theory.patches.runs import expectation, lemmas, worlds
-from attention_theory.patches.runs.expectation import Descent
 
 SIZES = [(6, 2, 0.5), (6, 3, 0.8), (4, 1, 0.3)]
 
@@ -181,7 +182,7 @@ def test_critical_stray_rate_of_the_linear_score():
 
 
 def test_hidden_groups_at_their_ends():
-    assert hidden.hidden_error(3, 3, 0.4) == 0 == paper.hidden_group_error(3, 3, 0.4)
+    assert hidden.hidden_error(3, 3, 0.4) == 0 == printed.hidden_group_error(3, 3, 0.4)
     for N in (1, 2, 5):  # every sequence of the images' groups, of 4; an unseen one counts among those that are left
         left = [4 - len(set(groups)) for groups in itertools.product(range(4), repeat=N)]
         errors_left = [k / 4 * hidden.hidden_error(2 * k, 2, 0.3) if k else 0 for k in left]

@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from attention_checks.sensitivity import printed
+from attention_checks.sensitivity.runs import laws, worst
+from attention_checks.sensitivity.runs import new_label as new_label_runs
 from attention_theory import sensitivity, tokens
 from attention_theory.device import generator, normal, signs
-from attention_theory.evidence import identity, rate_interval
-from attention_theory.sensitivity import new_label, paper
-from attention_theory.sensitivity.runs import laws, worst
-from attention_theory.sensitivity.runs import new_label as new_label_runs
+from attention_theory.sensitivity import new_label
+from theorybook import identity, rate_interval
 
 n, d, N, k = 5, 12, 9, 80
 
@@ -37,10 +38,10 @@ def test_solutions_are_where_gradient_descent_ends():
     theta = sensitivity.trained(Phi, labels, start)
     assert torch.allclose(theta, new_label.gradient_descent(Phi, labels, start), atol=1e-9)
     fine = new_label.gradient_descent(phi[None], labels.new_tensor([label]), theta)
-    assert torch.allclose(paper.equation_6_5(theta, phi, label), fine)
+    assert torch.allclose(printed.equation_6_5(theta, phi, label), fine)
     joint = torch.cat([Phi, phi[None]]), torch.cat([labels, labels.new_tensor([label])])
     assert torch.allclose(
-        paper.equation_6_6(Phi, labels, phi, label, start), new_label.gradient_descent(*joint, start), atol=1e-8
+        printed.equation_6_6(Phi, labels, phi, label, start), new_label.gradient_descent(*joint, start), atol=1e-8
     )
 
 
@@ -55,7 +56,7 @@ def test_a_near_duplicate_is_trained_through_the_features():
     Phi, labels, phi, label, moved = problem(p=200)
     Phi[1] = Phi[0] + 1e-7 * Phi[1]
     labels[1] = labels[0]
-    theta, again = sensitivity.trained(Phi, labels), paper.equation_6_6(Phi, labels, phi, label)
+    theta, again = sensitivity.trained(Phi, labels), printed.equation_6_6(Phi, labels, phi, label)
     change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
     assert identity("(6.13)", moved @ (again - theta), change, 1e-6).holds
     with pytest.raises(ValueError, match="lost to rounding; use trained and feature_alignment"):
@@ -133,7 +134,7 @@ def test_the_record_has_the_losses_of_the_grid(book, monkeypatch):
         for N, wanted in losses.items():
             runs = record.where(map=map, n=n, N=N, trial=0, kind="iid", solution="fine")
             assert list(zip(runs["loss"], runs["penalty"])) == wanted
-    assert {p for _, p in new_label_runs.PENALISED} == {0.0, *paper.FIGURE_5["p"]}
+    assert {p for _, p in new_label_runs.PENALISED} == {0.0, *printed.FIGURE_5["p"]}
 
 
 def test_lines_and_turns():

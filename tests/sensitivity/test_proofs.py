@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from attention_theory.evidence.prove import NotProved
-from attention_theory.sensitivity import paper, proofs
+from attention_checks.sensitivity import printed, proofs
 from proving import refuse
+from theorybook.prove import NotProved
 
 
 def test_the_constant_of_the_maximum_is_sharp():
@@ -30,5 +30,5 @@ def test_the_constant_of_the_maximum_is_sharp():
     ],
 )
 def test_a_proof_can_fail(monkeypatch, family, part, changes):
-    given = (paper.equation_6_5, paper.equation_6_6) if family == "retraining" else ()
+    given = (printed.equation_6_5, printed.equation_6_6) if family == "retraining" else ()
     assert refuse(monkeypatch, proofs, family, part, given, **changes).box

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from attention_checks.sensitivity import printed
+from attention_checks.sensitivity.printed import moved
+from attention_checks.sensitivity.runs import theorem_3, word
+from attention_checks.sensitivity.runs.deferred import power_iterations
 from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal
-from attention_theory.sensitivity import paper
 from attention_theory.sensitivity.deferred import Apply
-from attention_theory.sensitivity.paper import moved
-from attention_theory.sensitivity.runs import theorem_3, word
-from attention_theory.sensitivity.runs.deferred import power_iterations
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -27,7 +27,7 @@ def moves(count, d, seed=0, length=1.0):
 
 
 def literal_raf(X, W, weights="softmax"):
-    return {"softmax": paper.equation_3_3, "relu": paper.relu_raf}[weights](X, W)
+    return {"softmax": printed.equation_3_3, "relu": printed.relu_raf}[weights](X, W)
 
 
 FAMILIES = [("sharp", 0), ("sharp", 0.4), ("sharp", 3), ("sharp", math.inf), ("truncated", 4), ("power", 2), ("relu_power", 2)]
@@ -219,14 +219,14 @@ def test_least_dimension():
 def test_a_proof_run_measures_literal_attention(product):
     X = context(4, 60, 1)
     run = theorem_3.prove_on(X, seed=2, product=product)
-    features, root = paper.equation_3_3(X, run.matrix()), math.sqrt(60)
-    changes = [(paper.equation_3_3(paper.moved(X, 0, move), run.matrix()) - features).norm(dim=1) for move in run.moves]
+    features, root = printed.equation_3_3(X, run.matrix()), math.sqrt(60)
+    changes = [(printed.equation_3_3(printed.moved(X, 0, move), run.matrix()) - features).norm(dim=1) for move in run.moves]
     torch.testing.assert_close(run.rows, torch.stack(changes) / root)
     torch.testing.assert_close(run.scores, run.moves @ (X @ run.matrix()).T / root)
     assert run.norm == pytest.approx(float(features.norm()) / (2 * root))
     lengths = run.moves.norm(dim=1) / (0.45 * run.pair.norm(dim=1))  # one Gaussian factor, or two, keep lengths
     assert ((lengths > 0.6) & (lengths < 1.5)).all()
-    assert run.aligned == paper.lemma_d_1(X, run.delta) >= 0.5
+    assert run.aligned == printed.lemma_d_1(X, run.delta) >= 0.5
     assert run.norm <= 1 and run.landed.shape == run.rows.shape == run.scores.shape == (2, 4)
     assert run.change == pytest.approx(float(run.rows.norm(dim=1).max()) / 2)
     assert run.served[0] >= run.served[1] and run.attending.shape == (3,)
@@ -236,10 +236,10 @@ def test_moves_compared_are_literal_changes():
     found = theorem_3.moves_compared(5, 40, seed=3)
     X, raf = context(5, 40, 3), sensitivity.RandomAttentionFeatures.sample(40, 4)
     even = raf.one_token(X, 0).even_move()
-    assert found["even"][0] == pytest.approx(paper.equation_3_4(raf, X, 0, even))
+    assert found["even"][0] == pytest.approx(printed.equation_3_4(raf, X, 0, even))
     assert 0 < found["proof"][0] <= found["ascent"] and found["even"][0] <= found["ascent"]
     halves = theorem_3.moves_compared(5, 40, 3, shares=(0.5, 1.0))
-    assert halves["even"] == pytest.approx([paper.equation_3_4(raf, X, 0, even / 2), found["even"][0]])
+    assert halves["even"] == pytest.approx([printed.equation_3_4(raf, X, 0, even / 2), found["even"][0]])
 
 
 def test_the_best_level_of_the_scores():
@@ -364,7 +364,7 @@ def test_word_sensitivity_in_single_precision(kind):
     for map in maps:
         double = sensitivity.word_sensitivity(map, X, starts=3, steps=40).value
         single = sensitivity.word_sensitivity(map.to(torch.float32), X.float(), starts=3, steps=40)
-        assert paper.equation_3_4(map, X, 0, single.delta.double()) == pytest.approx(single.value, rel=1e-4)
+        assert printed.equation_3_4(map, X, 0, single.delta.double()) == pytest.approx(single.value, rel=1e-4)
         assert single.value == pytest.approx(double, rel=1e-2)
 
 

@@ -1,8 +1,9 @@
 """Conditions between arguments: refused with what was given and what is allowed."""
 
 import pytest
+from attention_checks.separation import panels, parts
 from attention_theory import separation
-from attention_theory.separation import data, panels, parts, regression
+from attention_theory.separation import data, regression
 
 POINT = dict(model="self-identity", n=20, d=6, a0=0.01, a1=1.2, b=0.2, c=0.8)
 CROSS = dict(model="cross", n=20, d=6, a0=0.01, a1=1.2)

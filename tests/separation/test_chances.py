@@ -5,7 +5,8 @@ import math
 
 import pytest
 import torch
-from attention_theory.separation import chances, network, parts
+from attention_checks.separation import chances, parts
+from attention_theory.separation import network
 
 SCALES = {"cross": (None, None), "self-ones": (0.2, 0.8), "self-identity": (0.3, 0.7)}
 

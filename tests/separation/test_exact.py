@@ -5,9 +5,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from attention_checks.separation import panels
 from attention_theory import separation
 from attention_theory.attention import Weights
-from attention_theory.separation import exact, network, panels
+from attention_theory.separation import exact, network
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 import torch
-from attention_theory.evidence import Proof
-from attention_theory.separation import parts
-from attention_theory.separation.parts import Part
+from attention_checks.separation import parts
+from attention_checks.separation.parts import Part
+from theorybook import Proof
 
 #: (model, n, d, query, key), with several rows in a block, with one, and with one block column.
 SHAPES = [

@@ -4,8 +4,8 @@ import math
 from itertools import product
 
 import pytest
+from attention_checks.separation.runs import phases
 from attention_theory import separation
-from attention_theory.separation.runs import phases
 from scipy import optimize, stats
 
 

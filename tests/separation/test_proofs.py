@@ -3,10 +3,10 @@
 from fractions import Fraction
 
 import pytest
+from attention_checks.separation import printed, proofs
 from attention_theory import separation
-from attention_theory.evidence.prove import NotProved
-from attention_theory.separation import paper, proofs
 from proving import refuse
+from theorybook.prove import NotProved
 
 BOUNDS = proofs.two_level_bounds() | proofs.identity_bounds()
 
@@ -33,13 +33,13 @@ def test_a_bound_needs_its_hypothesis(part):
 
 
 GIVEN = {
-    "detection": (paper.theorem_6_2,),
-    "quiet": (paper.lemma_3_1,),
-    "quiet_cross": (paper.lemma_3_1,),
-    "share_cross": (paper.THEOREM_F_5, paper.lemma_3_1),
-    "regression": (paper.lemma_3_1, paper.lemma_4_1),
-    "cap": (paper.theorem_6_2, paper.THEOREM_F_5),
-    "identity_block": (paper.theorem_6_2,),
+    "detection": (printed.theorem_6_2,),
+    "quiet": (printed.lemma_3_1,),
+    "quiet_cross": (printed.lemma_3_1,),
+    "share_cross": (printed.THEOREM_F_5, printed.lemma_3_1),
+    "regression": (printed.lemma_3_1, printed.lemma_4_1),
+    "cap": (printed.theorem_6_2, printed.THEOREM_F_5),
+    "identity_block": (printed.theorem_6_2,),
 }
 
 

@@ -7,10 +7,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from attention_theory.evidence import rate_interval
-from attention_theory.figures import COLORS, GREY
-from attention_theory.separation import panels, paper, regression
-from attention_theory.separation.runs import thresholds
+from attention_checks.separation import panels, printed
+from attention_checks.separation.runs import thresholds
+from attention_theory.separation import regression
+from theorybook import rate_interval
+from theorybook.figures import COLORS, GREY
 
 
 def test_averages_on_the_worst_data():
@@ -47,12 +48,12 @@ def test_figure_3_follows_its_panel(monkeypatch):
 
 @pytest.mark.parametrize("name", panels.NAMES)
 def test_panels_have_the_printed_settings(name):
-    printed = {"3": paper.figure_3, "4": paper.figure_4, "5": paper.figure_4, "7": paper.figure_7}[name[0]](name[1])
+    as_printed = {"3": printed.figure_3, "4": printed.figure_4, "5": printed.figure_4, "7": printed.figure_7}[name[0]](name[1])
     filled = {"4f": ["a0"], "5f": ["a0"], "7d": ["d"], "7e": ["d", "a1"]}.get(name, [])
     grid = panels.panel(name)
-    assert all(check.holds for check in panels.as_printed(grid, printed, filled))
-    for key in set(printed) - {"models", grid.parameter, *filled}:
-        assert not all(check.holds for check in panels.as_printed(grid, printed | {key: 7.5}, filled)), key
+    assert all(check.holds for check in panels.as_printed(grid, as_printed, filled))
+    for key in set(as_printed) - {"models", grid.parameter, *filled}:
+        assert not all(check.holds for check in panels.as_printed(grid, as_printed | {key: 7.5}, filled)), key
 
 
 # Failures with many sign vectors -------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def f_of(n, dataset, weights, high):
         scores[0] = 4.0
     scores = torch.tensor(scores, dtype=torch.float64) * math.log(n)
     one = torch.ones(1, dtype=torch.float64)
-    return (paper.definition_3_3 if weights == "softmax" else paper.definition_3_2)(scores[:, None], one)
+    return (printed.definition_3_3 if weights == "softmax" else printed.definition_3_2)(scores[:, None], one)
 
 
 def fires(n, dataset, weights, tau, high):

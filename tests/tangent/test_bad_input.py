@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from attention_checks.tangent.runs.descent import aim, descent
 from attention_theory.tangent import (
     GaussianMixture,
     SoftmaxNetwork,
@@ -15,7 +16,6 @@ from attention_theory.tangent import (
     smallest_eigenvalue,
     train,
 )
-from attention_theory.tangent.runs.descent import aim, descent
 
 NET, UNPAIRED = SoftmaxNetwork.paired(3, 8, seed=0, outputs=2), SoftmaxNetwork.unpaired(3, 8, seed=0, outputs=2)
 X, Y, EYE = torch.ones(4, 3).double(), torch.zeros(4, 2).double(), torch.eye(8).double()

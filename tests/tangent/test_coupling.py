@@ -5,15 +5,16 @@ import math
 import numpy as np
 import pytest
 import torch
-from attention_theory.tangent import SoftmaxNetwork, paper, unit_points
-from attention_theory.tangent.runs import coupling
+from attention_checks.tangent import printed
+from attention_checks.tangent.runs import coupling
+from attention_theory.tangent import SoftmaxNetwork, unit_points
 from literal import descend
 
 
 def kernels(W, a, x, test):
     """H of x, K of test with x, and k(x, x) of test, rows and columns in the order (output, input)."""
     n, k = len(x), len(a)
-    both = paper.definition_3_6(W, a, torch.cat((x, test))).view(k, n + len(test), k, n + len(test))
+    both = printed.definition_3_6(W, a, torch.cat((x, test))).view(k, n + len(test), k, n + len(test))
     H, K = both[:, :n, :, :n].reshape(k * n, -1), both[:, n:, :, :n].reshape(-1, k * n)
     return H, K, both[:, n:, :, n:].reshape(len(K), len(K)).diagonal()
 
@@ -32,13 +33,13 @@ def test_couple_compares_two_literal_descents(kind, seed):
     net = getattr(SoftmaxNetwork, kind)(2, 6, seed, 0.8, outputs=2)
     H, K, diagonal = kernels(net.W, net.a, x, test)
     at, rate = [0, 2, 5], 0.01 if seed == 4 else 0.001
-    start = paper.equation_1(net.W, net.a, test)
-    path = descend(net, x, paper.equation_1(net.W, net.a, x) + y, 5, rate)
-    gammas = paper.equation_24(H, y.T.flatten(), rate, 6, 5)
+    start = printed.equation_1(net.W, net.a, test)
+    path = descend(net, x, printed.equation_1(net.W, net.a, x) + y, 5, rate)
+    gammas = printed.equation_24(H, y.T.flatten(), rate, 6, 5)
     gap, eps_test, eps_H = torch.zeros(6), torch.zeros(6), 0.0
     for k in at:
-        learnt = (paper.equation_1(path[k], net.a, test) - start).T.flatten()
-        gap = torch.maximum(gap, (learnt - paper.definition_f_1(K, gammas[k], 6)).abs())
+        learnt = (printed.equation_1(path[k], net.a, test) - start).T.flatten()
+        gap = torch.maximum(gap, (learnt - printed.definition_f_1(K, gammas[k], 6)).abs())
         H_now, K_now, _ = kernels(path[k], net.a, x, test)
         eps_H = max(eps_H, float(((H_now - H) ** 2).sum().sqrt()))
         eps_test = torch.maximum(eps_test, ((K_now - K) ** 2).sum(1).sqrt())
@@ -67,7 +68,7 @@ def test_draw_coupling_runs_six_condition_numbers(monkeypatch, kind, sizes):
     assert torch.equal(net.W, expected.W) and torch.equal(net.a, expected.a)
     for points, size, dimension, number in ((x, n, d, seed), (y, n, outputs, 500 + seed), (test, tests, d, 1000 + seed)):
         assert torch.equal(points, unit_points(size, dimension, number))
-    values = np.linalg.eigvalsh(paper.definition_3_6(net.W, net.a, x).numpy())
+    values = np.linalg.eigvalsh(printed.definition_3_6(net.W, net.a, x).numpy())
     steps = math.floor(6 * values[-1] / values[0])
     assert rate == pytest.approx(0.5 / (m * values[-1])) and (steps > 1500) == (n == 8)
     assert at[0] == 0 and at[-1] == min(steps, 1500) and len(at) == 16
@@ -100,7 +101,7 @@ def test_linearised_is_kernel_regression_in_the_weights():
     net = SoftmaxNetwork.unpaired(2, 6, 4, 0.8, outputs=2)
     H, K, _ = kernels(net.W, net.a, x, test)
     found = coupling.linearised(net, x, y, test, 4, 0.02)
-    gammas = paper.equation_24(H, y.T.flatten(), 0.02, 6, 4)
+    gammas = printed.equation_24(H, y.T.flatten(), 0.02, 6, 4)
     assert len(found) == 5
     for gamma, (seen_points, unseen) in zip(gammas, found):
         torch.testing.assert_close(seen_points, 6 * H @ gamma)

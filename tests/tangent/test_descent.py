@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from attention_checks.tangent import printed
+from attention_checks.tangent.runs import descent
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, paper, unit_points
-from attention_theory.tangent.runs import descent
+from attention_theory.tangent import SoftmaxNetwork, unit_points
 from literal import descend, limit
 
 
@@ -17,11 +18,11 @@ def example(n=3, m=6, outputs=2):
 
 
 def eigenvalues(net, x, W=None):
-    return np.linalg.eigvalsh(paper.definition_3_6(net.W if W is None else W, net.a, x).numpy())
+    return np.linalg.eigvalsh(printed.definition_3_6(net.W if W is None else W, net.a, x).numpy())
 
 
 def loss(net, x, y, W):
-    return float(2 * paper.definition_3_2(W, net.a, x, y))
+    return float(2 * printed.definition_3_2(W, net.a, x, y))
 
 
 @pytest.mark.parametrize("share", [0.3, 1.0, 1.7, 2.1])
@@ -111,19 +112,19 @@ def test_labels_for_a_residual_in_the_kernels_order():
     y = descent.aim(net, x, f)
     for l in range(2):
         for i in range(3):
-            assert float(paper.equation_1(net.W, net.a, x)[i, l] - y[i, l]) == pytest.approx(float(f[l * 3 + i]))
+            assert float(printed.equation_1(net.W, net.a, x)[i, l] - y[i, l]) == pytest.approx(float(f[l * 3 + i]))
 
 
 def test_one_step_is_lemma_e_1_over_the_first_loss():
     net, x, y = example()
-    f = (paper.equation_1(net.W, net.a, x) - y).T.flatten()
-    printed = paper.lemma_e_1(net.W, net.a, x, y, 1e-3) / float((f**2).sum())
-    torch.testing.assert_close(descent.one_step(net, x, f, 1e-3), printed, rtol=1e-7, atol=0)
+    f = (printed.equation_1(net.W, net.a, x) - y).T.flatten()
+    as_printed = printed.lemma_e_1(net.W, net.a, x, y, 1e-3) / float((f**2).sum())
+    torch.testing.assert_close(descent.one_step(net, x, f, 1e-3), as_printed, rtol=1e-7, atol=0)
 
 
 def test_smallest_eigenvalue_as_computed():
     net, x, _ = example()
-    H = paper.definition_3_6(net.W, net.a, x)
+    H = printed.definition_3_6(net.W, net.a, x)
     assert descent.smallest(H) == pytest.approx(eigenvalues(net, x)[0])
     assert descent.smallest(torch.diag(torch.tensor([3.0, -2.0, 1.0]))) == pytest.approx(-2)
 
@@ -131,14 +132,14 @@ def test_smallest_eigenvalue_as_computed():
 @pytest.mark.parametrize("m", [4, 6])
 def test_worst_gradient_is_a_singular_value_of_the_jacobian(m):
     net, x, _ = example(m=m)
-    J = [paper.equation_2(net.W, net.a, point) for point in x]  # each (outputs, d, m)
+    J = [printed.equation_2(net.W, net.a, point) for point in x]  # each (outputs, d, m)
     worst = max(np.linalg.norm(np.stack([J[i][l, :, r] for i in range(3) for l in range(2)]), 2) for r in range(m))
     assert descent.worst_gradient(net, x) == pytest.approx(worst)
 
 
 def test_longest_step_meets_the_gradient_property():
     net, x, y = example()
-    lengths = [descent.longest_step(net, x, y) * float(column.norm()) for column in paper.claim_3_4(net.W, net.a, x, y).T]
+    lengths = [descent.longest_step(net, x, y) * float(column.norm()) for column in printed.claim_3_4(net.W, net.a, x, y).T]
     assert max(lengths) == pytest.approx(0.01)
 
 
@@ -166,8 +167,10 @@ def test_draw_induction_has_the_constants_of_theorem_4_2(m, sigma):
     assert max(1.0, largest) == found.B and (largest > 1) == (sigma > 1)
     assert found.lam == pytest.approx(eigenvalues(found.start, found.x)[0])
     C = found.B / (0.1 * math.sqrt(math.log(n * d / 0.1)))  # that makes the printed B ours
-    printed = paper.theorem_4_2(n, d, found.lam, 0.1, C)
-    assert (printed.B, found.eta * m, found.R) == pytest.approx((found.B, 10**printed.m_eta, 10**printed.R), rel=1e-9, abs=0)
+    as_printed = printed.theorem_4_2(n, d, found.lam, 0.1, C)
+    assert (as_printed.B, found.eta * m, found.R) == pytest.approx(
+        (found.B, 10**as_printed.m_eta, 10**as_printed.R), rel=1e-9, abs=0
+    )
 
 
 @pytest.mark.parametrize(("s", "k"), [(0.7, 1), (0.2, 3)])

@@ -5,9 +5,9 @@ import math
 
 import pytest
 import torch
+from attention_checks.tangent.runs import score
 from attention_theory import tangent
 from attention_theory.device import generator, normal
-from attention_theory.tangent.runs import score
 
 MIXTURE = tangent.GaussianMixture(
     torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64),

@@ -7,9 +7,9 @@ from fractions import Fraction
 import mpmath
 import pytest
 import torch
+from attention_checks.tangent.runs import estimates
 from attention_theory.device import generator, normal
 from attention_theory.tangent import bounds
-from attention_theory.tangent.runs import estimates
 
 
 def literal_estimates(B, R, m):

@@ -3,10 +3,11 @@ import warnings
 
 import pytest
 import torch
+from attention_checks.tangent import printed
+from attention_checks.tangent.runs.limit import error_constant_by_quadrature, limit_by_quadrature
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, limit_kernel, paper, smallest_eigenvalue, tangent_kernel, unit_points
+from attention_theory.tangent import SoftmaxNetwork, limit_kernel, smallest_eigenvalue, tangent_kernel, unit_points
 from attention_theory.tangent.kernel import error_constant, exp_kernel
-from attention_theory.tangent.runs.limit import error_constant_by_quadrature, limit_by_quadrature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
@@ -54,7 +55,7 @@ def test_equals_definition_and_jacobian(size, paired):
     x, x2 = inputs(n, d, seed), inputs(3, d, seed + 1)
     H = tangent_kernel(net, x)
     assert torch.equal(H, H.T)
-    torch.testing.assert_close(H, paper.definition_3_6(net.W, net.a, x), atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(H, printed.definition_3_6(net.W, net.a, x), atol=1e-12, rtol=1e-10)
     torch.testing.assert_close(net.m * H, jacobian_gram(net, x), atol=1e-12, rtol=1e-10)
     torch.testing.assert_close(tangent_kernel(net, x, x2), literal(net, x, x2), atol=1e-12, rtol=1e-10)
 

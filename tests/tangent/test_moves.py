@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from attention_checks.tangent import printed
+from attention_checks.tangent.runs import moves
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, kernel_change_bound, paper, unit_points
-from attention_theory.tangent.runs import moves
+from attention_theory.tangent import SoftmaxNetwork, kernel_change_bound, unit_points
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -21,7 +22,7 @@ def example(paired=False):
 def kernel(net, x, step=0.0, R=1.0):
     """H with the neurons moved along ``step``, the farthest by R."""
     longest = max(float(column.norm()) for column in step.T) if isinstance(step, torch.Tensor) else 1.0
-    return paper.definition_3_6(net.W + R / longest * step, net.a, x)
+    return printed.definition_3_6(net.W + R / longest * step, net.a, x)
 
 
 def exp_outputs(W, a, x):
@@ -43,7 +44,7 @@ def test_directions_neuron_by_neuron():
     net = replace(net, a=net.a * torch.linspace(0.5, 2, 6, dtype=torch.float64))
     found = moves.directions(net, x, y, 4)
     assert tuple(found) == moves.DIRECTIONS
-    torch.testing.assert_close(found["gradient"], paper.claim_3_4(net.W, net.a, x, y))
+    torch.testing.assert_close(found["gradient"], printed.claim_3_4(net.W, net.a, x, y))
     draw = normal(2, 6, generator=generator(1004))
     for r in range(6):
         assert torch.equal(found["random"][:, r], draw[:, r] / draw[:, r].norm())
@@ -98,7 +99,7 @@ def test_exp_gradient_and_relative_changes():
 @pytest.mark.parametrize("paired", [True, False])
 def test_doubling_compares_two_steps_along_the_gradient(paired):
     net, x, y = example(paired)
-    step = paper.claim_3_4(net.W, net.a, x, y)
+    step = printed.claim_3_4(net.W, net.a, x, y)
     one, two = (float((kernel(net, x, step, R) - kernel(net, x)).norm()) for R in (0.1, 0.2))
     assert moves.doubling(net, x, y, 0.1) == pytest.approx(math.log(two / one, 2), rel=1e-9)
     assert moves.doubling(net, x, y, 1e-4) == pytest.approx(2 if paired else 1, abs=0.01)  # an odd move and a general one

@@ -1,6 +1,7 @@
 import torch
+from attention_checks.tangent import printed
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, paper
+from attention_theory.tangent import SoftmaxNetwork
 
 
 def data(n, d, outputs, seed=0):
@@ -32,5 +33,5 @@ def test_slopes_are_the_derivatives_by_the_neurons():
     net, (x, _) = SoftmaxNetwork.unpaired(2, 5, seed=0, outputs=3), data(4, 2, 3)
     P = net.slopes(x)
     for i, point in enumerate(x):
-        derivatives = paper.equation_2(net.W, net.a, point)  # (outputs, d, m)
+        derivatives = printed.equation_2(net.W, net.a, point)  # (outputs, d, m)
         torch.testing.assert_close(5**0.5 * P[:, i, None] * point[:, None], derivatives)

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 import torch
+from attention_checks.tangent.runs import coupling, descent, limit
 from attention_theory.device import generator, normal
 from attention_theory.tangent import SoftmaxNetwork, change_factor, rank, rank_bound, tangent_kernel, unit_points
 from attention_theory.tangent.kernel import error_constant
-from attention_theory.tangent.runs import coupling, descent, limit
 
 
 def climb(ratio, *start, steps=150):

@@ -1,14 +1,14 @@
 """Proofs on cao2024 go through, and each fails past its constant, without a hypothesis, or with the misprint put back."""
 
 import pytest
-from attention_theory.tangent import paper, proofs
+from attention_checks.tangent import printed, proofs
 from proving import refuse
 
 GIVEN = {
-    "series": (paper,),
-    "perturbation": (paper.lemma_b_1,),
-    "kernel": (paper.lemma_5_1, paper.theorem_4_2),
-    "descent": (paper,),
+    "series": (printed,),
+    "perturbation": (printed.lemma_b_1,),
+    "kernel": (printed.lemma_5_1, printed.theorem_4_2),
+    "descent": (printed,),
 }
 
 

@@ -7,9 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from attention_checks.tangent import printed
+from attention_checks.tangent.runs import score
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, paper, sliced_wasserstein
-from attention_theory.tangent.runs import score
+from attention_theory.tangent import SoftmaxNetwork, sliced_wasserstein
 from literal import limit
 
 MIXTURE = score.centred_pair([[0.01, 0.04], [0.03, 0.02]], 0.4)
@@ -49,9 +50,9 @@ def test_regression_path_is_equation_24_with_the_limit_kernel():
     rate = 1 / float(np.linalg.eigvalsh(H.numpy())[-1])
     found = score.regression_path(X, labels, test, [0, 1, 2, 60])
     for column in (0, 1):
-        gammas = paper.equation_24(H, labels[:, column], rate, 1, 60)
+        gammas = printed.equation_24(H, labels[:, column], rate, 1, 60)
         for steps, prediction in zip((0, 1, 2, 60), found):
-            torch.testing.assert_close(prediction[:, column], paper.definition_f_1(K, gammas[steps], 1), rtol=1e-7, atol=1e-9)
+            torch.testing.assert_close(prediction[:, column], printed.definition_f_1(K, gammas[steps], 1), rtol=1e-7, atol=1e-9)
 
 
 def test_error_is_the_mean_squared_distance():
@@ -64,7 +65,7 @@ def test_train_on_descends_at_the_rate_of_the_limit():
     net = SoftmaxNetwork.paired(3, 6, 5, outputs=2)
     rate, W = 1 / (6 * float(np.linalg.eigvalsh(limit(problem.X, problem.X).numpy())[-1])), net.W
     for _ in range(3):
-        W = W - rate * paper.claim_3_4(W, net.a, problem.X, problem.clean)
+        W = W - rate * printed.claim_3_4(W, net.a, problem.X, problem.clean)
     torch.testing.assert_close(score.train_on(problem, 6, 3, 5).W, W)
 
 
@@ -99,7 +100,7 @@ def test_reverse_sample_is_sixty_steps_of_equation_4():
     y, random = normal(5, 2, generator=generator(7)), generator(8)
     times = [(math.sqrt(2) + (math.sqrt(0.01) - math.sqrt(2)) * k / 60) ** 2 for k in range(61)]
     for t, after in itertools.pairwise(times):
-        y = paper.equation_4(y, -y * (1 + t), 1.0, t - after, normal(5, 2, generator=random))
+        y = printed.equation_4(y, -y * (1 + t), 1.0, t - after, normal(5, 2, generator=random))
     torch.testing.assert_close(found, y)
 
 

@@ -6,11 +6,11 @@ import random
 import numpy as np
 import pytest
 import torch
-from attention_theory.evidence.records import Record, read_record
+from attention_checks.tangent.runs import table1
 from attention_theory.tangent import draw_problems, limit_kernel
-from attention_theory.tangent.runs import table1
 from attention_theory.tangent.training import Problems, gram
 from conftest import BOOK
+from theorybook.records import Record, read_record
 
 
 @pytest.mark.parametrize(("n", "d"), table1.SIZES)

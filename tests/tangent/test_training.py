@@ -7,8 +7,8 @@ import pytest
 import torch
 from attention_theory import tangent
 from attention_theory.device import generator, normal
-from attention_theory.domain import unchecked
 from attention_theory.tangent import kernel, training
+from theorybook.validation import unchecked
 
 
 def test_gradient_descent_is_definition_3_5():

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from attention_theory.evidence.words import plain
 from sphinx.util.images import get_image_size
+from theorybook.words import plain
 
 from .letters import PAGE as NOTATION
 from .letters import symbols, with_letters

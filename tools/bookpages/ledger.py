@@ -14,8 +14,6 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from attention_theory.evidence import COMPUTED, METHODS, OUTCOMES, Entry, anchor, load_ledger, stored_verdicts
-from attention_theory.evidence.verdicts import source_page
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
@@ -24,6 +22,8 @@ from sphinx.domains import Domain, ObjType
 from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
+from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, load_ledger, stored_verdicts
+from theorybook.verdicts import source_page
 
 from . import place
 from .typeset import typeset

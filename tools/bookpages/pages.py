@@ -171,8 +171,8 @@ def picture_first(cells: list[nodes.Element]) -> None:
         fold("imports", "Imports", cells[0])
     for cell in cells:
         output = part_of(cell, "output")
-        movable = output and any('<figure class="movable"' in node.astext() for node in output.findall(nodes.raw))
-        if movable or (output and next(output.findall(nodes.image), None)):
+        interactive_plot = output and any('<figure class="movable"' in node.astext() for node in output.findall(nodes.raw))
+        if interactive_plot or (output and next(output.findall(nodes.image), None)):
             output.parent.remove(output)
             cell.insert(0, output)
             return

@@ -9,11 +9,11 @@ import pkgutil
 import re
 from collections.abc import Iterable, Iterator
 
-from attention_theory.evidence.verdicts import PARTS
-from attention_theory.evidence.words import plain
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from theorybook.verdicts import PARTS
+from theorybook.words import plain
 
 from . import ledger
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
+from theorybook.validation import AtLeastOne, Extended, OpenChance, Positive, Signed, Size
 
 from attention_theory.attention import Weights
-from attention_theory.domain import AtLeastOne, Extended, OpenChance, Positive, Signed, Size
 
 
 def log_u(weights: Weights, score: Signed) -> Extended:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from scipy.signal import fftconvolve
+from theorybook.validation import Chance, Count, Limits, Natural, OpenChance, Positive, Signed, Steps
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import Chance, Count, Limits, Natural, OpenChance, Positive, Signed, Steps
 from attention_theory.exponential.windows import SIZES
 from attention_theory.patches.population import every_point
 

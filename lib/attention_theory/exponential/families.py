@@ -1,7 +1,8 @@
 """Families of attention weights with one knob, and when one key stands out among n (chapter "One knob")."""
 
+from theorybook.validation import Extended, Natural, NonNegative
+
 from attention_theory.attention import Weights
-from attention_theory.domain import Extended, Natural, NonNegative
 
 
 def sharp(beta: Extended) -> Weights:

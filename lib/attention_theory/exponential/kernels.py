@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from scipy import special
+from theorybook.validation import FILLED, Count, Extended, Limits, Natural, NonNegative, Positive, Seed, Steps
 from torch import Tensor
 
 from attention_theory.attention import NAMED, Weights, attention_weights
 from attention_theory.device import generator
-from attention_theory.domain import FILLED, Count, Extended, Limits, Natural, NonNegative, Positive, Seed, Steps
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.training import train

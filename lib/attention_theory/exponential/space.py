@@ -8,10 +8,8 @@ from itertools import combinations_with_replacement
 from typing import Annotated, Any
 
 from jaxtyping import Float
-from torch import Tensor
-
-from attention_theory.attention import Weights
-from attention_theory.domain import (
+from theorybook.prove import ball
+from theorybook.validation import (
     FILLED,
     Arithmetic,
     AtLeastOne,
@@ -24,7 +22,9 @@ from attention_theory.domain import (
     Size,
     outside,
 )
-from attention_theory.evidence.prove import ball
+from torch import Tensor
+
+from attention_theory.attention import Weights
 from attention_theory.patches import population
 from attention_theory.patches.population import Population, ReducedViT, Trajectory, check_population
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Float64
+from theorybook.validation import ANY, AtLeastOne, Extended, Natural, Size, Steps
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import ANY, AtLeastOne, Extended, Natural, Size, Steps
 from attention_theory.exponential.families import sharp
 from attention_theory.exponential.kernels import limit_kernel, start_network
 from attention_theory.exponential.space import group_error, population_descent

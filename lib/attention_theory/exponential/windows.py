@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from theorybook.validation import AtLeastOne, Chance, Count, Extended, NonNegative, OpenChance, Positive
+
 from attention_theory.attention import Weights
-from attention_theory.domain import AtLeastOne, Chance, Count, Extended, NonNegative, OpenChance, Positive
 from attention_theory.exponential.competition import log_ratio, share, solve_knob
 from attention_theory.exponential.families import power, sharp
 from attention_theory.separation import data

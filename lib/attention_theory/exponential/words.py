@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
+from theorybook.validation import AtLeastOne, Count, Extended, Natural, Positive, Seed, Size, Steps
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import AtLeastOne, Count, Extended, Natural, Positive, Seed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from attention_theory.sensitivity.upper_bound import lowest_score, own_bound
 from attention_theory.sensitivity.word import climb

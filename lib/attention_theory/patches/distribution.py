@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
+from theorybook.validation import Chance, Count, NonNegative, Seed
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import Chance, Count, NonNegative, Seed
 
 #: Integer labels of the patches: equal in a group.
 Labels = Tensor | Sequence[int]

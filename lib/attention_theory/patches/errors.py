@@ -9,8 +9,8 @@ from typing import cast
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
+from theorybook.validation import Chance, Count, Extended, Steps
 
-from attention_theory.domain import Chance, Count, Extended, Steps
 from attention_theory.patches.population import check_population, group_kinds
 
 

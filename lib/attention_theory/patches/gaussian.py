@@ -5,10 +5,10 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import Count, NonNegative, Seed, Size, Steps
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.domain import Count, NonNegative, Seed, Size, Steps
 from attention_theory.patches.vit import PositionalViT, association
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import numpy as np
 from scipy.special import gammaln
+from theorybook.validation import Chance, Count, Limits, Size, Steps
 
-from attention_theory.domain import Chance, Count, Limits, Size, Steps
 from attention_theory.patches.population import check_population
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int, Num, UInt8
 from scipy.io import loadmat
+from theorybook.validation import Count, Seed, Size
 from torch import Tensor
 
 from attention_theory.device import generator
-from attention_theory.domain import Count, Seed, Size
 
 #: Where the published files are; the loaders read the unpacked ones and download nothing.
 SOURCES = {

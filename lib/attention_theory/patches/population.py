@@ -13,9 +13,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from theorybook.validation import Chance, Count, NonNegative, Positive, Signed, Steps
 from torch import Tensor
-
-from attention_theory.domain import Chance, Count, NonNegative, Positive, Signed, Steps
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
+from theorybook.validation import Count, Seed, Size
 from torch import Tensor
 
 from attention_theory.device import generator
-from attention_theory.domain import Count, Seed, Size
 
 Statistic = Literal["locality", "local_share"]
 

@@ -2,11 +2,11 @@
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import NonNegative, Seed, Size
 from torch import Tensor, nn
 
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator
-from attention_theory.domain import NonNegative, Seed, Size
 from attention_theory.patches.images import patches_of
 
 ATTENTION = ("vanilla", "positional")

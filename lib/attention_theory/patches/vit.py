@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
+from theorybook.validation import Count, NonNegative, Positive
 from torch import Tensor
 
 from attention_theory.attention import attention_weights
-from attention_theory.domain import Count, NonNegative, Positive
 from attention_theory.patches.distribution import check_groups
 
 

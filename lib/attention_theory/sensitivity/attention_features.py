@@ -6,11 +6,11 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import Count, Natural, Seed
 from torch import Tensor
 
 from attention_theory.attention import Weights, as_weights, attend, attention_weights, blocks
 from attention_theory.device import Where, least_squares, normal
-from attention_theory.domain import Count, Natural, Seed
 from attention_theory.sensitivity.context import FeatureMap, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 

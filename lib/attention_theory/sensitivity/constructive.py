@@ -5,10 +5,10 @@ from bisect import bisect_left
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import AtLeastOne, Seed
 from torch import Tensor
 
 from attention_theory.device import least_squares, normal
-from attention_theory.domain import AtLeastOne, Seed
 from attention_theory.sensitivity.context import starts_generator
 from attention_theory.tokens import require_on_sphere
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import Count, Natural, Seed
 from torch import Tensor
 
 from attention_theory.device import generator
-from attention_theory.domain import Count, Natural, Seed
 
 
 def weights_generator(seed: Seed) -> torch.Generator:

@@ -4,10 +4,10 @@ import math
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import NonNegative, Size
 from torch import Tensor
 
 from attention_theory.device import normal
-from attention_theory.domain import NonNegative, Size
 
 
 class DeferredGaussian:

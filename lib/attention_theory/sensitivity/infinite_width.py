@@ -6,8 +6,7 @@
 """
 
 import numpy as np
-
-from attention_theory.domain import AtLeastOne, Cosine, NonNegative, Signed, Size
+from theorybook.validation import AtLeastOne, Cosine, NonNegative, Signed, Size
 
 
 def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating:

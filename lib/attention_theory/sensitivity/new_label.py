@@ -11,10 +11,10 @@ from typing import Annotated, Literal, get_args
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import EMPTY, Seed, Signed, Size, Steps
 from torch import Tensor
 
 from attention_theory.device import least_squares, normal
-from attention_theory.domain import EMPTY, Seed, Signed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
 from attention_theory.sensitivity.word import OneToken

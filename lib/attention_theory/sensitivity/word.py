@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import Natural, Seed, Size, Steps
 from torch import Tensor
 
 from attention_theory.device import normal
-from attention_theory.domain import Natural, Seed, Size, Steps
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import FeatureMap, check_norm, starts_generator
 from attention_theory.sensitivity.random_features import OneTokenFeatures

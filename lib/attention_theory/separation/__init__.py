@@ -1,7 +1,7 @@
 """Part II of the book: softmax attention against linear attention (deng2023).
 
 :mod:`data` builds the data sets and knows the threshold, :mod:`network` runs the networks literally, :mod:`exact` gets the
-probability of success without sampling, :mod:`panels` holds the paper's experiments.
+probability of success without sampling.
 """
 
 from attention_theory.separation.data import MODELS, cross_attention_data, inputs, self_attention_data, threshold
@@ -17,4 +17,3 @@ from attention_theory.separation.network import (
     sign_vectors,
     success_rate,
 )
-from attention_theory.separation.panels import Panel, exact_curve, panel, sampled_rates

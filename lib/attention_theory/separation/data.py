@@ -12,10 +12,10 @@ from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import Arithmetic, Count, Natural, NonNegative
 from torch import Tensor
 
 from attention_theory.device import Device
-from attention_theory.domain import Arithmetic, Count, Natural, NonNegative
 
 Model = Literal["self-ones", "self-identity", "cross"]
 MODELS: tuple[Model, ...] = get_args(Model)

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
+from theorybook.prove import ball
+from theorybook.validation import Count, NonNegative, Positive
 
 from attention_theory.attention import Weights, as_weights
-from attention_theory.domain import Count, NonNegative, Positive
-from attention_theory.evidence.prove import ball
 from attention_theory.separation import data
 from attention_theory.separation.data import Model, Scale
 from attention_theory.separation.network import NETWORKS, SuccessCounts

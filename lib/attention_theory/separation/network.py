@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float
+from theorybook import rate_interval
+from theorybook.validation import Count, NonNegative, Seed, Signed, Size
 from torch import Tensor
 
 from attention_theory.attention import Weights, attend
 from attention_theory.device import Device, generator, signs
-from attention_theory.domain import Count, NonNegative, Seed, Signed, Size
-from attention_theory.evidence import rate_interval
 from attention_theory.separation import data
 from attention_theory.separation.data import Model, Scale
 

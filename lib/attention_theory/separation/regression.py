@@ -12,11 +12,11 @@ from typing import Annotated
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
+from theorybook.validation import FILLED, Bit, Count, Natural, NonNegative, OpenChance, Positive, Seed
 from torch import Tensor
 
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator, normal
-from attention_theory.domain import FILLED, Bit, Count, Natural, NonNegative, OpenChance, Positive, Seed
 from attention_theory.separation.network import NETWORKS, ROUNDING
 
 #: Definition 3.8 in units of log n: the bottom and the top of the range, and the special score of D1.

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri
+from theorybook.validation import Count, Extended, NonNegative, OpenChance, Positive, Size
 from torch import Tensor
 
-from attention_theory.domain import Count, Extended, NonNegative, OpenChance, Positive, Size
 from attention_theory.tangent.kernel import limit_kernel, smallest_eigenvalue, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
@@ -41,7 +41,7 @@ def change_factor(R: NonNegative, paired: bool) -> float:
     """f(R): bound on the change of an entry of H, in units of |x_i.x_j| m sum_r S_ir S_jr, when scores move by at most R.
 
     4 (e^(4R) - 1) for every start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values a in [-1, 1]. The
-    first orders 16 R and 4 R cannot be improved (:func:`attention_theory.tangent.runs.moves.heavy_neurons`).
+    first orders 16 R and 4 R cannot be improved (:func:`attention_checks.tangent.runs.moves.heavy_neurons`).
     """
     growth = math.expm1(4 * R)  # of S_i S_j
     return (1 + 2 * R) * growth + R**2 * (1 + growth) if paired else 4 * growth

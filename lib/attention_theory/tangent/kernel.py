@@ -12,9 +12,9 @@ from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Float64
+from theorybook.validation import Count, NonNegative, Positive, Size
 from torch import Tensor
 
-from attention_theory.domain import Count, NonNegative, Positive, Size
 from attention_theory.tangent.network import SoftmaxNetwork
 
 #: Neurons at a time in the plain product: enough for its full speed, few enough for the factor to stay in the cache.

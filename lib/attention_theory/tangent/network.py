@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
+from theorybook.validation import Count, NonNegative, Positive, Seed, Size
 from torch import Tensor
 
 from attention_theory.attention import attention_weights
 from attention_theory.device import Where, generator, normal, signs
-from attention_theory.domain import Count, NonNegative, Positive, Seed, Size
 
 
 def unit_points(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:

@@ -13,10 +13,10 @@ from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
+from theorybook.validation import ANY, Count, NonNegative, Positive, Steps
 from torch import Tensor
 
 from attention_theory.device import generator, normal, signs
-from attention_theory.domain import ANY, Count, NonNegative, Positive, Steps
 from attention_theory.tangent.kernel import Activation, symmetric, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 

@@ -1,0 +1,5 @@
+"""What the verdicts of the book *attention-theory* need beside its mathematics: formulas as printed, proofs, runs."""
+
+from theorybook.validation import install
+
+install(__name__)

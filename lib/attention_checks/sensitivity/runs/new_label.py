@@ -1,0 +1,221 @@
+"""The grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens::
+
+    python -m attention_checks.sensitivity.runs.new_label --only bombari2024-figures-4-7 --out book/data
+
+takes ten minutes of a core, ``bombari2024-figures-4-7-large`` (N = 700 and 1300) as long and 3 GB.
+``bombari2024-figures-4-7-bert`` is the paper's own data (it needs transformers, datasets and the network).
+Each point draws contexts, labels (fair signs) and a map, trains, and looks for the worst moves of the first token. The
+errors are evaluated from the parameters theta_f and theta_r on the literal features of the moved context, apart from the
+search. Runs of one point with different N share their draw: the first N contexts train, the last one is X.
+"""
+
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from attention_theory import tokens
+from attention_theory.device import Device, generator, signs
+from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
+from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
+from attention_theory.sensitivity.random_features import OneTokenFeatures, one_token_in_law
+from attention_theory.sensitivity.word import OneToken
+from jaxtyping import Float
+from theorybook.records import Table, read_record
+from theorybook.sweep import Recording, command_line
+from theorybook.validation import ANY, FILLED, Count, Seed, Size
+from torch import Tensor
+
+Map = Literal["RF", "RAF", "ReLU-RAF"]
+#: The paper's embedding dimension.
+D = 768
+#: Figures 4 and 7: the paper's losses without a penalty, and ours. Figures 5 and 6: all penalties.
+PLAIN = [(loss, 0.0) for loss in LOSSES[:4]] + [(loss, 1.0) for loss in LOSSES[4:]]
+PENALISED = PLAIN + [(loss, p) for loss in LOSSES[:4] for p in (1.0, 0.1, 0.01)]
+#: (map, n, {N: losses}).
+GRID = (
+    ("RAF", 40, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
+    ("ReLU-RAF", 40, {400: PENALISED}),
+    ("RF", 40, {100: PLAIN, 700: PLAIN, 1300: PLAIN}),
+    ("RAF", 120, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
+    ("ReLU-RAF", 120, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
+)
+#: Starts and steps of the search: features that do not attend answer almost linearly to a move.
+SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} for map in ("RAF", "ReLU-RAF")}
+
+
+def figures_4_to_7(
+    map: Map, kind: str, n: Count, sizes: list[int], trial: Seed, d: Count = D, device: Device = "cpu"
+) -> Annotated[dict[str, list | np.ndarray], ANY]:
+    """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
+    losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
+    return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, None, device, **SEARCH[map])
+
+
+def attention_map(map: Map, d: Count, seed: Seed) -> RandomAttentionFeatures:
+    """The map of this name, ``RAF`` or ``ReLU-RAF``."""
+    return RandomAttentionFeatures.sample(d, seed, "relu" if map == "ReLU-RAF" else "softmax")
+
+
+def mapped(
+    contexts: Float[Tensor, "N n d"], map: Map, seed: Seed, k: Count | None = None
+) -> tuple[Float[Tensor, "N p"], OneToken]:
+    """Features of contexts under random weights, and of the last one as a function of its first token.
+
+    Args:
+        contexts: tokens of norm sqrt(d).
+        map: ``RF`` (ReLU features in law), ``RAF`` or ``ReLU-RAF``.
+        seed: of the weights.
+        k: number of random features, nd if not given.
+    """
+    if map == "RF":
+        ones = one_token_in_law(contexts, 0, k or contexts[0].numel(), seed)
+        return torch.relu(torch.stack([one.rest for one in ones]) + contexts[:, 0] @ ones[-1].block.T), ones[-1]
+    raf = attention_map(map, contexts.shape[2], seed).to(contexts)
+    Phi = torch.empty_like(contexts)  # filled one by one: at N = 1300 a list beside it is another gigabyte
+    for row, X in zip(Phi, contexts):
+        row[:] = raf(X)
+    return Phi.flatten(1), raf.one_token(contexts[-1].clone(), 0)
+
+
+def run(
+    map: Map,
+    kind: str,
+    n: Count,
+    d: Count,
+    losses: Annotated[dict[int, list], FILLED],
+    trial: Seed,
+    pool: Size | None = None,
+    device: Device = "cpu",
+    **search: Size,
+) -> Annotated[dict[str, list | np.ndarray], ANY]:
+    """One draw of contexts, labels and map, and the worst moves for each number of training samples.
+
+    Args:
+        map: as in :func:`mapped`.
+        kind: of the tokens.
+        n: tokens in a context.
+        d: token dimension.
+        losses: number of training samples -> the losses of :func:`best_moves`.
+        trial: seed of all draws.
+        pool: number of contexts drawn apart from X, of which the first ones are used; the largest N if not given. A
+            recorded run with a smaller N is repeated with the pool of the record.
+        device: what is drawn goes there.
+        search: ``starts`` and ``steps`` of :func:`best_moves`.
+
+    Returns:
+        Columns with two rows (one for each solution) for every N and loss: ``gamma``, ``error``, ``alignment``,
+        ``residual``; ``ceiling`` is the right-hand side of (6.10) or (6.15) at the move found; ``sensitivity`` an upper
+        bound on S_RF (NaN for attention); ``smallest`` (over |phi(X)|^2) and ``condition`` belong to the Gram matrix of
+        all samples.
+    """
+    most, pool = max(losses), pool or max(losses)
+    contexts = tokens.contexts(kind, pool + 1, n, d, seed=trial)
+    labels = signs(pool + 1, generator=generator(10_000 + trial))
+    if most < pool:
+        used = torch.tensor([*range(most), pool])
+        contexts, labels = contexts[used], labels[used]
+    contexts, labels = contexts.to(device), labels.to(device)
+    X = contexts[-1].clone()
+    Phi, one = mapped(contexts, map, trial)
+    sensitivity = one.certificate() / float(one.norm) if isinstance(one, OneTokenFeatures) else float("nan")
+
+    def literal(deltas: Tensor) -> Tensor:
+        """The features of the moved contexts: for attention not from the view of one token, that the search has."""
+        if isinstance(one, OneTokenFeatures):
+            return one.features(deltas)
+        raf = attention_map(map, d, trial).to(X)
+        return torch.stack([raf(torch.cat([X[:1] + delta, X[1:]])).flatten() for delta in deltas])
+
+    del contexts
+    Gram = Phi @ Phi.T
+    phi, label = Phi[-1], float(labels[-1])
+    rows = []
+    for N, wanted in losses.items():
+        keep = torch.tensor([*range(N), most])
+        gram = Gram[keep][:, keep]
+        model = solutions(Phi[:N], labels[:N], phi, label, gram)
+        deltas = best_moves(model, one, wanted, seed=trial, **search)
+        moved = literal(deltas)
+        theta_f = model.theta + phi * (label - phi @ model.theta) / phi.square().sum()
+        weights = torch.linalg.solve(gram, labels[keep])
+        theta_r = Phi[:N].T @ weights[:-1] + phi * weights[-1]
+        found = model.measure(one, deltas)
+        change = (moved - phi).norm(dim=1)
+        for solution, theta, scale in (("fine", theta_f, phi.norm()), ("again", theta_r, model.smallest**0.5)):
+            error = (moved @ theta + label).square()
+            for j, (loss, penalty) in enumerate(wanted):
+                rows.append(
+                    {
+                        "N": N,
+                        "solution": solution,
+                        "loss": loss,
+                        "penalty": penalty,
+                        "gamma": float(found["shift"][j].abs()),
+                        "error": float(error[j]),
+                        "alignment": float(found["alignment-" + solution][j]),
+                        "residual": abs(model.residual),
+                        "ceiling": float(change[j] / scale),
+                        "sensitivity": sensitivity,
+                        "smallest": model.smallest / float(phi.square().sum()),
+                        "condition": model.condition,
+                    }
+                )
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: values if name in SETTINGS else np.array(values) for name, values in columns.items()}
+
+
+#: Columns that say which run it is; the others are measured.
+SETTINGS = ("N", "solution", "loss", "penalty")
+
+
+def _points(sizes: tuple[int, ...], kinds: tuple[str, ...], trials: int) -> list[dict]:
+    found = []
+    for trial in range(trials):
+        for map, n, losses in GRID:
+            used = [N for N in losses if N in sizes]
+            found += [{"map": map, "kind": kind, "n": n, "sizes": used, "trial": trial} for kind in kinds if used]
+    return found
+
+
+#: What a descent finds depends on rounding by less than this, over the largest of a column.
+_FOUND = {"": 2e-2, "smallest": 1e-3, "condition": 1e-3}
+RECORDINGS = [
+    Recording(
+        "bombari2024-figures-4-7" + name,
+        figures_4_to_7,
+        lambda sizes=sizes, kinds=kinds, trials=trials: _points(sizes, kinds, trials),
+        settings={"d": D},
+        tolerance=_FOUND,
+        digits=4,
+        shipped=kinds != ("bert",),
+    )
+    for name, sizes, kinds, trials in (
+        ("", (100, 400), tokens.KINDS, 10),
+        ("-large", (700, 1300), tokens.KINDS, 2),
+        ("-bert", (100, 400), ("bert",), 10),
+    )
+]
+
+
+def load() -> Table:
+    """The recorded runs on the three kinds of tokens."""
+    return Table([row for part in ("", "-large") for row in read_record(f"bombari2024-figures-4-7{part}").long])
+
+
+def line(runs: Table) -> np.ndarray:
+    """(2 - gamma)^2, and 0 where gamma exceeds 2: what Figure 4 draws as its dashed line."""
+    return np.clip(2 - runs["gamma"], 0, None) ** 2
+
+
+def below(runs: Table) -> np.ndarray:
+    """Which runs are clearly below the line, by 0.05."""
+    return runs["error"] < line(runs) - 0.05
+
+
+def turned_at_once(runs: Table) -> np.ndarray:
+    """Which runs have an error below 1, hence the sign of -y, at gamma below 0.1."""
+    return (runs["error"] < 1) & (runs["gamma"] < 0.1)
+
+
+if __name__ == "__main__":
+    command_line(RECORDINGS)

@@ -1,0 +1,1 @@
+"""What the verdicts of ``book/separation`` need: formulas as printed, proofs, runs."""

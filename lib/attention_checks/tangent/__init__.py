@@ -1,0 +1,1 @@
+"""What the verdicts of ``book/tangent`` need: formulas as printed, proofs, runs."""

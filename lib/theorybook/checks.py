@@ -1,0 +1,255 @@
+"""Checks: one comparison of something measured with something predicted, by a named method."""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from theorybook.intervals import CONFIDENCE, Interval, power_law
+from theorybook.prove import Proof
+from theorybook.validation import NonNegative, Numbers, OpenChance, Signed, Size
+from theorybook.words import plain
+
+#: From the strongest to the weakest.
+METHODS = (
+    "proof",  # covers all cases of the stated range
+    "identity",  # two computations agree to rounding
+    "exact",  # no random draw: integers, rationals, enumeration, closed form
+    "draws",  # every one of N seeded random instances satisfies it
+    "interval",  # Monte Carlo with a confidence interval
+    "exponent",  # a fitted power law with its interval
+    "counterexample",  # the smallest one found
+    "evaluation",  # constants put into numbers
+)
+#: Methods that :func:`compare` may name; the others have a function of their own, but for ``proof`` by exact algebra.
+COMPARED = ("proof", "exact", "draws", "interval", "counterexample", "evaluation")
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison of something measured with something predicted.
+
+    Attributes:
+        method: one of ``METHODS``.
+        holds: whether it came out as predicted.
+        text: what was compared, in words; what stands between dollars is TeX on the page and readable text in a line.
+    """
+
+    method: str
+    holds: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.method}: {plain(self.text)}"
+
+
+def number(value: Any, digits: Size = 3) -> str:
+    """Stable short text of a number: integers and fractions in full, others to ``digits`` significant digits."""
+    if isinstance(value, bool | np.bool_ | str):
+        return str(value)
+    if isinstance(value, int | np.integer | Fraction):
+        return str(value)
+    value = float(value)
+    if value == 0:
+        return "0"  # also for -0.0
+    return f"{value:.{digits}g}"
+
+
+def _read(values: Any) -> Any:
+    """The same without tensors, at any depth: NumPy reads none on a GPU and none with a gradient."""
+    if hasattr(values, "detach"):
+        return values.detach().cpu().numpy()
+    return [_read(item) for item in values] if isinstance(values, list | tuple) else values
+
+
+def _array(what: str, values: Any) -> np.ndarray:
+    """Numbers as an array of their shape; integers and fractions keep their exact type."""
+    array = np.asarray(_read(values))
+    if array.dtype.kind == "b":
+        array = array.astype(int)  # NumPy does not subtract booleans
+    exact = array.dtype.kind == "O" and all(hasattr(v, "__float__") for v in array.ravel())
+    if not exact and array.dtype.kind not in "biufc":
+        raise ValueError(f"{what}: {values!r} is not made of numbers")
+    return array
+
+
+def _pair(what: str, left: Any, right: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Both sides, broadcast against each other as NumPy does, without NaN."""
+    left, right = _array(what, left), _array(what, right)
+    try:
+        left, right = np.broadcast_arrays(left, right)
+    except ValueError:
+        raise ValueError(f"{what}: shapes {left.shape} and {right.shape} do not fit each other") from None
+    if left.size == 0:
+        raise ValueError(f"{what}: nothing was measured, so nothing can be compared")
+    return left, right
+
+
+def compare(
+    what: str,
+    measured: Any,
+    relation: str,
+    predicted: Any,
+    *,
+    method: str = "exact",
+    slack: NonNegative = 0.0,
+    digits: Size = 3,
+) -> Check:
+    """Compare numbers.
+
+    Args:
+        what: the measured quantity, in words.
+        measured: a number or an array; every element must satisfy the relation. The element nearest to failure is shown.
+        relation: one of ``==``, ``<=``, ``>=``, ``<``, ``>``, or ``within``.
+        predicted: a number or an array that broadcasts against ``measured``; for ``within`` a pair (low, high) of them,
+            both ends included.
+        method: ``exact`` (no random draw), ``draws`` (seeded random instances), ``proof`` (exact algebra that covers the
+            stated range), ``evaluation`` (constants put into numbers), ``counterexample`` (``what`` says which), or
+            ``interval`` (a count of intervals).
+        slack: relative allowance for rounding, for bars that are tight in exact arithmetic.
+        digits: significant digits shown; keep them inside the uncertainty.
+
+    Raises:
+        ValueError: unknown relation or method, shapes that do not fit, nothing to compare, or a value that is not a number.
+    """
+    if relation != "within" and relation not in RELATIONS:
+        raise ValueError(f"relation {relation!r} is unknown; choose one of {', '.join(RELATIONS)}, within")
+    if method not in COMPARED:
+        raise ValueError(f"method {method!r} is unknown; choose one of {', '.join(COMPARED)}")
+    if relation == "within":
+        return _within(what, measured, predicted, method, slack, digits)
+    left, right = (side.ravel() for side in _pair(what, measured, predicted))
+    if any(value != value for value in (*left, *right)):
+        raise ValueError(f"{what}: not a number among the values")
+    allowance = [slack * abs(b) if slack else 0 for b in right]
+    sign = {"<=": -1, "<": -1, ">=": 1, ">": 1}.get(relation)
+    if sign is None:
+        margins = [0 if x == y else a - abs(x - y) for x, y, a in zip(left, right, allowance)]
+    else:
+        margins = [a if x == y else sign * (x - y) + a for x, y, a in zip(left, right, allowance)]
+    reaches = operator.ge if "=" in relation else operator.gt
+    holds = all(reaches(margin, 0) for margin in margins)
+    worst = min(range(left.size), key=lambda i: margins[i])
+    shown = relation if holds else f"fails {relation}"
+    text = f"{what}: {number(left[worst], digits)} {shown} {number(right[worst], digits)}{_nearest(left.size)}"
+    return Check(method, bool(holds), text)
+
+
+def _nearest(size: int) -> str:
+    return f" (nearest of {size})" if size > 1 else ""
+
+
+def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digits: int) -> Check:
+    """Every measured number lies between its two bars."""
+    try:
+        low, high = bars
+    except (TypeError, ValueError):
+        raise ValueError(f"{what}: within takes a pair (low, high), got {bars!r}") from None
+    (_, low), (values, high) = _pair(what, measured, low), _pair(what, measured, high)
+    values, low, high = (side.ravel() for side in np.broadcast_arrays(values, low, high))
+    if any(value != value for value in (*values, *low, *high)):
+        raise ValueError(f"{what}: not a number among the values")
+    if any(a > b for a, b in zip(low, high)):
+        raise ValueError(f"{what}: the lower bar exceeds the upper one")
+    margins = [
+        min(x - a + slack * abs(a), b - x + slack * abs(b)) if slack else min(x - a, b - x)
+        for x, a, b in zip(values, low, high)
+    ]
+    worst = min(range(values.size), key=lambda i: margins[i])
+    holds = margins[worst] >= 0
+    bar = f"[{number(low[worst], digits)}, {number(high[worst], digits)}]"
+    shown = "within" if holds else "fails within"
+    return Check(method, bool(holds), f"{what}: {number(values[worst], digits)} {shown} {bar}{_nearest(values.size)}")
+
+
+def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1e-10) -> Check:
+    """Two computations of the same thing agree to rounding.
+
+    The error is the largest difference over the largest expected magnitude. The text names the tolerance it stays
+    below, since the error itself changes with the machine. Complex numbers are compared as such.
+
+    Raises:
+        ValueError: shapes that do not fit, nothing to compare, or a tolerance that is not between 0 and 1.
+    """
+    tolerance = float(tolerance)
+    if not 0 < tolerance < 1:
+        raise ValueError(f"{what}: tolerance = {tolerance} is not allowed: it lies strictly between 0 and 1")
+    left, right = _pair(what, measured, expected)
+    kind = complex if "c" in left.dtype.kind + right.dtype.kind else float
+    left, right = left.astype(kind), right.astype(kind)
+    error = float(np.abs(left - right).max() / max(float(np.abs(right).max()), np.finfo(float).tiny))
+    holds = error < tolerance  # False for nan
+    return Check("identity", holds, f"{what}: relative error {'<' if holds else 'not <'} {tolerance:.0e}")
+
+
+def interval(what: str, estimate: Interval, relation: str, predicted: Signed, digits: Size = 3) -> Check:
+    """Compare a confidence interval with a prediction.
+
+    Args:
+        what: the estimated quantity, in words.
+        estimate: from :func:`rate_interval`, :func:`mean_interval` or :func:`power_law`.
+        relation: ``contains`` (the prediction lies inside), ``>=`` or ``<=`` (the whole interval lies on that side).
+        predicted: the number.
+        digits: significant digits shown.
+
+    Raises:
+        ValueError: unknown relation, no :class:`Interval`, or a number that is not one.
+    """
+    return _interval("interval", what, estimate, relation, predicted, digits)
+
+
+def _interval(method: str, what: str, estimate: Interval, relation: str, predicted: float, digits: int) -> Check:
+    low, high = estimate
+    if any(value != value for value in (low, high, predicted)):
+        raise ValueError(f"{what}: not a number among the values")
+    tests = {"contains": low <= predicted <= high, ">=": low >= predicted, "<=": high <= predicted}
+    if relation not in tests:
+        raise ValueError(f"relation {relation!r} is unknown; choose one of {', '.join(tests)}")
+    shown = relation if tests[relation] else f"fails {relation}"
+    ci = f"{100 * estimate.confidence:.12g}% interval [{number(low, digits)}, {number(high, digits)}]"
+    return Check(method, bool(tests[relation]), f"{what}: {ci} {shown} {number(predicted, digits)}")
+
+
+def exponent(
+    what: str,
+    x: Numbers,
+    y: Numbers,
+    relation: str,
+    predicted: Signed,
+    *,
+    confidence: OpenChance = CONFIDENCE,
+    digits: Size = 2,
+) -> Check:
+    """Compare a fitted power law with a predicted exponent, through the interval of :func:`power_law`."""
+    slope, estimate = power_law(x, y, confidence)
+    return _interval("exponent", f"{what}: fitted exponent {number(slope, digits)}", estimate, relation, predicted, digits)
+
+
+def proved(what: str, *proofs: Proof) -> Check:
+    """A statement that went through :mod:`theorybook.prove` (what does not go through raises there).
+
+    It holds if what was proved is that of the layer and of the printed formula, wherever it was compared with them.
+
+    Args:
+        what: the statement, in words.
+        proofs: its proof, or one for each of its parts, tied (:meth:`~theorybook.prove.Proof.tied`).
+
+    Raises:
+        ValueError: nothing, a proof that is tied to nothing, or something that is no
+            :class:`~theorybook.prove.Proof`.
+    """
+    if not proofs or not all(isinstance(proof, Proof) for proof in proofs):
+        raise ValueError(f"{what}: needs proofs of evidence.prove, got {proofs!r}")
+    if loose := [proof.what for proof in proofs if not proof.ties]:
+        raise ValueError(f"{what}: nothing ties {loose} to the layer or the printed formula; use Proof.tied or Proof.beside")
+    return Check("proof", not any(proof.untied for proof in proofs), f"{what}: {'; '.join(map(str, proofs))}")

@@ -1,0 +1,130 @@
+"""The ledger: what is declared about every numbered statement, one YAML file for each paper."""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+
+from theorybook.checks import METHODS
+
+#: Outcomes of a verdict, and those that the ledger declares without one.
+COMPUTED = ("holds", "holds-in-regime", "corrected", "reproduced", "false", "empty", "open")
+UNCOMPUTED = ("imported", "asymptotic", "planned")
+OUTCOMES = COMPUTED + UNCOMPUTED
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One numbered statement or figure of a paper.
+
+    Attributes:
+        id: ``<citation>/<kind>-<number>[-<part>]``, or ``<citation>/own-<name>`` for a statement of the book's own.
+        printed: its name in the paper; ``ours`` for own statements.
+        kind: theorem, lemma, definition, equation, figure, ...
+        statement: what it claims, in our words, with every hypothesis that does not stand in ``hypotheses``; a figure: which
+            printed settings, which features. TeX stands between dollars.
+        hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it reaches, where they are told
+            apart; from its box (``tools/statements.py``), if it has one of its own.
+        depends: ids that its proof uses.
+        chapter: ``<part>/<slug>``, where its verdict stands.
+        label: its statement box, figure or table on that page.
+        code: the function that carries it, as a path below ``attention_theory``: ``separation.exact.success_probability``.
+        method: of the check that the statement rests on; a side check may have a stronger one.
+        outcome: what its verdict must give.
+        note: what a reader should know besides; the reason, where there is no verdict.
+    """
+
+    id: str
+    printed: str
+    kind: str
+    statement: str
+    depends: list[str]
+    chapter: str | None
+    method: str | None
+    outcome: str
+    note: str
+    label: str | None = None
+    code: str | None = None
+    hypotheses: str = ""
+    constants: str = ""
+    scope: str = ""
+
+    @property
+    def paragraphs(self) -> list[tuple[str, str]]:
+        """Its words for pages: what each paragraph is (nothing for a statement in one piece), and what it says."""
+        claim = "Claim" if self.hypotheses else ""
+        found = [("Hypotheses", self.hypotheses), (claim, self.statement), ("Constants", self.constants), ("Scope", self.scope)]
+        return [(name, text) for name, text in found if text]
+
+
+def load_ledger(path: str | Path) -> dict[str, Entry]:
+    """Read and check ``<citation>.yml``: a list of mappings with the fields of :class:`Entry`.
+
+    Raises:
+        ValueError: no YAML, unknown or missing fields, a repeated id, an id of another paper, an unknown outcome or method;
+            an outcome that stands without a verdict but without a reason in ``note``; a computed one without a chapter.
+    """
+    import yaml  # here, so that the mathematics imports without it
+
+    path = Path(path)
+    try:
+        rows = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{path}: not a readable ledger; mend it (a text with ': ' or ' #' in it needs quotes), or restore it with git "
+            f"checkout ({reason})"
+        ) from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path}: a ledger is a list of mappings; restore it with git checkout")
+    entries: dict[str, Entry] = {}
+    for row in rows:
+        missing = [f.name for f in fields(Entry) if f.default is MISSING and f.name not in row]
+        unknown = [str(name) for name in row if name not in Entry.__dataclass_fields__]
+        for what, names in (("lacks", missing), ("has unknown fields", unknown)):
+            if names:
+                raise ValueError(f"{path.name}: {row.get('id', row)} {what}: {', '.join(names)}")
+        if not isinstance(row["depends"], list):
+            raise ValueError(f"{path.name}: {row['id']}: depends is a list of ids, got {row['depends']!r}")
+        entry = Entry(**row)
+        problems = {
+            "the id repeats": entry.id in entries,
+            f"the id must begin with {path.stem}/": not entry.id.startswith(path.stem + "/"),
+            f"unknown outcome {entry.outcome!r}, not one of {', '.join(OUTCOMES)}": entry.outcome not in OUTCOMES,
+            f"unknown method {entry.method!r}, not one of {', '.join(METHODS)}": entry.method not in METHODS
+            and (entry.method or entry.outcome in COMPUTED),
+            "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
+            "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
+        }
+        for problem, present in problems.items():
+            if present:
+                raise ValueError(f"{path.name}: {entry.id}: {problem}")
+        entries[entry.id] = entry
+    return entries
+
+
+def book_folders() -> Iterator[Path]:
+    """Where ``ledger`` and ``data`` may be: in a clone beside the notebook (Colab), in the current folder, or above it."""
+    here = Path.cwd()
+    yield here / "attention-theory" / "book"
+    for folder in (here, *here.parents):
+        yield folder / "book"
+        yield folder
+
+
+def find_ledger(claim: str) -> Path | None:
+    """``ledger/<citation>.yml`` in the nearest of :func:`book_folders`; none for a notebook opened without the book.
+
+    Raises:
+        FileNotFoundError: the book is there (its ``_toc.yml``), but the file is missing.
+    """
+    name = claim.split("/")[0] + ".yml"
+    for folder in book_folders():
+        path = folder / "ledger" / name
+        if path.is_file():
+            return path
+        if folder.name == "book" and (folder.parent / "_toc.yml").is_file():
+            raise FileNotFoundError(
+                f"{path} is missing, so {claim} cannot be judged; write the id as <citation>/<name>, or restore the file "
+                "with git checkout"
+            )
+    return None

@@ -1,0 +1,559 @@
+"""Proofs by computation: a statement in a few real parameters, settled for a whole range at once, and tied to what it is about.
+
+All exact. :func:`positive` covers a box by smaller ones, on each of which ball arithmetic (Arb, through python-flint) shows
+left < right. :func:`nonnegative` proves left <= right for rational functions on a box or an unbounded orthant: moved to the
+corner, the difference has no negative coefficient. :func:`same` shows that two expressions are one by algebra; :func:`every`
+goes through all cases. Each returns a :class:`Proof` or raises :class:`NotProved` with the box or the point where it stops.
+
+A proof is about algebra. :meth:`Proof.tied` compares both sides of what was proved with the layer and the printed formula at
+drawn points inside the range; only a tied proof makes a check (:func:`theorybook.proved`).
+
+>>> from theorybook.prove import nonnegative, positive
+>>> positive("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
+'x in [0, 3]'
+>>> print(nonnegative("(n - 1)/n^2 <= 1/4", lambda n: (4 * (n - 1) / n**2, 1), where={"n": "d - 2"}, n=(2, None)))
+(n - 1)/n^2 <= 1/4 on d - 2 >= 2: 1 coefficient
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from theorybook.validation import Arithmetic, Signed, Size
+
+Number = Signed | str | Fraction | Decimal
+Range = tuple[Number, Number | None]
+
+#: So many boxes are tried, and so many halvings in a row.
+MOST_BOXES, MOST_HALVINGS = 20_000, 12
+#: A box narrower than this part of its range is not split further.
+FINEST = Fraction(1, 2**50)
+#: From this part of the range on the corners of a box are tried too, for a point where the statement is false.
+COARSE = Fraction(1, 2**8)
+#: Two computations of one number agree up to this part of it.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was proved.
+
+    Attributes:
+        what: the statement, in words or symbols.
+        range: the parameters that it covers, from the box itself.
+        boxes: how many pieces the proof has.
+        by: what a piece is: boxes, coefficients, identities, cases.
+        sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the box.
+        ties: what was compared with the layer or the printed formula, at how many points, and whether it agrees.
+    """
+
+    what: str
+    range: str
+    boxes: Size
+    by: str = "boxes"
+    sides: Callable[[Mapping[str, Any]], tuple[Any, Any]] | None = field(default=None, repr=False, compare=False)
+    ties: tuple[tuple[str, int, bool], ...] = field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        one = {"boxes": "box", "identities": "identity"}
+        count = f"{self.boxes} {self.by if self.boxes != 1 else one.get(self.by, self.by[:-1])}"
+        return f"{self.what} on {self.range}: {count}{_said(self.ties)}"
+
+    def tied(self, at: Iterable[Any], left: Any = None, right: Any = None) -> "Proof":
+        """The same proof, its sides compared with other computations at drawn points.
+
+        Args:
+            at: the points, each by its letters or with them as its attributes, inside the range.
+            left, right: what the sides of the statement stand for there: a number or an array for each point, a function of the
+                letters (of the object, where a point is one) that gives it, or one number for all.
+
+        Raises:
+            NotProved: a point lies outside of what was proved.
+        """
+        points = list(at)
+        if not points or (left is None and right is None):
+            raise ValueError(f"{self.what}: a tie needs points and what one of the sides is there")
+        found, pairs = self, [self.at(point if isinstance(point, Mapping) else vars(point)) for point in points]
+        for name, column, side in zip(("left", "right"), zip(*pairs), (left, right)):
+            if side is not None:
+                values = _at_points(side, points)
+                if len(values) != len(points):
+                    raise ValueError(f"{self.what}: {len(points)} points, but {len(values)} values of the {name} side")
+                found = found.beside(f"{name} side", column, values)
+        return found
+
+    def at(self, letters: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Both sides at a point, given by its letters."""
+        if self.sides is None:
+            raise ValueError(f"{self.what}: cases have no sides")
+        return self.sides(letters)
+
+    @property
+    def untied(self) -> list[str]:
+        """The ties that do not hold."""
+        return [what for what, _, holds in self.ties if not holds]
+
+    def beside(self, what: str, found: Any, expected: Any) -> "Proof":
+        """The same proof with one more tie: two computations of what it is about, number by number."""
+        pairs = [(np.ravel(_floats(x)), np.ravel(_floats(y))) for x, y in zip(found, expected, strict=True)]
+        if not pairs or any(x.shape != y.shape or not x.size for x, y in pairs):
+            raise ValueError(f"{self.what}: {what}: sizes that do not fit, or nothing to compare")
+        holds = all(np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs)
+        return replace(self, ties=(*self.ties, (what, len(pairs), holds)))
+
+
+def _at_points(side: Any, points: list[Any]) -> list[Any]:
+    """What :meth:`Proof.tied` is given for a side, point by point."""
+    if callable(side):
+        return [side(**point) if isinstance(point, Mapping) else side(point) for point in points]
+    return [side] * len(points) if isinstance(side, int | float) else list(side)
+
+
+def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
+    if not ties:
+        return ""
+    failed = [what for what, _, holds in ties if not holds]
+    points = sum(points for _, points, _ in ties)
+    return f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied at {points} point{'s' if points > 1 else ''}"
+
+
+class NotProved(ArithmeticError):
+    """No proof: ``box`` is a point where the statement is certainly violated, or a box that could not be decided."""
+
+    def __init__(self, what: str, box: Mapping[str, Any], violated: bool, why: str = ""):
+        self.what, self.box, self.violated = what, dict(box), violated
+        found = "violated at" if violated else "undecided on"
+        super().__init__(f"{what}: {found} {', '.join(f'{k} = {v}' for k, v in box.items())}{why and f' ({why})'}")
+
+
+def _floats(x: Any) -> Any:
+    """Tensors, SymPy and flint numbers as floats."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().numpy()
+    return np.asarray([float(v) for v in np.ravel(np.asarray(x, dtype=object))])
+
+
+def _exact(x: Number) -> Fraction:
+    """A float means the decimal number that is written: 0.1 is 1/10."""
+    return Fraction(repr(float(x))) if isinstance(x, float) else Fraction(x)
+
+
+def _short(x: Fraction) -> str:
+    """10^6 for 1000000, 0.1 for 1/10, 1/3 as it is; a point found by bisection to six digits."""
+    if x.denominator == 1:
+        digits = str(x)
+        zeros = len(digits) - len(digits.rstrip("0"))
+        return f"10^{zeros}" if zeros > 2 and digits == "1" + "0" * zeros else digits
+    if x.denominator < 1000 and 10**12 % x.denominator:
+        return str(x)
+    return f"{float(x):.15g}" if 10**12 % x.denominator == 0 else f"{float(x):.6g}"
+
+
+def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[str, str], opened: Iterable[str] = ()) -> str:
+    """The box in the paper's letters; a point is written as one."""
+
+    def line(name: str, low: Fraction, high: Fraction | None) -> str:
+        letters = _letters(name, where)
+        if low == high:
+            return f"{letters} = {_short(low)}"
+        sign = ">" if name in opened else ">="
+        return f"{letters} {sign} {_short(low)}" if high is None else f"{letters} in [{_short(low)}, {_short(high)}]"
+
+    return ", ".join(line(name, *ends) for name, ends in box.items())
+
+
+def _letters(name: str, where: Mapping[str, str]) -> str:
+    return where.get(name, name).replace("**", "^").replace("*", " ")
+
+
+def _start(what: str, ranges: Mapping[str, Range], bounded: bool) -> dict[str, tuple[Fraction, Fraction | None]]:
+    if not ranges:
+        raise ValueError(f"{what}: a proof needs at least one parameter with its range")
+    box = {name: (_exact(low), None if high is None else _exact(high)) for name, (low, high) in ranges.items()}
+    for name, (low, high) in box.items():
+        if high is None and bounded:
+            raise ValueError(f"{what}: {name} has no upper end; ball arithmetic needs one")
+        if high is not None and low > high:
+            raise ValueError(f"{what}: {name} in [{low}, {high}] is empty")
+    return box
+
+
+def _pair(sides: Any) -> tuple[Any, Any]:
+    return sides if isinstance(sides, tuple) else (0, sides)
+
+
+def _sides(what: str, f: Callable[..., Any], box: Mapping[str, Any], where: Mapping[str, str], number: Callable) -> Callable:
+    """Both sides at a point given by its letters, through the change of variables that the card shows."""
+    read = {name: compile(text, f"<{what}>", "eval") for name, text in where.items() if name in box}
+
+    def sides(letters: Mapping[str, Any]) -> tuple[Any, Any]:
+        known = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt, **letters}
+        point = {name: eval(read[name], {"__builtins__": {}}, known) if name in read else known[name] for name in box}
+        for name, (low, high) in box.items():
+            slack = 1e-9 * (1 + abs(point[name]))
+            if point[name] < low - slack or (high is not None and point[name] > high + slack):
+                raise NotProved(
+                    what, {name: point[name]}, violated=True, why=f"outside of what was proved, {_range(box, where)}"
+                )
+        return _pair(f(**{name: number(x) for name, x in point.items()}))
+
+    return sides
+
+
+def positive(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | None = None, **ranges: Range) -> Proof:
+    """Prove left < right on a closed box, by bisection in ball arithmetic.
+
+    Args:
+        what: the inequality, for the reader.
+        f: takes the parameters by name as ``flint.arb`` balls and returns (left, right), or right alone where left is 0. Where
+            they are equal on the border of the box, divide by what vanishes first (:func:`exprel`).
+        where: what a parameter is in the paper's letters, as a Python expression: ``{"x": "log(n)"}``.
+        ranges: (low, high) of each parameter, both ends included.
+
+    Raises:
+        NotProved: at some point left >= right for certain, or a box stays undecided.
+        ValueError: a range that is empty or unbounded.
+    """
+    import flint
+
+    def enclosed(low: Fraction, high: Fraction) -> "flint.arb":
+        return ball(low) if low == high else ball(low).union(ball(high))
+
+    def gap(box: dict[str, Any]) -> "flint.arb":
+        left, right = (ball(side) if isinstance(side, Fraction) else side for side in _pair(f(**box)))
+        return flint.arb(right - left)
+
+    where = where or {}
+    whole: dict[str, Any] = _start(what, ranges, bounded=True)
+    width = {name: high - low for name, (low, high) in whole.items()}
+    todo, boxes, tried = [whole], 0, 0
+    with flint.ctx.workprec(53):
+        while todo:
+            box = todo.pop()
+            tried += 1
+            if gap({name: enclosed(*ends) for name, ends in box.items()}) > 0:
+                boxes += 1
+                continue
+            middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
+            widths = {name: (high - low) / width[name] for name, (low, high) in box.items() if high > low}
+            widest = max(widths, key=widths.__getitem__, default=None)
+            points = [middle]
+            if widest is None or tried == 1 or widths[widest] < COARSE:
+                points += [dict(zip(box, corner)) for corner in itertools.product(*box.values())]
+            for point in points:
+                if gap({name: ball(x) for name, x in point.items()}) <= 0:
+                    raise NotProved(what, {name: _short(x) for name, x in point.items()}, violated=True)
+            if widest is None or widths[widest] < FINEST or tried > MOST_BOXES:
+                found = {name: f"[{float(low)!r}, {float(high)!r}]" for name, (low, high) in box.items()}
+                raise NotProved(what, found, violated=False, why=f"after {tried} boxes")
+            low, high = box[widest]
+            todo += [box | {widest: (middle[widest], high)}, box | {widest: (low, middle[widest])}]
+    return Proof(what, _range(whole, where), boxes, sides=_sides(what, f, whole, where, flint.arb))
+
+
+class _Seen:
+    """An element of a field of rational functions that notes what it is divided by, so that no factor cancels unseen."""
+
+    def __init__(self, value: Any, divisors: list[Any]):
+        self.value, self.divisors = value, divisors
+
+    def _with(self, value: Any) -> "_Seen":
+        return _Seen(value, self.divisors)
+
+    def _by(self, divisor: Any) -> None:
+        if hasattr(divisor, "numer") and hasattr(divisor, "field") and divisor not in self.divisors:
+            self.divisors.append(divisor)
+
+    def __add__(self, other: Any) -> "_Seen":
+        return self._with(self.value + _plain(other))
+
+    def __sub__(self, other: Any) -> "_Seen":
+        return self._with(self.value - _plain(other))
+
+    def __rsub__(self, other: Any) -> "_Seen":
+        return self._with(-self.value + _plain(other))
+
+    def __mul__(self, other: Any) -> "_Seen":
+        return self._with(self.value * _plain(other))
+
+    def __neg__(self) -> "_Seen":
+        return self._with(-self.value)
+
+    def __truediv__(self, other: Any) -> "_Seen":
+        self._by(_plain(other))
+        return self._with(self.value / _plain(other))
+
+    def __rtruediv__(self, other: Any) -> "_Seen":
+        self._by(self.value)
+        return self._with(self.value**-1 * _plain(other))
+
+    def __pow__(self, power: int) -> "_Seen":
+        if power < 0:
+            self._by(self.value)
+        return self._with(self.value**power)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _plain(x: Any) -> Any:
+    from sympy import QQ
+
+    x = x.value if isinstance(x, _Seen) else x
+    return QQ(x.numerator, x.denominator) if isinstance(x, Fraction) else x
+
+
+def nonnegative(
+    what: str,
+    f: Callable[..., Any],
+    *,
+    strict: bool = False,
+    where: Mapping[str, str] | None = None,
+    opened: tuple[str, ...] = (),
+    **ranges: Range,
+) -> Proof:
+    """Prove left <= right (left < right) for rational functions on a box or orthant, by the signs of coefficients.
+
+    With x = low + s, or (low + high s)/(1 + s) where there is an upper end, s >= 0 covers the range; a fraction of polynomials
+    in s with coefficients >= 0 is >= 0 there. Ranges for which that fails are halved. All that is divided by on the way must
+    have one sign on the whole range, so that there is no pole and nothing cancels that could be 0.
+
+    Args:
+        f: takes the parameters by name, as elements of a field of rational functions, uses + - * / and whole powers only, and
+            returns (left, right), or right alone where left is 0.
+        strict: left < right, also at the ends that belong to the range.
+        where: as in :func:`positive`.
+        opened: parameters whose lower end does not belong to the range.
+        ranges: (low, high), or (low, None) for all numbers from low on.
+
+    Raises:
+        NotProved: with a point at which left > right (>=) or a side is not defined, or the range that stays undecided.
+    """
+    from sympy import QQ
+    from sympy.polys.fields import field as rational
+
+    where, names = where or {}, list(ranges)
+    variables = rational(",".join(names), QQ)[1:]
+    whole = _start(what, ranges, bounded=False)
+    todo: list[tuple[dict[str, Any], int]] = [(whole, 0)]
+    pieces = 0
+    while todo:
+        box, halvings = todo.pop()
+        inside, divisors = {}, []
+        for (name, (low, high)), s in zip(box.items(), variables):
+            low = QQ(low.numerator, low.denominator)
+            x = low + s if high is None else (low + QQ(high.numerator, high.denominator) * s) / (1 + s)
+            inside[name] = _Seen(x, divisors)
+        left, right = map(_plain, _pair(f(**inside)))
+        bounded = [high is not None for _, high in box.values()]
+        at_start = [name in opened and box[name][0] == whole[name][0] for name in names]
+
+        def signed(value: Any, strict: bool) -> int | None:
+            return _coefficients(variables[0] * 0 + value, bounded, strict, at_start)
+
+        coefficients = signed(right - left, strict)
+        if coefficients is not None and all(signed(g, True) or signed(-g, True) for g in divisors):
+            pieces += coefficients
+            continue
+        for point in _points(box):
+            # just inside an end that does not belong to the range
+            point |= {name: whole[name][0] + Fraction(1, 1000) for name in opened if point[name] == whole[name][0]}
+            shown_point = {name: _short(x) for name, x in point.items()}
+            try:
+                left, right = _pair(f(**point))
+            except ZeroDivisionError:
+                raise NotProved(what, shown_point, violated=True, why="divided by 0") from None
+            if right < left or (strict and right == left):
+                raise NotProved(what, shown_point, violated=True)
+        if halvings >= MOST_HALVINGS:
+            raise NotProved(
+                what, {n: f"[{low}, {'oo' if high is None else high}]" for n, (low, high) in box.items()}, violated=False
+            )
+        name = names[halvings % len(names)]
+        low, high = box[name]
+        middle = 2 * abs(low) + 1 if high is None else (low + high) / 2
+        todo += [(box | {name: (middle, high)}, halvings + 1), (box | {name: (low, middle)}, halvings + 1)]
+    return Proof(what, _range(whole, where, opened), pieces, "coefficients", _sides(what, f, whole, where, float))
+
+
+def _coefficients(value: Any, bounded: list[bool], strict: bool, opened: list[bool]) -> int | None:
+    """How many coefficients the numerator has, if none is negative (and, strictly, those at the corners are positive)."""
+    above, below = value.numer, value.denom
+    if below.LC < 0:
+        above, below = -above, -below
+    if any(c < 0 for c in below.values()) or any(c < 0 for c in above.values()):
+        return None
+    if strict:
+        top, bottom = [[max(powers) for powers in zip(*p)] if p else [0] * len(bounded) for p in (above, below)]
+        if any(b > t for t, b, closed in zip(top, bottom, bounded) if closed):
+            return None
+        # at an open end any power of the distance from it is positive
+        ends = [(None,) if start else (0, high) if closed else (0,) for high, closed, start in zip(top, bounded, opened)]
+        found = {tuple(None if start else k for k, start in zip(powers, opened)) for powers, c in above.items() if c > 0}
+        if not found.issuperset(itertools.product(*ends)):
+            return None
+    return max(len(above), 1)
+
+
+def _points(box: dict[str, Any]) -> Iterable[dict[str, Fraction]]:
+    """Corners and middles; from an open end on three numbers farther out."""
+    lines = [
+        [low, low + 1, 2 * abs(low) + 10, 1000 * (abs(low) + 1)] if high is None else [low, (low + high) / 2, high]
+        for low, high in box.values()
+    ]
+    for point in itertools.product(*lines):
+        yield dict(zip(box, point))
+
+
+def same(
+    what: str,
+    left: Arithmetic,
+    right: Arithmetic,
+    *,
+    nonzero: Iterable[Any] = (),
+    sizes: str = "",
+    where: Mapping[str, str] | None = None,
+) -> Proof:
+    """Prove that two SymPy expressions, numbers, or matrices of them are equal for all values of their symbols, by algebra.
+
+    Args:
+        nonzero: what is divided by and may be 0 for some values, which the card then leaves out. All else that is divided by
+            must be known not to be 0 from the assumptions on the symbols.
+        sizes: where the symbols stand at one size, which, and why the others follow.
+        where: what a symbol is in the letters of :meth:`Proof.tied`, if something else.
+
+    Raises:
+        NotProved: a point where they differ, what is left of the difference, or a divisor that may be 0.
+    """
+    import sympy
+
+    left, right = sympy.Matrix([left]), sympy.Matrix([right])
+    if left.shape != right.shape or not len(left):
+        raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
+    rest = left - right
+    symbols = sorted({*left.free_symbols, *right.free_symbols}, key=str)
+    point = {str(symbol): (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
+    for entry in rest:
+        # what is wrong differs at almost every point, and algebra would look for long
+        if abs(sympy.lambdify(symbols, entry, "mpmath")(*point.values())) > 1e-9:
+            raise NotProved(what, point, violated=True)
+        entry = sympy.cancel(sympy.together(sympy.expand(entry)))
+        if entry != 0 and sympy.simplify(entry) != 0:
+            raise NotProved(what, {"left - right": str(entry)[:80]}, violated=True)
+    left_out = [sympy.sympify(x) for x in nonzero]
+    known = {factor for x in left_out for factor in _factors(x)}
+    for power in left.atoms(sympy.Pow) | right.atoms(sympy.Pow):
+        if power.exp.is_nonnegative or power.base.is_zero is False:  # type: ignore[union-attr]
+            continue
+        for factor in _factors(power.base):  # type: ignore[union-attr]
+            if factor.is_zero is not False and factor not in known and -factor not in known:
+                raise NotProved(what, {"divisor": str(factor)[:80]}, violated=False, why="may be 0")
+    where = where or {}
+    letters = {str(symbol): _letters(str(symbol), where) for symbol in symbols}
+    covered = f"all {', '.join(letters.values())}" if symbols else "numbers"
+    if signed := [letters[str(symbol)] for symbol in symbols if symbol.is_positive]:
+        covered += " > 0" if len(signed) == len(symbols) else f", {', '.join(signed)} > 0"
+    covered += "".join(f", {str(x).replace('**', '^').replace('*', ' ')} != 0" for x in left_out) + (sizes and f" ({sizes})")
+    box = {str(symbol): (Fraction(0) if symbol.is_nonnegative else -math.inf, None) for symbol in symbols}
+    both = sympy.lambdify(symbols, (left, right), "numpy")
+    sides = _sides(what, lambda **x: both(*x.values()), box, where, float)
+    return Proof(what, covered, len(rest), "identities", sides)
+
+
+def _factors(x: Any) -> list[Any]:
+    import sympy
+
+    return [base for base, _ in sympy.factor_list(sympy.numer(sympy.together(x)))[1]] if x.free_symbols else []
+
+
+def every(
+    what: str, holds: Callable[..., bool | np.bool_], cases: Iterable[Any], *, name: str = "case", argued: str = ""
+) -> Proof:
+    """Prove a statement by going through all its cases; ``holds`` decides each in exact arithmetic.
+
+    Args:
+        holds: True or False (of Python or of NumPy) for a case; anything else is refused.
+        name: the letter, or letters, of a case.
+        argued: what an argument adds to the cases, and where it stands.
+
+    Raises:
+        NotProved: the first case that fails.
+        ValueError: no case, or an answer that is no bool.
+    """
+    cases = [case if isinstance(case, tuple) else (case,) for case in cases]
+    if not cases:
+        raise ValueError(f"{what}: no case was given")
+    for case in cases:
+        answer = holds(*case)
+        if not isinstance(answer, bool | np.bool_):
+            raise ValueError(f"{what}: {answer!r} at {case} is no answer, True or False is")
+        if not answer:
+            raise NotProved(what, {"case": case}, violated=True)
+    first, last = (", ".join(map(str, case)) for case in (cases[0], cases[-1]))
+    covered = f"{name} = {first}" + f", ..., {last}" * (len(cases) > 1) + (argued and f", beyond by argument: {argued}")
+    return Proof(what, covered, len(cases), "cases")
+
+
+def joined(what: str, *proofs: Proof) -> Proof:
+    """One statement by several steps or on several pieces; it is tied if all of them are."""
+    if not proofs:
+        raise ValueError(f"{what}: no proof was given")
+    by = {proof.by for proof in proofs}
+    ranges = " and ".join(dict.fromkeys(proof.range for proof in proofs))
+    ties = tuple(tie for proof in proofs for tie in proof.ties) if all(proof.ties for proof in proofs) else ()
+    return Proof(what, ranges, sum(proof.boxes for proof in proofs), by.pop() if len(by) == 1 else "pieces", ties=ties)
+
+
+def letters(**vectors: Any) -> dict[str, float]:
+    """A point of :meth:`Proof.tied` from vectors: ``S=[.1, .9]`` as S1 and S2."""
+    return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
+
+
+def ball(x: Number) -> Any:
+    """A ball around an exact number: ``ball("0.1")`` and ``ball(0.1)`` contain 1/10."""
+    import flint
+
+    x = _exact(x)
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def monotone(f: Callable[[Any], Any], x: Any) -> Any:
+    """A monotone function of a ball, enclosed by its values at the ends."""
+    import flint
+
+    x = flint.arb(x)
+    return f(x.lower()).union(f(x.upper()))
+
+
+def exprel(x: Any) -> Any:
+    """(e^x - 1)/x of a ball, which may contain 0: 1F1(1, 2, x), increasing."""
+    return monotone(lambda end: end.hypgeom_1f1(1, 2), x)
+
+
+def exprel2(x: Any) -> Any:
+    """(e^x - 1 - x)/x^2 of a ball, which may contain 0: 1F1(1, 3, x)/2, increasing."""
+    return monotone(lambda end: end.hypgeom_1f1(1, 3) / 2, x)
+
+
+def entropy(x: Any) -> Any:
+    """-x log x of a ball in [0, 1/e], which may contain 0: increasing there."""
+    import flint
+
+    x = flint.arb(x)
+    if not x.upper() < flint.arb(0.3678):
+        raise ValueError(f"{x} is not below 1/e")
+    return monotone(lambda end: -end * end.log() if end > 0 else flint.arb(0), x)
+
+
+def power(x: Any, p: Any) -> Any:
+    """x^p of balls, x in [0, 1] and p > 0: monotone in both, so that its corners enclose it."""
+    import flint
+
+    x, p = flint.arb(x), flint.arb(p)
+    low = x.lower() ** p.upper() if x.lower() > 0 else flint.arb(0)
+    return low.union(x.upper() ** p.lower() if x.upper() > 0 else flint.arb(0))

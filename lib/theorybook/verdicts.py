@@ -1,0 +1,257 @@
+"""Verdicts: the outcome that checks give, shown as a card, stored in the notebook, compared with the ledger."""
+
+import difflib
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from theorybook.checks import METHODS, Check
+from theorybook.ledger import Entry, find_ledger, load_ledger
+from theorybook.words import plain
+
+MIME = "application/vnd.attention-theory.verdict+json"
+Checks = Check | Sequence[Check]
+#: What stands after an outcome that no ledger was there for.
+ALONE = ", no ledger here: outcome not compared"
+
+
+class VerdictError(AssertionError):
+    """The evidence does not give the outcome that the ledger declares."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of the checks on one numbered statement. Shows as a card, prints as one line, stores itself as data.
+
+    Attributes:
+        claim: ledger id.
+        outcome: as in :func:`judge`.
+        checks: what was compared.
+        remark: one sentence on the card.
+        label: anchor of the statement's box on the page, from the ledger.
+        code: the function that carries the statement, from the ledger.
+        alone: no ledger was at hand to compare the outcome with.
+    """
+
+    claim: str
+    outcome: str
+    checks: tuple[Check, ...]
+    remark: str = ""
+    label: str | None = None
+    code: str | None = None
+    alone: bool = False
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods of the checks, the strongest first."""
+        return sorted({check.method for check in self.checks}, key=METHODS.index)
+
+    def __repr__(self) -> str:
+        parts = [f"Verdict {self.claim}: {self.outcome}{ALONE * self.alone} ({', '.join(self.methods)})"]
+        parts += [plain(words) for words in (*(check.text for check in self.checks), self.remark) if words]
+        return " | ".join(parts)
+
+    def _repr_html_(self) -> str:
+        text = "".join(_line(check.text) for check in self.checks)
+        remark = _line(self.remark, "<em>{}</em>") if self.remark else ""
+        links = []
+        if self.label:
+            links.append(f'<a href="#{html.escape(self.label)}">statement</a>')
+        if self.code:
+            links.append(f'<a href="{html.escape(source_page(self.code))}"><code>{html.escape(self.code)}</code></a>')
+        # Inline style: Colab and JupyterLab do not have the book's style sheet.
+        return (
+            f'<div class="verdict verdict-{self.outcome}" id="{html.escape(anchor(self.claim))}" '
+            'style="border-left:4px solid #808080;padding:2px 10px;margin:4px 0">'
+            f"<strong>{self.outcome}</strong>{ALONE * self.alone} <code>{html.escape(self.claim)}</code> "
+            f"<small>{' · '.join([', '.join(self.methods), *links])}</small>{text}{remark}</div>"
+        )
+
+    def data(self) -> dict[str, Any]:
+        """What the notebook stores."""
+        checks = [{"method": c.method, "holds": c.holds, "text": c.text} for c in self.checks]
+        return {"claim": self.claim, "outcome": self.outcome, "checks": checks, "remark": self.remark}
+
+    def show(self) -> None:
+        """The card in a notebook, the line elsewhere."""
+        from IPython.core.getipython import get_ipython
+        from IPython.display import display
+
+        if get_ipython() is None:
+            print(repr(self))
+        else:
+            display({"text/plain": repr(self), "text/html": self._repr_html_(), MIME: self.data()}, raw=True)
+
+    def _ipython_display_(self) -> None:
+        self.show()
+
+
+def _line(words: str, shown: str = "{}") -> str:
+    """A line of a card: readable text, since not every notebook sets TeX; the page takes the TeX from its attribute."""
+    tex = f' data-tex="{html.escape(words)}"' if plain(words) != words else ""
+    return f"<div{tex}>{shown.format(html.escape(plain(words)))}</div>"
+
+
+class ShownVerdict(Verdict):
+    """A verdict that :func:`verdict` has shown already: as the last line of a cell it is not shown again."""
+
+    def _ipython_display_(self) -> None:
+        """Shown already."""
+
+
+def anchor(claim: str) -> str:
+    """The page anchor of a claim's verdict: ``deng2023/lemma-4.2-2`` -> ``verdict-deng2023-lemma-4-2-2``."""
+    return "verdict-" + claim.replace("/", "-").replace(".", "-")
+
+
+#: Subpackages with a page of their own in the book's library reference; the shared modules stand together.
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "evidence")
+
+
+def source_page(code: str) -> str:
+    """Where the reference of a function stands, from a chapter's page: one page a part, one for the shared modules."""
+    part = code.split(".")[0]
+    return f"../library/{part if part in PARTS else 'shared'}.html#attention_theory.{code}"
+
+
+def judge(
+    claim: str,
+    *,
+    printed: Checks,
+    corrected: Checks | None = None,
+    empty: Checks | None = None,
+    settings: Checks | None = None,
+    regime: str = "",
+    remark: str = "",
+) -> Verdict:
+    """The outcome that the checks give, compared with nothing.
+
+    Args:
+        claim: ledger id, for example ``deng2023/lemma-4.2-2``.
+        printed: checks of the statement as the paper prints it; for a figure or table, of the features that its row names.
+        corrected: checks of the corrected statement, for one that fails as printed.
+        empty: checks that its hypotheses or constants exclude every size that can be run.
+        settings: for a figure or table, checks that the run has the printed settings.
+        regime: the range of parameters in which the checks of ``printed`` were made, when it is not the printed one; for
+            a figure the data, when they are not the printed ones.
+        remark: one sentence that stands on the card.
+
+    ===================  ==================================================================
+    ``holds``            ``printed`` holds
+    ``holds-in-regime``  ``printed`` holds, and ``regime`` says where
+    ``reproduced``       ``settings`` and ``printed`` hold
+    ``empty``            ``printed`` and ``empty`` hold
+    ``corrected``        ``printed`` fails and ``corrected`` holds
+    ``false``            ``printed`` fails and there is no correction
+    ``unsettled``        anything else; no ledger may declare it
+    ===================  ==================================================================
+
+    Where ``printed`` fails, each of its counterexamples must: one that holds refutes nothing, and gives ``unsettled``.
+
+    Raises:
+        ValueError: a group without a check, or something that is not a check.
+    """
+    groups = [_group(claim, checks) for checks in (printed, corrected, empty, settings)]
+    hold = [all(check.holds for check in group) for group in groups]
+    some = [bool(group) for group in groups]
+    outcome = _outcome(hold, some, bool(regime))
+    if not hold[0] and any(check.holds and check.method == "counterexample" for check in groups[0]):
+        outcome = "unsettled"
+    remark = "; ".join(filter(None, [regime and f"regime: {regime}", remark]))
+    return Verdict(claim, outcome, sum(groups, ()), remark)
+
+
+def _group(claim: str, checks: Checks | None) -> tuple[Check, ...]:
+    if checks is None:
+        return ()
+    group = (checks,) if isinstance(checks, Check) else tuple(checks)
+    if not group:
+        raise ValueError(f"{claim}: a verdict needs a check in every group that it is given, got {checks!r}")
+    return group
+
+
+def _outcome(hold: list[bool], some: list[bool], regime: bool) -> str:
+    """The table of :func:`judge`; the groups are printed, corrected, empty, settings."""
+    match hold[0], some[1:]:
+        case _, [_, _, True] if not hold[3] or some[1] or some[2]:
+            return "unsettled"  # other settings than the printed ones
+        case True, [False, False, True]:
+            return "reproduced"
+        case True, [False, False, False]:
+            return "holds-in-regime" if regime else "holds"
+        case True, [False, True, False] if hold[2]:
+            return "empty"
+        case False, [True, False, False] if hold[1]:
+            return "corrected"
+        case False, [False, False, _]:
+            return "false"
+    return "unsettled"
+
+
+def verdict(
+    claim: str,
+    *,
+    printed: Checks,
+    corrected: Checks | None = None,
+    empty: Checks | None = None,
+    settings: Checks | None = None,
+    regime: str = "",
+    remark: str = "",
+) -> Verdict:
+    """State what was found on a numbered statement: judge it, show it, and compare it with the ledger.
+
+    Takes the arguments of :func:`judge`. Where the ledger says ``open``, a statement without a proof, checks that hold give
+    ``open``.
+
+    Raises:
+        VerdictError: the outcome is ``unsettled`` or not the one that the ledger declares, or the ledger lacks the claim.
+            Without the book (no ledger in :func:`theorybook.ledger.book_folders`) only ``unsettled``
+            raises, and the verdict says that its outcome was not compared.
+        FileNotFoundError: the book is there but its ledger is not.
+    """
+    found = judge(claim, printed=printed, corrected=corrected, empty=empty, settings=settings, regime=regime, remark=remark)
+    entry = declared(claim)
+    expected = entry.outcome if entry else None
+    outcome = "open" if expected == "open" and found.outcome in ("holds", "holds-in-regime") else found.outcome
+    if outcome == "unsettled" or expected not in (None, outcome):
+        raise VerdictError(f"{claim}: the ledger declares {expected!r}, the checks give {found.outcome!r}\n{found!r}")
+    places = (entry.label, entry.code) if entry else (None, None)
+    shown = ShownVerdict(claim, outcome, found.checks, found.remark, *places, alone=entry is None)
+    shown.show()
+    return shown
+
+
+def declared(claim: str) -> Entry | None:
+    """What the ledger at hand says about a claim; none for a notebook opened alone."""
+    path = find_ledger(claim)
+    if path is None:
+        return None
+    entries = _entries(path, path.stat().st_mtime_ns)
+    if claim not in entries:
+        near = difflib.get_close_matches(claim, entries, n=1)
+        raise VerdictError(f"{claim} is not in {path.name}: {f'is {near[0]} meant?' if near else 'it needs a row there'}")
+    return entries[claim]
+
+
+@lru_cache(maxsize=8)
+def _entries(path: Path, _changed: int) -> dict[str, Entry]:
+    """A ledger, read again only when its file has changed."""
+    return load_ledger(path)
+
+
+def stored_verdicts(notebook: str | Path) -> list[dict[str, Any]]:
+    """The verdicts stored in an executed notebook, in order, as :meth:`Verdict.data` wrote them.
+
+    Raises:
+        ValueError: the file is no notebook.
+    """
+    try:
+        cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+    except (json.JSONDecodeError, KeyError, UnicodeDecodeError):
+        raise ValueError(f"{notebook}: not a readable notebook; write it again with tools/execute.py") from None
+    outputs = (output for cell in cells for output in cell.get("outputs", []))
+    return [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]

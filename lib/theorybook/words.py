@@ -1,0 +1,71 @@
+"""TeX between dollars as readable text, for the lines that checks print and for what searches show."""
+
+import re
+import unicodedata
+
+_SIGNS = {
+    **{"le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "ll": "≪", "gg": "≫", "approx": "≈", "sim": "~"},
+    **{"times": "×", "cdot": "·", "pm": "±", "in": "∈", "to": "→", "mapsto": "↦", "infty": "∞", "sum": "Σ", "prod": "Π"},
+    **{"sqrt": "√", "int": "∫", "partial": "∂", "nabla": "∇", "langle": "⟨", "rangle": "⟩", "|": "‖", "Vert": "‖", "top": "ᵀ"},
+    **{"ell": "ℓ", "ldots": "...", "dots": "...", "cdots": "...", "propto": "∝", "subset": "⊂", "odot": "⊙", "perp": "⊥"},
+    **{
+        "lfloor": "⌊",
+        "rfloor": "⌋",
+        "lceil": "⌈",
+        "rceil": "⌉",
+        "equiv": "≡",
+        "otimes": "⊗",
+        "varepsilon": "ε",
+        "epsilon": "ε",
+    },
+    **{"vartheta": "θ", "varphi": "φ", "lambda": "λ", "Lambda": "Λ", "qquad": " ", "quad": " ", "square": ""},
+}
+#: Commands that say how something looks.
+_LOOKS = re.compile(
+    r"\\(?:left|right|[bB]igg?[lrm]?|math(?:rm|cal|bf|bb|sf)|boldsymbol|operatorname\*?|text(?:bf|rm|it)?|displaystyle"
+    r"|limits|tfrac(?=\d)|tag|label|begin\{\w+\*?\}|end\{\w+\*?\}|hat|tilde|bar|widehat|overline)(?![A-Za-z])"
+)
+
+
+def _sign(name: str) -> str:
+    if name in _SIGNS:
+        return _SIGNS[name]
+    try:
+        return unicodedata.lookup(f"GREEK {'CAPITAL' if name[0].isupper() else 'SMALL'} LETTER {name}")
+    except KeyError:
+        return name  # log, max, exp, ...
+
+
+def plain(text: str) -> str:
+    r"""Words with TeX between dollars as readable text.
+
+    >>> from theorybook.words import plain
+    >>> plain(r"the push on $a_{2r-1}$ is at most $\frac{\sqrt{d}}{2}$")
+    'the push on a_(2r-1) is at most √(d)/2'
+    """
+    return re.sub(r"(\$\$?)([^$]+)\1", lambda found: _plain(found[2]), text)
+
+
+def _plain(tex: str) -> str:
+    tex = _LOOKS.sub("", tex)
+    last = None
+    while last != tex:  # from the inside out
+        last = tex
+        tex = re.sub(r"([_^])\s*\{([^{}]*)\}", lambda found: found[1] + _operand(found[2]), tex)
+        tex = re.sub(r"\\sqrt\s*\{([^{}]*)\}", r"√(\1)", tex)
+        tex = re.sub(
+            r"\\[dt]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))",
+            lambda found: f"{_operand(found[1] or found[2])}/{_operand(found[3] or found[4])}",
+            tex,
+        )
+        tex = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"binom(\1, \2)", tex)
+        tex = re.sub(r"(?<![_^\\}])(?<!frac)(?<!sqrt)\{([^{}]*)\}(?!\s*\{)", r"\1", tex)
+    tex = re.sub(r"\\([A-Za-z]+|\|)(\s*)", lambda found: _sign(found[1]) + " " * bool(found[2]), tex)
+    tex = re.sub(r"\\[,;!: \\]|[&~]", " ", tex).replace("\\", "").replace("^ᵀ", "ᵀ")
+    return re.sub(r"\s+", " ", re.sub(r"(?<=[∂∇√]) ", "", tex)).strip()
+
+
+def _operand(tex: str) -> str:
+    """In brackets unless it is one symbol or already in them."""
+    tex = (tex or "").strip()
+    return tex if re.fullmatch(r"\w+|\\[A-Za-z]+|.|√?\([^()]*\)", tex) else f"({tex})"
