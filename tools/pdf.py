@@ -15,10 +15,10 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import yaml
-from bookpages import address as published
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, FloatObject, NameObject, NullObject, TextStringObject
+from theorybook.sphinx import address as published
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]

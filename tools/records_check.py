@@ -13,7 +13,7 @@ import random
 import sys
 from pathlib import Path
 
-import attention_theory
+import attention_checks
 from theorybook.records import Record, decoded, differences, encoded, read_record
 from theorybook.sweep import Recording, sweep
 
@@ -26,7 +26,7 @@ TABLES = ("fuzz", "hostile-reading", "matrix", "mutants", "row-mutants", "speed"
 def recordings() -> dict[str, Recording]:
     """All recordings of the library, by the name of their record."""
     found = {}
-    for module in pkgutil.walk_packages(attention_theory.__path__, "attention_theory."):
+    for module in pkgutil.walk_packages(attention_checks.__path__, "attention_checks."):
         if ".runs." in module.name:
             for thing in vars(importlib.import_module(module.name)).values():
                 for recording in thing if isinstance(thing, list | tuple) else [thing]:

@@ -2,7 +2,6 @@
 
 import torch
 from jaxtyping import Float
-from theorybook.devices import Device, Where
 from theorybook.validation import Seed, Steps
 from torch import Tensor
 

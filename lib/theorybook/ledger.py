@@ -27,7 +27,7 @@ class Entry:
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, where its verdict stands.
         label: its statement box, figure or table on that page.
-        code: the function that carries it, as a path below ``attention_theory``: ``separation.exact.success_probability``.
+        code: the function that carries it, as a full path: ``attention_theory.separation.exact.success_probability``.
         method: of the check that the statement rests on; a side check may have a stronger one.
         outcome: what its verdict must give.
         note: what a reader should know besides; the reason, where there is no verdict.
@@ -105,7 +105,7 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
 def book_folders() -> Iterator[Path]:
     """Where ``ledger`` and ``data`` may be: in a clone beside the notebook (Colab), in the current folder, or above it."""
     here = Path.cwd()
-    yield here / "attention-theory" / "book"
+    yield from (toc.with_name("book") for toc in sorted(here.glob("*/_toc.yml")))
     for folder in (here, *here.parents):
         yield folder / "book"
         yield folder

@@ -262,7 +262,7 @@ def find_record(name: str, folder: str | Path | None = None) -> Path:
     where = folder if folder is not None else f"data/ of {Path.cwd()} or above"
     raise FileNotFoundError(
         f"{name}.json is not in {where}; open the chapter inside a clone of the book (or clone it beside), restore the file "
-        f"with git checkout -- book/data/{name}.json, or record it anew with python -m attention_theory.<part>.runs.<topic> "
+        f"with git checkout -- book/data/{name}.json, or record it anew with the command in its provenance "
         "--out book/data"
     )
 

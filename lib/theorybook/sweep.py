@@ -7,7 +7,7 @@ A module of ``<part>/runs/`` whose result is a file in ``book/data/`` ends with:
     if __name__ == "__main__":
         RECORDING.main()
 
-which makes ``python -m attention_theory.<part>.runs.<topic> --out book/data --jobs 2`` its command line.
+which makes ``python -m <package>.<part>.runs.<topic> --out book/data --jobs 2`` its command line.
 """
 
 import argparse

@@ -507,11 +507,12 @@ def check_module(module: types.ModuleType) -> None:
 class _Finder:
     """Finds the modules of a package as the others do, and checks them when they have run."""
 
-    def __init__(self, package: str):
-        self.package = package
+    def __init__(self, package: str, but: Collection[str]):
+        self.package, self.but = package, but
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if not name.startswith(self.package + ".") or name == __name__:
+        package, _, module = name.partition(".")
+        if package != self.package or not module or module.split(".")[0] in self.but:
             return None
         others = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
@@ -521,8 +522,8 @@ class _Finder:
         return spec
 
 
-def install(package: str) -> None:
-    """From now on, what is imported from this package is checked."""
+def install(package: str, but: Collection[str] = ()) -> None:
+    """From now on, what is imported from this package is checked; ``but``: its modules that readers do not call."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "package", None) != package]
     PACKAGES.add(package)
-    sys.meta_path.insert(0, _Finder(package))
+    sys.meta_path.insert(0, _Finder(package, but))

@@ -13,7 +13,7 @@ from theorybook.checks import METHODS, Check
 from theorybook.ledger import Entry, find_ledger, load_ledger
 from theorybook.words import plain
 
-MIME = "application/vnd.attention-theory.verdict+json"
+MIME = "application/vnd.theorybook.verdict+json"
 Checks = Check | Sequence[Check]
 #: What stands after an outcome that no ledger was there for.
 ALONE = ", no ledger here: outcome not compared"
@@ -62,7 +62,7 @@ class Verdict:
         if self.label:
             links.append(f'<a href="#{html.escape(self.label)}">statement</a>')
         if self.code:
-            links.append(f'<a href="{html.escape(source_page(self.code))}"><code>{html.escape(self.code)}</code></a>')
+            links.append(f"<code>{html.escape(self.code)}</code>")
         # Inline style: Colab and JupyterLab do not have the book's style sheet.
         return (
             f'<div class="verdict verdict-{self.outcome}" id="{html.escape(anchor(self.claim))}" '
@@ -106,16 +106,6 @@ class ShownVerdict(Verdict):
 def anchor(claim: str) -> str:
     """The page anchor of a claim's verdict: ``deng2023/lemma-4.2-2`` -> ``verdict-deng2023-lemma-4-2-2``."""
     return "verdict-" + claim.replace("/", "-").replace(".", "-")
-
-
-#: Subpackages with a page of their own in the book's library reference; the shared modules stand together.
-PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "evidence")
-
-
-def source_page(code: str) -> str:
-    """Where the reference of a function stands, from a chapter's page: one page a part, one for the shared modules."""
-    part = code.split(".")[0]
-    return f"../library/{part if part in PARTS else 'shared'}.html#attention_theory.{code}"
 
 
 def judge(

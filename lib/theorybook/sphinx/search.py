@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from theorybook.verdicts import PARTS
-from theorybook.words import plain
 
-from . import ledger
+from theorybook.sphinx import ledger, place
+from theorybook.words import plain
 
 #: What a document is, name, other names, address, outcome, words.
 Document = tuple[str, str, list[str], str, str, str]
@@ -80,12 +79,12 @@ def _statements() -> Iterator[Document]:
 
 
 def _functions(app: Sphinx) -> Iterator[Document]:
-    order = list(PARTS)  # a name that two parts have is the earlier one's first
+    order = place.pages()  # a name that two modules have is the one's whose page comes first
     objects = app.env.domaindata["py"]["objects"].items()
-    for name, thing in sorted(objects, key=lambda item: order.index(part) if (part := item[0].split(".")[1]) in order else -1):
+    for name, thing in sorted(objects, key=lambda item: order.index(item[1].docname)):
         if thing.objtype in ("function", "class", "exception", "method") and not thing.aliased:
             address = f"{app.builder.get_target_uri(thing.docname)}#{thing.node_id}"
-            own = name.removeprefix("attention_theory.")
+            own = name.partition(".")[2]
             yield "function", own, [own.rpartition(".")[2]], address, "", _summary(name)
 
 

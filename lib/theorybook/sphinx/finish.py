@@ -13,10 +13,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from sphinx.util.images import get_image_size
-from theorybook.words import plain
 
-from .letters import PAGE as NOTATION
-from .letters import symbols, with_letters
+from theorybook.sphinx.letters import PAGE as NOTATION
+from theorybook.sphinx.letters import symbols, with_letters
+from theorybook.words import plain
 
 #: Loaded by the theme for nothing here: 1.5 MB of icons (book.css draws the few that are used), a kernel that is switched off.
 UNUSED = re.compile(
@@ -104,7 +104,7 @@ def element(text: str, start: int) -> str:
 STATEMENT = re.compile(
     r'<div class="proof [^"]*" id="(?P<box>[^"]+)"|<div class="math[^"]*" id="(?P<equation>equation-[^"]+)"'
     r'|<div class="citation" id="(?P<citation>[^"]+)"|<details class="ledger-row" id="(?P<row>[^"]+)"'
-    r'|<dt class="sig[^"]*" id="(?P<code>attention_theory[^"]+)"'
+    r'|<dt class="sig[^"]*" id="(?P<code>[\w.]+)"'
 )
 
 

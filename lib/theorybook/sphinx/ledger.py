@@ -22,21 +22,12 @@ from sphinx.domains import Domain, ObjType
 from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
-from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, load_ledger, stored_verdicts
-from theorybook.verdicts import source_page
 
-from . import place
-from .typeset import typeset
+from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, load_ledger, stored_verdicts
+from theorybook.sphinx import place
+from theorybook.sphinx.typeset import typeset
 
 PAGE = "book/ledger/ledger"
-#: The ledgers in the book's order, with their names on pages.
-PAPERS = {
-    "bombari2024": "Part I: words",
-    "deng2023": "Part II: softmax against linear",
-    "cao2024": "Part III: training",
-    "jelassi2022": "Part IV: space",
-    "exponential": "Part V: how much of the exponential",
-}
 WEAKEST = ("planned", "false", "corrected", "empty", "open", "asymptotic", "imported", "holds-in-regime", "reproduced", "holds")
 #: Outcomes after a number.
 PLURAL = {"holds": "hold", "holds-in-regime": "hold in a stated range", "false": "fail"}
@@ -55,17 +46,19 @@ def pieces(link: Link) -> Any:
     return PIECES.get_template("pieces.html").make_module(globals() | {"link": link})
 
 
-FILES = {paper: place.ROOT / "book" / "ledger" / f"{paper}.yml" for paper in PAPERS}
+def files() -> dict[str, Path]:
+    """Paper -> the file of its ledger."""
+    return {paper: place.root() / "book" / "ledger" / f"{paper}.yml" for paper in place.ledgers()}
 
 
 @lru_cache(maxsize=1)
-def _read(_changed: tuple) -> dict[str, dict[str, Entry]]:
-    return {paper: load_ledger(path) for paper, path in FILES.items()}
+def _read(changed: tuple[tuple[Path, int], ...]) -> dict[str, dict[str, Entry]]:
+    return {path.stem: load_ledger(path) for path, _ in changed}
 
 
 def ledgers() -> dict[str, dict[str, Entry]]:
     """Paper -> its rows, in the book's order."""
-    return _read(tuple(path.stat().st_mtime_ns for path in FILES.values()))
+    return _read(tuple((path, path.stat().st_mtime_ns) for path in files().values()))
 
 
 def entries() -> dict[str, Entry]:
@@ -99,7 +92,7 @@ def _stored(notebook: Path, _changed: int) -> dict[str, dict[str, Any]]:
 
 def verdicts_of(page: str) -> dict[str, dict[str, Any]]:
     """Claim -> the verdict that a page's notebook stores: its outcome, checks and remark."""
-    notebook = place.ROOT / f"{page}.ipynb"
+    notebook = place.root() / f"{page}.ipynb"
     return _stored(notebook, notebook.stat().st_mtime_ns) if notebook.is_file() else {}
 
 
@@ -115,28 +108,35 @@ def link_to(address: str, words: str | Markup) -> Markup:
     return Markup('<a href="{}">{}</a>').format(address, words)
 
 
-#: Where the formulas of a paper stand as printed: the part of the library.
-PARTS = {"bombari2024": "sensitivity", "deng2023": "separation", "cao2024": "tangent", "jelassi2022": "patches"}
-
-
 def formula(claim: str) -> str | None:
-    """The function that is a statement as its paper prints it, below ``attention_theory``; its own or that of the whole."""
+    """The function that is a statement as its paper prints it; its own or that of the whole."""
     paper, name = claim.split("/")
-    if paper not in PARTS:
+    if not (home := place.ledgers()[paper].get("printed")):
         return None
-    module = importlib.import_module(f"attention_theory.{PARTS[paper]}.paper")
+    module = importlib.import_module(home)
     pieces = re.split(r"[-.]", name)
     names = ("_".join(pieces[:k]) for k in range(len(pieces), 1, -1))
     found = next((each for each in names if inspect.isfunction(getattr(module, each, None))), None)
-    return found and f"{PARTS[paper]}.paper.{found}"
+    return found and f"{home}.{found}"
 
 
-def _function(code: str, words: str | Markup, link: Link) -> Markup:
-    document, _, place = source_page(code).removeprefix("../library/").partition(".html#")
-    return link_to(f"{link('book/library/' + document)}#{place}", words)
+@lru_cache(maxsize=1)
+def reference() -> dict[str, str]:
+    """Module -> the page of the library's reference on which its functions stand."""
+    found = {}
+    for page in sorted((place.root() / "book" / "library").glob("*.md")):
+        modules = re.findall(r"automodule:: (\S+)", page.read_text(encoding="utf-8"))
+        found |= dict.fromkeys(modules, f"book/library/{page.stem}")
+    return found
 
 
-def _code(code: str, link: Link) -> Markup:
+def _function(code: str, words: str | Markup, link: Link) -> str | Markup:
+    parts = code.split(".")
+    module = next((name for k in range(len(parts), 0, -1) if (name := ".".join(parts[:k])) in reference()), "")
+    return link_to(f"{link(reference()[module])}#{code}", words) if module else words
+
+
+def _code(code: str, link: Link) -> str | Markup:
     return _function(code, Markup("<code>{}</code>").format(code), link)
 
 
@@ -301,7 +301,7 @@ class LedgerDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         name, *argument = self.arguments
-        for path in FILES.values():
+        for path in files().values():
             self.env.note_dependency(str(path))
         macros = pieces(partial(self.env.app.builder.get_relative_uri, self.env.docname))
         return [nodes.raw("", getattr(macros, name)(*argument), format="html")]

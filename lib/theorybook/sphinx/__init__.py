@@ -1,4 +1,4 @@
-"""The book's own Sphinx extension: pages made from the ledger, statements as objects, and what is done to finished pages."""
+"""The Sphinx extension of a book of verdicts: pages made from the ledger, statements as objects, and what is done to finished pages."""
 
 import gc
 import inspect
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from myst_nb.sphinx_ import HideCodeCellNode
 
-from . import docstrings, ledger, pages, search
-from .finish import finish_pages, numbered_boxes
-from .place import ROOT, address, repository, version
+from theorybook.sphinx import docstrings, ledger, pages, place, search
+from theorybook.sphinx.finish import finish_pages, numbered_boxes
+from theorybook.sphinx.place import address, repository, root, version
 
 #: Pages that show what stands in others: always written again.
 GATHERED = ("book/ledger/ledger", "book/ledger/errata", "book/ledger/graph", "book/ledger/own", "book/found", "book/intro")
@@ -20,7 +20,7 @@ def source(domain: str, info: dict[str, str]) -> str | None:
     """Where the lines of a function or class stand in the repository; None for what has none, such as a field."""
     try:
         thing = inspect.unwrap(pkgutil.resolve_name("{module}:{fullname}".format(**info)))
-        path = Path(inspect.getsourcefile(thing)).relative_to(ROOT)
+        path = Path(inspect.getsourcefile(thing)).relative_to(root())
         lines, first = inspect.getsourcelines(thing)
     except (AttributeError, TypeError, OSError, ValueError):
         return None
@@ -28,6 +28,7 @@ def source(domain: str, info: dict[str, str]) -> str | None:
 
 
 def _configure(app, config):
+    config.templates_path.append(str(Path(__file__).with_name("templates")))
     config.project = config.html_title or config.project
     config.version = config.release = version()
     config.linkcode_resolve = source
@@ -62,6 +63,8 @@ def _finish(app, exception):
 
 
 def setup(app):
+    place.use(Path(app.srcdir))
+    app.add_config_value("theorybook", {}, "env")
     gc.disable()  # collections over all pages' trees, which stay until the end, were two fifths of a build
     app.setup_extension("sphinx.ext.linkcode")
     app.add_domain(ledger.LedgerDomain)

@@ -13,7 +13,7 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import is_exercise_enumerable_node, is_exercise_node, is_solution_node
 
-from . import ledger
+from theorybook.sphinx import ledger
 
 #: Runs of so many cards fold into one line.
 LONG_RUN = 5

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 
-from . import ledger
+from theorybook.sphinx import ledger
 
 
 def escape_bars(app, what, name, obj, options, lines):
@@ -30,7 +30,7 @@ def carried() -> dict[str, list]:
     found = defaultdict(list)
     for entry in ledger.entries().values():
         if entry.code:
-            found[f"attention_theory.{entry.code}"].append(entry)
+            found[entry.code].append(entry)
     return found
 
 

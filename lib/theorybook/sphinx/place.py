@@ -1,0 +1,82 @@
+"""Where a book stands: its folder, what its ``_config.yml`` says, its version and the address at which it is published.
+
+The section ``theorybook`` below ``sphinx: config`` of ``_config.yml`` is what this toolkit knows of a book::
+
+    theorybook:
+      pyproject: lib/pyproject.toml  # where the version stands
+      ledgers:  # file in book/ledger -> its name on pages, and the module of its formulas as printed, if it has one
+        doe2026: { name: "Part I: sums", printed: doe_checks.printed }
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_folder: list[Path] = []
+
+
+def use(folder: Path) -> None:
+    """Work on the book in this folder from now on."""
+    _folder[:] = [folder]
+    config.cache_clear()
+
+
+def root() -> Path:
+    """The folder of the book: the one that Sphinx builds, or the nearest above the current one that has a ``_config.yml``.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    if not _folder:
+        here = Path.cwd()
+        found = next((folder for folder in (here, *here.parents) if (folder / "_config.yml").is_file()), None)
+        if found is None:
+            raise FileNotFoundError(f"{here}: no _config.yml here or above; run this in the folder of a book")
+        _folder.append(found)
+    return _folder[0]
+
+
+@cache
+def config() -> dict[str, Any]:
+    """What ``_config.yml`` says."""
+    return yaml.safe_load((root() / "_config.yml").read_text(encoding="utf-8"))
+
+
+def settings() -> dict[str, Any]:
+    """Its section for this toolkit."""
+    return config().get("sphinx", {}).get("config", {}).get("theorybook", {})
+
+
+def pages() -> list[str]:
+    """The pages of ``_toc.yml`` in its order, without suffix."""
+    toc = yaml.safe_load((root() / "_toc.yml").read_text(encoding="utf-8"))
+    found, rest = [toc["root"]], [*toc.get("parts", []), *toc.get("chapters", [])]
+    while rest:
+        entry = rest.pop(0)
+        found += [entry["file"]] * ("file" in entry)
+        rest = [*entry.get("chapters", []), *entry.get("sections", []), *rest]
+    return [str(Path(name).with_suffix("")) for name in found]
+
+
+def ledgers() -> dict[str, dict[str, str]]:
+    """Ledger -> its ``name`` on pages and its module of ``printed`` formulas, in the book's order."""
+    return settings().get("ledgers", {})
+
+
+def version() -> str:
+    """Of the book's library, which is the book's."""
+    return tomllib.loads((root() / settings()["pyproject"]).read_text(encoding="utf-8"))["project"]["version"]
+
+
+def repository() -> dict[str, str]:
+    """``url`` and ``branch`` of the repository."""
+    return config()["repository"]
+
+
+def address() -> str:
+    """Where the book is published: GitHub's pages of the repository."""
+    owner, name = repository()["url"].rstrip("/").split("/")[-2:]
+    return f"https://{owner}.github.io/{name}"
