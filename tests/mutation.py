@@ -26,7 +26,15 @@ import numpy as np
 from conftest import BOOK, ROOT
 from theorybook import MIME, load_ledger
 
-PACKAGE = "attention_theory"
+PACKAGES = ("theorybook", "attention_theory", "attention_checks")
+
+
+def path_of(module: str, lib: Path = ROOT / "lib") -> Path:
+    """The file of a module named below its package: ``separation.printed``."""
+    paths = [lib / package / (module.replace(".", "/") + ".py") for package in PACKAGES]
+    found = [path for path in paths if path.is_file()]
+    assert len(found) == 1, f"{len(found)} modules are called {module}"
+    return found[0]
 
 
 def names_set_in(target: ast.AST) -> set[str]:
@@ -155,32 +163,30 @@ def needed_by(goal: list[ast.stmt], statements: list[ast.stmt]) -> list[ast.stmt
 
 @contextlib.contextmanager
 def fresh_package(*first: str) -> Iterator[None]:
-    """Import the package afresh, from the folders ``first`` if any; what was imported before returns at the end."""
-    ours = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == PACKAGE}
+    """Import the packages afresh, from the folders ``first`` if any; what was imported before returns at the end."""
+    ours = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in PACKAGES}
     sys.path[:0] = first
     importlib.invalidate_caches()
     finders = list(sys.meta_path)
     # the tests' type hook would remember these classes by their names, and take the right library's for wrong ones
     sys.meta_path[:] = [finder for finder in finders if not type(finder).__module__.startswith("jaxtyping")]
     try:
-        with importlib.import_module(f"{PACKAGE}.domain").unchecked():  # beartype takes classes of equal name for one
+        with importlib.import_module("theorybook.validation").unchecked():  # beartype takes classes of equal name for one
             yield
     finally:
         sys.meta_path[:] = finders
         for folder in first:
             sys.path.remove(folder)
-        for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+        for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
             del sys.modules[name]
         sys.modules.update(ours)
 
 
 @contextlib.contextmanager
 def mutated_library(folder: Path, module: str, old: str, new: str) -> Iterator[None]:
-    """Import the package from a copy in which ``old`` stands as ``new`` in one module; the right one returns at the end."""
-    copy = folder / PACKAGE
-    shutil.copytree(ROOT / "lib" / PACKAGE, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    path = copy / (module.replace(".", "/") + ".py")
-    assert path.is_file(), f"there is no module {PACKAGE}.{module}"
+    """Import the packages from a copy in which ``old`` stands as ``new`` in one module; the right ones return at the end."""
+    shutil.copytree(ROOT / "lib", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    path = path_of(module, folder)
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{module} has {text.count(old)} places {old!r}, not one"
     path.write_text(text.replace(old, new), encoding="utf-8")
@@ -191,7 +197,7 @@ def mutated_library(folder: Path, module: str, old: str, new: str) -> Iterator[N
 @contextlib.contextmanager
 def numbers_compared() -> Iterator[list[str]]:
     """What the checks of the package as imported get to compare, to nine digits of each array's largest number."""
-    checks, found = importlib.import_module(f"{PACKAGE}.evidence.checks"), []
+    checks, found = importlib.import_module("theorybook.checks"), []
     array, interval, proved = checks._array, checks._interval, checks.proved
 
     def note(values: object) -> None:
@@ -217,7 +223,7 @@ def numbers_compared() -> Iterator[list[str]]:
         return proved(what, *proofs)
 
     checks._array, checks._interval = noted_array, noted_interval
-    places = [module for name, module in sys.modules.items() if name.split(".")[0] == PACKAGE and hasattr(module, "proved")]
+    places = [module for name, module in sys.modules.items() if name.split(".")[0] in PACKAGES and hasattr(module, "proved")]
     try:
         for module in places:
             module.proved = noted_proofs

@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from theorybook.prove import NotProved
 
-#: What a family of proofs calls a printed formula that it is given, if not by its name in ``paper``.
+#: What a family of proofs calls a printed formula that it is given, if not by its name in ``printed``.
 PRINTED = {
     "tau": "theorem_6_2",
     "hoeffding": "lemma_3_1",
@@ -19,7 +19,7 @@ PRINTED = {
 
 def everything(module, part):
     """Every proof of a ``proofs`` module, under ``family`` or ``family/part``."""
-    paper, found = import_module(f"attention_theory.{part}.paper"), {}
+    formulas, found = import_module(f"attention_checks.{part}.printed"), {}
     for name, family in vars(module).items():
         own = inspect.isfunction(inspect.unwrap(family)) and family.__module__ == module.__name__ and not name.startswith("_")
         signature = inspect.signature(family) if own else None
@@ -28,7 +28,7 @@ def everything(module, part):
         printed = [x for x, p in signature.parameters.items() if p.default is p.empty]
         if "on" in printed:  # tied to the layers that a chapter brings
             continue
-        given = [paper if x == "paper" else getattr(paper, PRINTED.get(x, x)) for x in printed]
+        given = [formulas if x == "paper" else getattr(formulas, PRINTED.get(x, x)) for x in printed]
         proofs = family(*given)
         found |= {f"{name}/{key}": x for key, x in proofs.items()} if isinstance(proofs, dict) else {name: proofs}
     return found

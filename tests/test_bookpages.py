@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from bookpages import ROOT, address, finish, ledger, pages, source, version
-from bookpages.typeset import GREEK, typeset
 from docutils import nodes
 from docutils.utils import new_document
 from myst_nb.sphinx_ import HideCodeCellNode
 from theorybook import Entry, Verdict, compare, judge
+from theorybook.sphinx import address, finish, ledger, pages, source, version
+from theorybook.sphinx.typeset import GREEK, typeset
 
 
 def link(document):
@@ -206,4 +206,6 @@ def test_every_function_of_the_reference_leads_to_its_lines():
     path, first, last = re.search(r"/blob/\w+/(\S+)#L(\d+)-L(\d+)", place).groups()
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()[int(first) - 1 : int(last)]
     assert any(line.startswith("def cross_attention_data(") for line in lines) and lines[-1].strip().startswith("return")
-    assert source("py", {"module": "theorybook.interactive_plot", "fullname": "Movable.x"}) is None  # a field has no lines
+    assert (
+        source("py", {"module": "theorybook.interactive_plot", "fullname": "InteractivePlot.x"}) is None
+    )  # a field has no lines

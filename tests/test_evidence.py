@@ -199,12 +199,12 @@ def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch,
         verdict("paper/lemma-1", printed=GOOD)
 
 
-def test_the_card_links_to_statement_and_code(tmp_path, monkeypatch):
-    ledger_file(tmp_path, outcome="holds", label="lem-x", code="attention.attention_weights")
+def test_the_card_links_to_its_statement_and_names_its_code(tmp_path, monkeypatch):
+    ledger_file(tmp_path, outcome="holds", label="lem-x", code="sums.mean")
     monkeypatch.chdir(tmp_path)
     card = verdict("paper/lemma-1", printed=GOOD)._repr_html_()
     assert 'href="#lem-x"' in card
-    assert "shared.html#attention_theory.attention.attention_weights" in card
+    assert "<code>sums.mean</code>" in card
 
 
 def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):

@@ -6,10 +6,10 @@ from graphlib import TopologicalSorter
 import pytest
 import statements
 import yaml
-from bookpages import ledger
 from theorybook import COMPUTED, load_ledger, stored_verdicts
+from theorybook.sphinx import ledger
 
-PAPERS = ("bombari2024", "deng2023", "cao2024", "jelassi2022", "exponential")
+PAPERS = tuple(ledger.ledgers())
 
 
 @pytest.fixture(scope="module")

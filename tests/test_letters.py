@@ -5,8 +5,8 @@ import string
 from collections import Counter
 
 import pytest
-from bookpages import letters
 from conftest import ROOT
+from theorybook.sphinx import letters
 
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
 GREEK = r"""alpha beta gamma delta epsilon varepsilon zeta eta theta kappa lambda mu nu xi pi rho varrho sigma tau upsilon phi

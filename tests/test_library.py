@@ -16,13 +16,15 @@ import pytest
 import yaml
 from conftest import ROOT
 
-PACKAGE = ROOT / "lib" / "attention_theory"
+LIB = ROOT / "lib"
+#: Each imports those before it alone.
+PACKAGES = ("theorybook", "attention_theory", "attention_checks")
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
-MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+MODULES = sorted(path for package in PACKAGES for path in (LIB / package).rglob("*.py"))
 
 
 def name(path):
-    return ".".join(("attention_theory", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    return ".".join(path.relative_to(LIB).with_suffix("").parts).removesuffix(".__init__")
 
 
 def imported(path):
@@ -34,25 +36,29 @@ def imported(path):
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: relative import"
             found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
-    return {module for module in found if module.split(".")[0] == "attention_theory"}
+    return {module for module in found if module.split(".")[0] in PACKAGES}
 
 
-def test_evidence_imports_nothing_else_of_ours_but_the_ranges():
-    for path in (PACKAGE / "evidence").glob("*.py"):
-        ours = tuple(f"attention_theory.{module}" for module in ("evidence", "domain"))
-        assert all(module.startswith(ours) for module in imported(path)), path.name
-
-
-def test_the_library_does_not_import_the_printed_formulas():
+def test_imports_run_one_way():
+    """The toolkit knows no attention, and the mathematics nothing of its checks."""
     for path in MODULES:
-        if path.name != "paper.py":
-            assert not [m for m in imported(path) if "paper" in m.split(".")], path
+        package = name(path).partition(".")[0]
+        later = PACKAGES[PACKAGES.index(package) + 1 :]
+        assert not [m for m in imported(path) if m.partition(".")[0] in later], path
+
+
+def test_formulas_as_printed_and_mathematics_stay_independent():
+    for path in MODULES:
+        if path.name == "printed.py":
+            assert {m.partition(".")[0] for m in imported(path)} <= {"theorybook", "attention_checks"}, path
+        else:
+            assert not [m for m in imported(path) if "printed" in m.split(".")], path
 
 
 @pytest.mark.parametrize("part", PARTS[:4])
 def test_a_part_imports_no_other_part(part):
-    for path in (PACKAGE / part).rglob("*.py"):
-        others = [m for m in imported(path) for other in PARTS if other != part and m.startswith(f"attention_theory.{other}")]
+    for path in (path for package in PACKAGES for path in (LIB / package / part).rglob("*.py")):
+        others = [m for m in imported(path) if m.count(".") and m.split(".")[1] in PARTS and m.split(".")[1] != part]
         assert not others, (path, others)
 
 

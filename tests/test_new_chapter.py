@@ -15,7 +15,7 @@ from conftest import BOOK, ROOT
 def root(tmp_path):
     (tmp_path / "book" / "separation").mkdir(parents=True)
     shutil.copytree(BOOK / "ledger", tmp_path / "book" / "ledger", ignore=shutil.ignore_patterns("*.ipynb", "*.md"))
-    shutil.copytree(ROOT / "lib" / "attention_theory", tmp_path / "lib" / "attention_theory")
+    shutil.copytree(ROOT / "lib", tmp_path / "lib")
     for name in ("_toc.yml", "_config.yml"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path

@@ -11,7 +11,7 @@ LEAST = {"sensitivity": 18, "separation": 37, "tangent": 28, "patches": 24}
 
 
 def proofs_of(part):
-    return import_module(f"attention_theory.{part}.proofs")
+    return import_module(f"attention_checks.{part}.proofs")
 
 
 def forget(proofs):

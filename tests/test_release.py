@@ -7,8 +7,8 @@ import tomllib
 import colab
 import numpy as np
 import yaml
-from bookpages import address, version
 from conftest import ROOT
+from theorybook.sphinx import address, version
 
 PINS = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if re.match(r"[\w-]+==", line))
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")

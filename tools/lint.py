@@ -42,7 +42,8 @@ def lint(sources: list[Path], fix: bool) -> list[str]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(cell + "\n", encoding="utf-8")
                 cells[path] = (source, cell)
-        ours = 'lint.isort.known-first-party=["theorybook", "attention_theory", "attention_checks"]'  # which a temporary folder does not show
+        # a temporary folder does not show which packages are ours
+        ours = 'lint.isort.known-first-party=["theorybook", "attention_theory", "attention_checks"]'
         options = ("--line-length", str(COLUMNS), "--config", ours)
         if fix:
             ruff("check", "-q", "--fix", "--select", "I", *options, f"{folder}/cells")

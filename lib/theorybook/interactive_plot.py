@@ -133,7 +133,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Movable:
+class InteractivePlot:
     """What :func:`movable` returns: shows as the picture with its sliders, prints as the rounded numbers.
 
     Attributes:
@@ -350,7 +350,7 @@ def interactive_plot(
     start: Any = None,
     digits: Size = 3,
     squares: bool = False,
-) -> Movable:
+) -> InteractivePlot:
     """A picture of curves, or of bars, with a slider for one parameter or two, for the last line of a cell.
 
     Args:
@@ -440,7 +440,7 @@ def interactive_plot(
     kept = [float(f"{v:.6g}") for v in across]
     heights = [v for curve in rounded.values() for row in curve.rows for v in row if v is not None]
     ends = (-0.5, len(words) - 0.5) if words else (min(kept), max(kept))
-    return Movable(
+    return InteractivePlot(
         words or kept,
         rounded,
         tuple(sliders),

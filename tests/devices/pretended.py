@@ -143,7 +143,7 @@ def sent(value, target):
         return moved
     if isinstance(value, dict):
         return {key: sent(item, target) for key, item in value.items()}
-    if type(value).__module__.startswith("attention_theory"):
+    if type(value).__module__.startswith(("attention_theory", "attention_checks")):
         moved = copy.copy(value)
         for key, item in vars(value).items():
             object.__setattr__(moved, key, sent(item, target))
@@ -174,6 +174,6 @@ def devices_of(value):
             stack += item
         elif isinstance(item, dict):
             stack += item.values()
-        elif type(item).__module__.startswith("attention_theory"):
+        elif type(item).__module__.startswith(("attention_theory", "attention_checks")):
             stack += vars(item).values()
     return found

@@ -11,9 +11,11 @@ import typing
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple
 
+import attention_checks
 import attention_theory
 import numpy as np
 import pytest
+import theorybook
 import torch
 from attention_theory.attention import attention
 from jaxtyping import Float, Int
@@ -35,7 +37,14 @@ from theorybook.validation import (
 )
 from torch import Tensor
 
-MODULES = [importlib.import_module(m.name) for m in pkgutil.walk_packages(attention_theory.__path__, "attention_theory.")]
+PACKAGES = (theorybook, attention_theory, attention_checks)
+FOUND = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+MODULES = [importlib.import_module(name) for name in FOUND if name.split(".")[1] not in ("sphinx", "tools")]
+    importlib.import_module(m.name)
+    for p in PACKAGES
+    for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")
+    if ".sphinx" not in m.name and ".tools" not in m.name
+]
 ONES = torch.ones(3, 2, dtype=torch.float64)
 
 

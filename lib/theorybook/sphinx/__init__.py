@@ -1,4 +1,4 @@
-"""The Sphinx extension of a book of verdicts: pages made from the ledger, statements as objects, and what is done to finished pages."""
+"""The Sphinx extension of a book of verdicts: ledger pages, statements as objects, finished pages."""
 
 import gc
 import inspect
