@@ -40,11 +40,6 @@ from torch import Tensor
 PACKAGES = (theorybook, attention_theory, attention_checks)
 FOUND = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 MODULES = [importlib.import_module(name) for name in FOUND if name.split(".")[1] not in ("sphinx", "tools")]
-    importlib.import_module(m.name)
-    for p in PACKAGES
-    for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")
-    if ".sphinx" not in m.name and ".tools" not in m.name
-]
 ONES = torch.ones(3, 2, dtype=torch.float64)
 
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
+from theorybook.devices import Device
 from theorybook.validation import Count, NonNegative, Positive, Seed, Signed, Size
 from torch import Tensor
 
-from attention_theory.device import Device, generator, normal
+from attention_theory.device import generator, normal
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT
 from attention_theory.patches.vit import PositionalViT, association

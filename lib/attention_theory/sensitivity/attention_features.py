@@ -6,11 +6,12 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
+from theorybook.devices import Where
 from theorybook.validation import Count, Natural, Seed
 from torch import Tensor
 
 from attention_theory.attention import Weights, as_weights, attend, attention_weights, blocks
-from attention_theory.device import Where, least_squares, normal
+from attention_theory.device import least_squares, normal
 from attention_theory.sensitivity.context import FeatureMap, check_token, weights_generator
 from attention_theory.tokens import require_on_sphere
 

@@ -8,10 +8,11 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
+from theorybook.devices import Where
 from theorybook.validation import Count, Natural, Seed, Size
 from torch import Tensor
 
-from attention_theory.device import Where, normal
+from attention_theory.device import normal
 from attention_theory.sensitivity.context import FeatureMap, check_token, starts_generator, weights_generator
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere

@@ -12,10 +12,9 @@ from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float
+from theorybook.devices import Device
 from theorybook.validation import Arithmetic, Count, Natural, NonNegative
 from torch import Tensor
-
-from attention_theory.device import Device
 
 Model = Literal["self-ones", "self-identity", "cross"]
 MODELS: tuple[Model, ...] = get_args(Model)

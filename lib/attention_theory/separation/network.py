@@ -11,11 +11,12 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from theorybook import rate_interval
+from theorybook.devices import Device
 from theorybook.validation import Count, NonNegative, Seed, Signed, Size
 from torch import Tensor
 
 from attention_theory.attention import Weights, attend
-from attention_theory.device import Device, generator, signs
+from attention_theory.device import generator, signs
 from attention_theory.separation import data
 from attention_theory.separation.data import Model, Scale
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from jaxtyping import Float
+from theorybook.devices import Where
 from theorybook.validation import Count, NonNegative, Positive, Seed, Size, Steps, outside
 from torch import Tensor
 
-from attention_theory.device import Where, generator, normal
+from attention_theory.device import generator, normal
 
 
 def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
+from theorybook.devices import Where
 from theorybook.validation import Count, NonNegative, Positive, Seed, Size
 from torch import Tensor
 
 from attention_theory.attention import attention_weights
-from attention_theory.device import Where, generator, normal, signs
+from attention_theory.device import generator, normal, signs
 
 
 def unit_points(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:

@@ -9,9 +9,9 @@ alignment along the way.
 from typing import Any
 
 import numpy as np
-from attention_theory.device import Device
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.training import train_vit
+from theorybook.devices import Device
 from theorybook.sweep import Recording
 from theorybook.validation import Count, Seed, outside
 

@@ -18,9 +18,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
-from attention_theory.device import Device, generator
+from attention_theory.device import generator
 from attention_theory.patches.images import Images, grid_permutation, load_images, permute
 from attention_theory.patches.transformer import VisionTransformer
+from theorybook.devices import Device
 from theorybook.sweep import provenance
 from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps
 from torch import Tensor, nn

@@ -6,12 +6,12 @@ from functools import cache
 
 import numpy as np
 import torch
-from attention_theory.device import Device
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import three_values
 from attention_theory.patches.training import TEST_SEED, missed, train_vit
 from attention_theory.patches.vit import PositionalViT
 from jaxtyping import Float, Float64
+from theorybook.devices import Device
 from theorybook.validation import Chance, Count, Seed, Size, Steps
 from torch import Tensor
 

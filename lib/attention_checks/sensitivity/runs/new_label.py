@@ -14,12 +14,13 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 from attention_theory import tokens
-from attention_theory.device import Device, generator, signs
+from attention_theory.device import generator, signs
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.new_label import LOSSES, best_moves, solutions
 from attention_theory.sensitivity.random_features import OneTokenFeatures, one_token_in_law
 from attention_theory.sensitivity.word import OneToken
 from jaxtyping import Float
+from theorybook.devices import Device
 from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import ANY, FILLED, Count, Seed, Size

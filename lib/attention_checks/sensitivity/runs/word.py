@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 import torch
 from attention_theory import tokens
-from attention_theory.device import Device
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
@@ -24,6 +23,7 @@ from attention_theory.sensitivity.random_features import (
 )
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
 from attention_theory.sensitivity.word import OneToken, climb
+from theorybook.devices import Device
 from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line, sweep
 from theorybook.validation import Count, Positive, Seed, Size, Steps

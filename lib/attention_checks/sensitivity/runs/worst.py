@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import torch
 from attention_theory import tokens
-from attention_theory.device import Device, generator, normal, signs
+from attention_theory.device import generator, normal, signs
 from attention_theory.sensitivity.new_label import Loss, Solutions, best_moves, descend, solutions
 from attention_theory.sensitivity.random_features import OneTokenFeatures
 from attention_theory.sensitivity.word import OneToken
 from jaxtyping import Float
+from theorybook.devices import Device
 from theorybook.validation import AtLeastOne, Chance, Count, Positive, Seed
 from torch import Tensor
 

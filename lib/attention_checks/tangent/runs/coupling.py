@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import torch
-from attention_theory.device import Device
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
 from jaxtyping import Float
 from scipy.optimize import brentq
+from theorybook.devices import Device
 from theorybook.validation import ANY, Count, Limits, NonNegative, Positive, Seed, Size, Steps
 from torch import Tensor
 

@@ -8,12 +8,13 @@ from typing import Annotated, cast
 import flint
 import numpy as np
 import torch
-from attention_theory.device import Device, generator, normal
+from attention_theory.device import generator, normal
 from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 from attention_theory.tangent.kernel import limit_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.training import learned, train
 from jaxtyping import Float, Float64
+from theorybook.devices import Device
 from theorybook.validation import FILLED, Count, NonNegative, Positive, Seed, Size, Steps
 from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
