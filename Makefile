@@ -29,7 +29,7 @@ lint: $(READY)
 
 test: $(READY)
 	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/test_verdicts_bite.py --ignore=tests/pages --ignore=tests/devices -n $(JOBS) \
-		--jaxtyping-packages=attention_theory,typecheck.check
+		--jaxtyping-packages=attention_theory,attention_checks,theorybook,typecheck.check
 	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py')
 	$(BIN)/python tools/records_check.py --jobs $(JOBS) --points 1 --seconds 5 --seed 0
 	$(PYTEST) -p forked_kernels --nbval --nbval-current-env -n $(JOBS) --dist loadscope book

@@ -4,7 +4,7 @@
 
 Right calls come from ``tools/examples.py`` (run ``make fuzz``, which notes them first); each case spoils one argument: wrong
 type, shape or precision, NaN, infinities, empty, huge, negative, arrays and lists for tensors, tensors that require gradients.
-Every case runs in a process with a limit of five seconds of one core and of memory. The printed formulas (``paper.py``) are
+Every case runs in a process with a limit of five seconds of one core and of memory. The printed formulas (``printed.py``) are
 left out: pages show them as they stand, right or wrong. So is a noted call that raises now, or takes over a second itself.
 
 =============  =======================================================================================================
@@ -43,7 +43,7 @@ import numpy as np
 import psutil
 import torch
 from recorded import write
-from theorybook.validation import ANY, InputError
+from theorybook.validation import ANY, PACKAGES, InputError
 
 RIGHT, SECONDS, MEMORY = 1.0, 5.0, 6 * 2**30
 #: Spoilers of a floating tensor, by name; those in AGREE must give the right call's result.
@@ -167,10 +167,12 @@ def called(example: examples.Example, place: str | int = "", name: str = "") -> 
         if isinstance(error, MemoryError) or "allocate memory" in said:
             return "memory", said
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        ours = "/attention_theory/" in frame.filename and "raise" in (frame.line or "") + "raise" * (frame.name == "refuse")
+        ours = any(f"/{package}/" in frame.filename for package in PACKAGES) and "raise" in (frame.line or "") + "raise" * (
+            frame.name == "refuse"
+        )
         ours = ours and isinstance(error, ValueError | TypeError | OSError | ImportError)
         # NotProved, VerdictError say what is not so; the system's sentence names the file
-        ours = ours or type(error).__module__.startswith("attention_theory") or bool(getattr(error, "filename", None))
+        ours = ours or type(error).__module__.partition(".")[0] in PACKAGES or bool(getattr(error, "filename", None))
         return ("refused", "") if ours else ("error inside", said)
 
 

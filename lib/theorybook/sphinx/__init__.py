@@ -8,9 +8,10 @@ from pathlib import Path
 
 from myst_nb.sphinx_ import HideCodeCellNode
 
-from theorybook.sphinx import docstrings, ledger, pages, place, search
+from theorybook import book
+from theorybook.book import address, repository, root, version
+from theorybook.sphinx import docstrings, ledger, pages, search
 from theorybook.sphinx.finish import finish_pages, numbered_boxes
-from theorybook.sphinx.place import address, repository, root, version
 
 #: Pages that show what stands in others: always written again.
 GATHERED = ("book/ledger/ledger", "book/ledger/errata", "book/ledger/graph", "book/ledger/own", "book/found", "book/intro")
@@ -63,7 +64,7 @@ def _finish(app, exception):
 
 
 def setup(app):
-    place.use(Path(app.srcdir))
+    book.use(Path(app.srcdir))
     app.add_config_value("theorybook", {}, "env")
     gc.disable()  # collections over all pages' trees, which stay until the end, were two fifths of a build
     app.setup_extension("sphinx.ext.linkcode")

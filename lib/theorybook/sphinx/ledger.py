@@ -23,8 +23,7 @@ from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, load_ledger, stored_verdicts
-from theorybook.sphinx import place
+from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, book, load_ledger, stored_verdicts
 from theorybook.sphinx.typeset import typeset
 
 PAGE = "book/ledger/ledger"
@@ -48,7 +47,7 @@ def pieces(link: Link) -> Any:
 
 def files() -> dict[str, Path]:
     """Paper -> the file of its ledger."""
-    return {paper: place.root() / "book" / "ledger" / f"{paper}.yml" for paper in place.ledgers()}
+    return {paper: book.root() / "book" / "ledger" / f"{paper}.yml" for paper in book.ledgers()}
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +91,7 @@ def _stored(notebook: Path, _changed: int) -> dict[str, dict[str, Any]]:
 
 def verdicts_of(page: str) -> dict[str, dict[str, Any]]:
     """Claim -> the verdict that a page's notebook stores: its outcome, checks and remark."""
-    notebook = place.root() / f"{page}.ipynb"
+    notebook = book.root() / f"{page}.ipynb"
     return _stored(notebook, notebook.stat().st_mtime_ns) if notebook.is_file() else {}
 
 
@@ -111,7 +110,7 @@ def link_to(address: str, words: str | Markup) -> Markup:
 def formula(claim: str) -> str | None:
     """The function that is a statement as its paper prints it; its own or that of the whole."""
     paper, name = claim.split("/")
-    if not (home := place.ledgers()[paper].get("printed")):
+    if not (home := book.ledgers()[paper].get("printed")):
         return None
     module = importlib.import_module(home)
     pieces = re.split(r"[-.]", name)
@@ -124,7 +123,7 @@ def formula(claim: str) -> str | None:
 def reference() -> dict[str, str]:
     """Module -> the page of the library's reference on which its functions stand."""
     found = {}
-    for page in sorted((place.root() / "book" / "library").glob("*.md")):
+    for page in sorted((book.root() / "book" / "library").glob("*.md")):
         modules = re.findall(r"automodule:: (\S+)", page.read_text(encoding="utf-8"))
         found |= dict.fromkeys(modules, f"book/library/{page.stem}")
     return found

@@ -13,7 +13,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-from theorybook.sphinx import ledger, place
+from theorybook import book
+from theorybook.sphinx import ledger
 from theorybook.words import plain
 
 #: What a document is, name, other names, address, outcome, words.
@@ -79,7 +80,7 @@ def _statements() -> Iterator[Document]:
 
 
 def _functions(app: Sphinx) -> Iterator[Document]:
-    order = place.pages()  # a name that two modules have is the one's whose page comes first
+    order = book.pages()  # a name that two modules have is the one's whose page comes first
     objects = app.env.domaindata["py"]["objects"].items()
     for name, thing in sorted(objects, key=lambda item: order.index(item[1].docname)):
         if thing.objtype in ("function", "class", "exception", "method") and not thing.aliased:
