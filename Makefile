@@ -1,4 +1,4 @@
-# make book, make test: complete on a fresh machine with Python 3.11 or newer and make.
+# make book, make test: complete on a fresh machine with git, make and a Python that tools/supported.py takes.
 PYTHON ?= python3
 JOBS ?= 2
 VENV := .venv
@@ -112,8 +112,7 @@ environment: $(READY)
 
 # one locked set, by its hashes; torch, whose build depends on the machine, by its version
 $(READY): requirements.lock lib/pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "The book needs Python 3.11 or newer; choose one with make PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) tools/supported.py
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --no-deps --require-hashes -r requirements.lock
 	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep '^torch==' requirements.txt)

@@ -34,15 +34,6 @@ def deadly(n: int) -> int:
     return n
 
 
-def placed(n: int, device: str, log: str | None = None) -> tuple[str, int]:
-    """The device it was given and its process; with ``log``, n = 7 kills it the first time."""
-    time.sleep(0.01)
-    if n == 7 and log and not Path(log).exists():
-        Path(log).write_text(device)
-        os.kill(os.getpid(), signal.SIGKILL)
-    return device, os.getpid() if log else 0
-
-
 def float_of(value: float) -> float:
     """The value."""
     return value

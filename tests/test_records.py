@@ -7,12 +7,10 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections import namedtuple
 from dataclasses import dataclass
-from pathlib import Path
 from unittest import mock
 
 import joblib
@@ -22,7 +20,7 @@ import torch
 from conftest import ROOT
 from joblib.externals.loky.backend import context
 from joblib.parallel import ThreadingBackend
-from recorded_example import RECORDING, deadly, float_of, math_log, mortal, placed, run, slow
+from recorded_example import RECORDING, deadly, float_of, math_log, mortal, run, slow
 from records_check import recomputed, recordings, untied
 from theorybook.records import Record, decoded, differences, encoded, read_record, write_record
 from theorybook.sweep import Recording, command_line, sweep
@@ -267,29 +265,25 @@ def test_a_point_that_fails_is_named():
         sweep(float_of, [{"value": 1}], jobs=0)
 
 
-def test_each_worker_has_a_device_of_its_own(tmp_path):
-    devices, log = ["fake:0", "fake:1"], tmp_path / "log"
-    found = sweep(placed, [{"n": n, "log": str(log)} for n in range(20)], jobs=2, devices=devices)
-    owners = {device: {pid for name, pid in found if name == device} for device in devices}
-    assert all(owners.values()) and not owners["fake:0"] & owners["fake:1"]  # a new worker takes a dead one's place
-    assert len(log.read_text().split()) == 1 and not list(Path(tempfile.gettempdir()).glob("sweep-*"))
-    with joblib.parallel_config(backend="threading"):
-        assert {device for device, _ in sweep(placed, [{"n": n} for n in range(20)], devices=devices)} == set(devices)
-
-
 class Grudging(ThreadingBackend):
     """A backend that answers at the end only, as joblib's one for Ray."""
 
     supports_return_generator = False
+    asked: set[int] = set()
+
+    def effective_n_jobs(self, n_jobs):
+        self.asked.add(n_jobs)
+        return 2
 
 
-def test_a_backend_without_generators_works(tmp_path):
+@pytest.mark.parametrize(("given", "asked"), [({}, -1), ({"n_jobs": 3}, 3)], ids=["all of it", "three workers"])
+def test_a_backend_without_generators_works_and_all_of_it_if_nothing_is_said(given, asked):
     joblib.register_parallel_backend("grudging", Grudging)
-    seen = []
-    with joblib.parallel_config(backend="grudging", n_jobs=2):
+    Grudging.asked, seen = set(), []
+    with joblib.parallel_config(backend="grudging", **given):
         points = [{"base": b, "exp": 2} for b in range(20)]
         assert sweep(pow, points, finished=lambda i, value: seen.append(i)) == [b * b for b in range(20)]
-    assert sorted(seen) == list(range(20))
+    assert sorted(seen) == list(range(20)) and Grudging.asked == {asked}
 
 
 def command(*words, folder, **more):
@@ -398,6 +392,73 @@ def test_a_live_file_is_let_alone_and_a_killed_one_continued(problem, tmp_path, 
     Recording("slow", counted, SLOW.points).record(tmp_path)
     assert calls == list(range(had, 20)) and read_record("slow", tmp_path).results == list(range(20))
     assert os.listdir(tmp_path) == ["slow.json"]
+
+
+@pytest.fixture
+def lockless(monkeypatch):
+    """A file system without locks."""
+    monkeypatch.setattr(fcntl, "flock", mock.Mock(side_effect=OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))))
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported")
+def test_a_dead_holder_on_another_machine_is_named_and_taken_over(tmp_path, lockless, capsys):
+    partial = interrupted(tmp_path, RECORDING.points[:3], **RECORDING.settings)
+    holder = tmp_path / "example.json.holder"
+    holder.write_text("4711\nnode7\n")
+    whose = (
+        rf"{partial.name} is being written by another run, process 4711 of node7 since 20\d\d-.*, says .*{holder.name}; wait"
+    )
+    with pytest.raises(ValueError, match=rf"{whose} .* if it is dead add --take-over$"):
+        RECORDING.record(tmp_path)
+    with pytest.raises(SystemExit):
+        RECORDING.main(["--out", str(tmp_path)])
+    assert "process 4711 of node7" in capsys.readouterr().err and holder.exists()
+    RECORDING.main(["--out", str(tmp_path), "--take-over"])
+    assert len(read_record("example", tmp_path).points) == 4 and os.listdir(tmp_path) == ["example.json"]
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported")
+def test_a_live_run_of_this_machine_is_not_taken_over(tmp_path, lockless):
+    child, partial = process(slowly, tmp_path, errno.ENOLCK), tmp_path / "slow.json.partial"
+    some_lines(partial, child)
+    with pytest.raises(ValueError, match="is being written by another run; wait for it or choose another folder$"):
+        SLOW.record(tmp_path, take_over=True)
+    child.join()
+    assert child.exitcode == 0 and read_record("slow", tmp_path).results == list(range(20))
+
+
+def test_shares_of_one_grid_become_one_record(tmp_path, capsys):
+    """Runs of a Slurm array, two of them at a time: what one of them left undone the last call computes."""
+    log = tmp_path / "log"
+    recording = Recording("example", run, RECORDING.points, settings={"log": str(log)})
+    children = [process(recording.main, ["--out", str(tmp_path / "out"), "--share", f"{i}/3"]) for i in (1, 2)]
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    assert sorted(os.listdir(tmp_path / "out")) == ["example.1of3.json.partial", "example.2of3.json.partial"]
+    assert sorted(log.read_text().splitlines()) == ["1 0", "1 1", "2 1"]
+    recording.main(["--out", str(tmp_path / "out")])
+    assert sorted(log.read_text().splitlines()) == ["1 0", "1 1", "2 0", "2 1"]  # each point once
+    assert read_record("example", tmp_path / "out").points == RECORDING.points and os.listdir(tmp_path / "out") == [
+        "example.json"
+    ]
+    for wrong in ("0/3", "4/3", "3", "a/b"):
+        with pytest.raises(SystemExit):
+            recording.main(["--out", str(tmp_path), "--share", wrong])
+        assert f"--share {wrong}: write I/N with I from 1 to N" in capsys.readouterr().err
+
+
+def test_shares_that_do_not_belong_together_or_still_run_are_not_merged(tmp_path):
+    Recording("slow", slow, SLOW.points, settings={"wait": 0.0}).record(tmp_path, share=(1, 4))
+    with pytest.raises(ValueError, match=r"slow\.1of4\.json\.partial cannot be continued: it belongs to other settings"):
+        SLOW.record(tmp_path)
+    (tmp_path / "slow.1of4.json.partial").unlink()
+    child, partial = process(lambda: SLOW.record(tmp_path, share=(2, 2))), tmp_path / "slow.2of2.json.partial"
+    some_lines(partial, child)
+    with pytest.raises(ValueError, match=r"slow\.2of2\.json\.partial is being written by another run"):
+        SLOW.record(tmp_path)
+    child.join()
+    assert child.exitcode == 0 and SLOW.record(tmp_path).results == list(range(20))
 
 
 @pytest.mark.parametrize("name", [name for name, recording in recordings().items() if recording.shipped])

@@ -10,8 +10,7 @@ import time
 import joblib
 import pytest
 from conftest import BOOK, ROOT
-from recorded_example import deadly, math_log, mortal
-from theorybook.sweep import sweep
+from recorded_example import deadly, float_of, math_log, mortal
 
 dask = pytest.importorskip("dask")
 
@@ -68,3 +67,18 @@ def test_on_a_cluster_too_a_point_that_always_kills_is_named_and_one_that_fails(
     with pytest.raises(ValueError, match="math domain error") as error:
         sweep(math_log, [{"value": value} for value in (1, 0)])
     assert error.value.__notes__ == ["at the point {'value': 0}"]
+
+
+def test_a_scheduler_holds_a_bounded_number_of_points(cluster, monkeypatch):
+    """Four workers' worth, eight for two workers of one thread: another one goes there when one comes back."""
+    monkeypatch.setattr("theorybook.sweep.AHEAD", 1)
+    submit, given, held = cluster.submit, [], []
+
+    def counted(*arguments, **options):
+        given.append(submit(*arguments, **options))
+        return given[-1]
+
+    monkeypatch.setattr(cluster, "submit", counted)
+    points = [{"value": value} for value in range(40)]
+    assert sweep(float_of, points, finished=lambda i, value: held.append(len(given) - len(held))) == list(range(40))
+    assert len(given) == 40 and max(held) <= 8 + 1

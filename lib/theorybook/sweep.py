@@ -20,19 +20,17 @@ import itertools
 import json
 import os
 import platform
+import re
 import shlex
-import shutil
 import sys
 import tempfile
-import threading
 import time
-import uuid
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -47,10 +45,12 @@ from tqdm import tqdm
 
 from theorybook.devices import Device
 from theorybook.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
-from theorybook.validation import ANY, NonNegative, Size, finite, outside
+from theorybook.validation import ANY, Count, NonNegative, Size, finite, outside
 
 #: After so many deaths, the last of them alone with its worker, a point is given up.
 DEATHS = 3
+#: Points that a Dask scheduler is given ahead of its workers; more where they are more than a quarter of it.
+AHEAD = 1000
 #: What file systems without locks say: cluster file systems, NFS without its daemon.
 LOCKLESS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 #: What a full disk and a folder that is not ours to write, or no folder, say.
@@ -67,7 +67,6 @@ def sweep(
     jobs: Annotated[int | None, ANY] = None,
     title: str = "",
     finished: Callable[[int, Any], None] | None = None,
-    devices: Sequence[str] = (),
 ) -> Annotated[list, ANY]:
     """``[function(**point) for point in points]``, in order.
 
@@ -80,12 +79,10 @@ def sweep(
     Args:
         function: of a point's arguments.
         points: the arguments, by name.
-        jobs: processes, -1 for all cores; one for each of the devices if there are some, else the active backend's
-            choice (1 without one) if not given.
+        jobs: processes, -1 for all cores; if not given, the ``n_jobs`` of the active backend, without that all workers
+            of a cluster, and one process where no backend is active.
         title: of the bar.
         finished: called here, in this process, with the number and the result of each point as soon as it is there.
-        devices: each worker takes one of them, which no other takes while there are as many, and keeps it: the argument
-            ``device`` of all its points. On a cluster: the devices of each machine.
 
     Raises:
         RuntimeError: workers die again and again; the points that are left are named.
@@ -97,17 +94,17 @@ def sweep(
     """
     if jobs == 0:
         raise ValueError("sweep: jobs = 0 is not allowed: at least 1, or -1 for all cores")
-    points, run = list(points), f"sweep-{uuid.uuid4().hex}"
+    points = list(points)
     results: dict[int, Any] = {}
     blame: Counter[int] = Counter()  # of how many deaths each point may be guilty
     fruitless, death = 0, None
-    with _bar(len(points), title) as bar, _claims(run):
+    with _bar(len(points), title) as bar:
         while fruitless < 2 * DEATHS and (left := [i for i in range(len(points)) if i not in results and blame[i] < DEATHS]):
             left = sorted((i for i in left if blame[i] < 2), key=blame.__getitem__) or left[:1]  # twice blamed: alone
             before, begun = len(results), set()
-            tasks = (begun.add(i) or (i, function, points[i], devices, run) for i in left)
+            tasks = (begun.add(i) or (i, function, points[i]) for i in left)
             try:
-                for i, result in _as_they_finish(tasks, jobs or len(devices) or None):
+                for i, result in _as_they_finish(tasks, jobs):
                     results[i] = result
                     bar.update()
                     if finished is not None:
@@ -126,52 +123,12 @@ def sweep(
     return [results[i] for i in range(len(points))]
 
 
-def _numbered(i: int, function: Callable, point: dict[str, Any], devices: Sequence[str], run: str) -> tuple[int, Any]:
+def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, Any]:
     try:
-        return i, outside(function)(**({"device": _device(devices, run)} if devices else {}), **point)
+        return i, outside(function)(**point)
     except Exception as error:
         error.add_note(f"at the point {str(point)[:200]}")
         raise
-
-
-#: The device that this worker has taken: the run it is for, its lock, and its name.
-_taken = threading.local()
-
-
-def _device(devices: Sequence[str], run: str) -> str:
-    """The device of this worker: the lowest place that no living worker of this machine holds says which."""
-    if getattr(_taken, "run", None) != run:
-        folder = Path(tempfile.gettempdir()) / run
-        folder.mkdir(exist_ok=True)
-        _taken.place, _taken.lock = next(
-            (place, lock) for place in itertools.count() if (lock := _lock(folder / str(place))) is not None
-        )
-        _taken.run = run
-    return devices[_taken.place % len(devices)]
-
-
-@contextlib.contextmanager
-def _claims(run: str) -> Iterator[None]:
-    """No claims of devices are left behind."""
-    try:
-        yield
-    finally:
-        shutil.rmtree(Path(tempfile.gettempdir()) / run, ignore_errors=True)
-
-
-def _lock(path: Path) -> BaseFileLock | None:
-    """A lock that ends with its process, None if another holds it; where the file system has no such locks, a file."""
-    for kind, place in ((FileLock, path), (SoftFileLock, path.with_suffix(".holder"))):
-        lock = kind(place, timeout=0, thread_local=False)
-        try:
-            lock.acquire()
-            return lock
-        except Timeout:
-            return None
-        except OSError as error:
-            if kind is SoftFileLock or error.errno not in LOCKLESS:
-                raise
-    return None
 
 
 def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[int, Any]]:
@@ -180,6 +137,8 @@ def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[
     if type(backend).__module__ == "joblib._dask":
         yield from _on_dask(backend, tasks)
         return
+    if not type(backend).__module__.startswith("joblib."):
+        jobs = jobs or active or -1  # Ray's would run everything in this process
     calls = (delayed(_numbered)(*task) for task in tasks)
     if backend.supports_return_generator:
         yield from cast(Iterator, Parallel(n_jobs=jobs, return_as="generator_unordered")(calls))
@@ -190,21 +149,30 @@ def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[
 
 
 def _on_dask(backend: Any, tasks: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
-    """The same without joblib, whose Dask backend waits for ever for a point that kills its workers."""
+    """The same without joblib, whose Dask backend waits for ever for a point that kills its workers.
+
+    The scheduler holds a bounded number of points: another one goes there when one comes back.
+    """
     from distributed import KilledWorker, as_completed
 
-    futures, killed = [backend.client.submit(_numbered, *task, pure=False, **backend.submit_kwargs) for task in tasks], None
+    client, tasks, killed = backend.client, iter(tasks), None
+    submit = functools.partial(client.submit, _numbered, pure=False, **backend.submit_kwargs)
+    unfinished = {submit(*task) for task in itertools.islice(tasks, max(AHEAD, 4 * sum(client.nthreads().values())))}
+    finishing = as_completed(unfinished)
     try:
         with backend.retrieval_context():
-            for future in as_completed(futures):
+            for future in finishing:
+                unfinished.remove(future)
+                for task in itertools.islice(tasks, 1):
+                    unfinished.add(following := submit(*task))
+                    finishing.add(following)
                 error = future.exception()
                 if isinstance(error, KilledWorker):
                     killed = error
                 else:
                     yield future.result()
-                    future.release()
     finally:
-        backend.client.cancel(futures)
+        client.cancel(list(unfinished))
     if killed is not None:
         raise _Died from killed
 
@@ -299,13 +267,28 @@ class Recording:
         points: Sequence[dict[str, Any]] | None = None,
         jobs: Annotated[int | None, ANY] = None,
         command: str = "",
-        devices: Sequence[str] = (),
+        device: str = "",
+        share: tuple[Count, Count] | None = None,
+        take_over: bool = False,
         **extra: Any,
     ) -> Record:
         """Compute the points (all if none are given) and write the record.
 
         Every finished point is a line of ``<name>.json.partial`` with a checksum; the same call continues from there, and
         a damaged line costs its point.
+
+        Args:
+            folder: where to.
+            points: which of them.
+            jobs: as of :func:`sweep`.
+            command: for the provenance.
+            device: given to the function as its argument ``device``, if not empty.
+            share: (3, 16) computes every sixteenth point from the third on and leaves them in ``<name>.3of16.json.partial``.
+                Runs of all shares, on any machines, may write to one folder at a time; a call without ``share`` afterwards
+                computes what they did not finish, writes the record and removes their files.
+            take_over: continue the file of a run on another machine that is dead, but still named as its writer. Only a
+                file system without locks leaves such a name behind.
+            extra: settings instead of the recording's.
 
         Raises:
             ValueError: another run writes there, or what is there belongs to other settings or another version.
@@ -315,36 +298,45 @@ class Recording:
         settings = {**self.settings, **extra}
         function, folder = self._here(), Path(folder)
         origin = {"command": command, "function": f"{function.__module__}.{function.__qualname__}"}
-        origin |= provenance(next(iter(devices), "cpu"))
-        head = {"settings": encoded(settings, 17)} | {key: origin[key] for key in ("function", "device", "versions")}
-        partial, locked = folder / f"{self.name}.json.partial", folder / f"{self.name}.json.lock"
+        origin |= provenance(device or "cpu")
+        head = json.dumps(
+            {"settings": encoded(settings, 17)} | {key: origin[key] for key in ("function", "device", "versions")}
+        )
         folder.mkdir(parents=True, exist_ok=True)
-        lock = _lock(locked)
-        if lock is None:
-            raise ValueError(f"{partial} is being written by another run; wait for it or choose another folder")
-        try:
-            done = _resumed(partial, json.dumps(head))
+        if share is None:
+            paths = [folder / f"{self.name}.json.partial", *self._shares(folder)]
+        else:
+            paths = [folder / f"{self.name}.{share[0]}of{share[1]}.json.partial"]
+            points = points[share[0] - 1 :: share[1]]
+        with contextlib.ExitStack() as writing:
+            for path in paths:
+                writing.enter_context(_writing(path, take_over))
+            done = {key: timed for path in paths for key, timed in _resumed(path, head).items()}
             left = [point for point in points if _key(point) not in done]
-            with partial.open("a", encoding="utf-8") as file:
+            with paths[0].open("a", encoding="utf-8") as file:
 
                 def keep(i: int, timed: tuple[float, Any]) -> None:
                     done[_key(left[i])] = timed
                     line = json.dumps({"point": encoded(left[i], 17), "seconds": timed[0], "result": timed[1]}, allow_nan=False)
-                    print(_summed(line, json.dumps(head)), file=file, flush=True)
+                    print(_summed(line, head), file=file, flush=True)
 
-                call = functools.partial(_timed, function, self.digits, settings)
-                sweep(call, left, jobs, self.name, keep, devices)
+                given = settings | ({"device": device} if device else {})
+                sweep(functools.partial(_timed, function, self.digits, given), left, jobs, self.name, keep)
             found = [done.pop(_key(point)) for point in points]
             record = Record(
                 self.name, origin, settings, points, [decoded(result) for _, result in found], tuple(s for s, _ in found)
             )
-            write_record(record, folder, self.digits)
-            if not done:  # else it holds points that this call did not ask for
-                partial.unlink()
-        finally:
-            locked.unlink(missing_ok=True)
-            lock.release()
+            if share is None:
+                write_record(record, folder, self.digits)
+                if not done:  # else they hold points that this call did not ask for
+                    for path in paths:
+                        path.unlink()
         return record
+
+    def _shares(self, folder: Path) -> list[Path]:
+        """What the runs of shares have left in a folder."""
+        pattern = re.compile(re.escape(self.name) + r"\.\d+of\d+\.json\.partial")
+        return sorted(path for path in folder.iterdir() if pattern.fullmatch(path.name))
 
     def main(self, arguments: Sequence[str] | None = None) -> None:
         """The command line; ``--help`` says it all and computes nothing."""
@@ -356,6 +348,61 @@ class Recording:
         if self.function.__module__ != "__main__" or spec is None:
             return self.function
         return getattr(importlib.import_module(spec.name), self.function.__name__)
+
+
+@contextlib.contextmanager
+def _writing(partial: Path, take_over: bool) -> Iterator[None]:
+    """Nobody else writes this file: a lock that ends with its process; on a file system without locks, a holder's name.
+
+    Raises:
+        ValueError: another run writes it.
+    """
+    locked, holder = partial.with_suffix(".lock"), partial.with_suffix(".holder")
+    busy = f"{partial} is being written by another run"
+    try:
+        lock = _acquired(FileLock(locked, timeout=0, thread_local=False))
+    except OSError as error:
+        if error.errno not in LOCKLESS:
+            raise
+        lock = SoftFileLock(holder, timeout=0, thread_local=False)
+        if take_over and _elsewhere(holder):
+            holder.unlink(missing_ok=True)
+        lock = _acquired(lock)
+        if lock is None and (whose := _elsewhere(holder)):
+            raise ValueError(
+                f"{busy}, {whose}, says {holder}; wait for it or choose another folder, or if it is dead add --take-over"
+            ) from None
+    if lock is None:
+        raise ValueError(f"{busy}; wait for it or choose another folder")
+    try:
+        yield
+    finally:
+        locked.unlink(missing_ok=True)
+        lock.release()
+
+
+def _acquired(lock: BaseFileLock) -> BaseFileLock | None:
+    """The lock; None if another holds it."""
+    try:
+        lock.acquire()
+    except Timeout:
+        return None
+    return lock
+
+
+def _elsewhere(holder: Path) -> str:
+    """Which process of another machine a holder's file names, and since when; empty if none.
+
+    One of this machine is alive: filelock forgets the dead ones itself.
+    """
+    with tempfile.TemporaryDirectory() as folder, SoftFileLock(Path(folder, "holder")) as ours:
+        _, here, *_ = Path(ours.lock_file).read_text(encoding="utf-8").split()
+    try:
+        pid, machine, *_ = holder.read_text(encoding="utf-8", errors="replace").split()
+        since = datetime.fromtimestamp(holder.stat().st_mtime).isoformat(" ", "minutes")
+    except (FileNotFoundError, ValueError):
+        return ""
+    return "" if machine == here else f"process {pid} of {machine} since {since}"
 
 
 def _timed(function: Callable, digits: int, settings: dict[str, Any], /, **point: Any) -> tuple[float, Any]:
@@ -408,20 +455,30 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
     doc = (inspect.getdoc(main) or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=doc)
     parser.add_argument("--out", type=Path, required=True, help="folder to write, for the book's own records book/data")
-    parser.add_argument("--jobs", type=int, help="processes (default 1, or one for each device)")
+    parser.add_argument("--jobs", type=int, help="processes (default 1)")
     parser.add_argument("--points", type=int, help="only the first so many points")
     parser.add_argument(
         "--where", nargs="+", default=[], metavar="KEY=VALUE[,VALUE]", help="only points with these values, as seed=0,1"
+    )
+    parser.add_argument(
+        "--share",
+        metavar="I/N",
+        help="only every N-th point from the I-th on, for one of N runs (the tasks of a Slurm array) with the same --out; "
+        "the same command without --share then writes the record",
+    )
+    parser.add_argument(
+        "--take-over", action="store_true", help="continue what a dead run on another machine still claims to write"
     )
     names = [recording.name for recording in recordings]
     if len(recordings) > 1:
         parser.add_argument("--only", nargs="+", choices=names, default=names, help="only these records")
     if any("device" in inspect.signature(recording.function).parameters for recording in recordings):
-        parser.add_argument("--device", nargs="+", default=[], help="cpu (default), cuda, or cuda:0 cuda:1, one for each job")
+        parser.add_argument("--device", default="", help="cpu (default), cuda or cuda:1")
     words = list(sys.argv[1:] if arguments is None else arguments)
     given = parser.parse_args(words)
     if min(given.jobs or 1, given.points or 1) < 1 or 0 in (given.jobs, given.points):
         parser.error("--jobs and --points are at least 1")
+    share = _share(given.share, parser)
     wanted = _conditions(given.where, parser)
     chosen = []
     for recording in recordings:
@@ -430,20 +487,21 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
             if not points:
                 parser.error(f"no point of {recording.name} has {' '.join(given.where)}; one point is {recording.grid()[0]}")
             chosen.append((recording, points[: given.points]))
-    devices = getattr(given, "device", [])
-    for device in devices:
-        try:
-            torch.zeros(1, device=device)
-        except (RuntimeError, AssertionError) as error:
-            parser.error(f"--device {device} is not there: {str(error).splitlines()[0]}")
+    device = getattr(given, "device", "")
+    try:
+        torch.zeros(1, device=device or "cpu")
+    except (RuntimeError, AssertionError) as error:
+        parser.error(f"--device {device} is not there: {str(error).splitlines()[0]}")
     try:
         given.out.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=given.out).close()
         command = shlex.join(["python", "-m", module, *words])
         for recording, points in chosen:
-            interactive_plot = "device" in inspect.signature(recording.function).parameters
-            recording.record(given.out, points, given.jobs, command, devices if interactive_plot else ())
-            print(f"{given.out / recording.name}.json: {len(points)} points")
+            movable = "device" in inspect.signature(recording.function).parameters
+            there = device if movable else ""
+            record = recording.record(given.out, points, given.jobs, command, there, share, given.take_over)
+            of = f"share {given.share} of " if share else ""
+            print(f"{of}{given.out / recording.name}.json: {len(record.points)} points")
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
@@ -462,3 +520,12 @@ def _conditions(words: list[str], parser: argparse.ArgumentParser) -> dict[str, 
             parser.error(f"--where {word}: write KEY=VALUE or KEY=VALUE,VALUE")
         wanted[key] = values.split(",")
     return wanted
+
+
+def _share(word: str | None, parser: argparse.ArgumentParser) -> tuple[int, int] | None:
+    if word is None:
+        return None
+    found = re.fullmatch(r"(\d+)/(\d+)", word)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        parser.error(f"--share {word}: write I/N with I from 1 to N, as 3/16")
+    return int(found[1]), int(found[2])
