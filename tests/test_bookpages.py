@@ -7,7 +7,8 @@ from docutils import nodes
 from docutils.utils import new_document
 from myst_nb.sphinx_ import HideCodeCellNode
 from theorybook import Entry, Verdict, compare, judge
-from theorybook.sphinx import address, finish, ledger, pages, source, version
+from theorybook.book import address, root, version
+from theorybook.sphinx import finish, ledger, pages, source
 from theorybook.sphinx.typeset import GREEK, typeset
 
 
@@ -196,16 +197,15 @@ def test_an_element_ends_where_its_own_tag_ends():
 
 def test_finishing_twice_changes_nothing():
     page = '<div class="article-header-buttons"></div><table><th> </th></table><img src="screenshot.png" />'
-    once = finish.finished(page, ROOT / "book" / "_static")
+    once = finish.finished(page, root() / "book" / "_static")
     assert 'role="switch"' in once and re.search(r'<img src="screenshot.png" width="\d+" height="\d+" loading="lazy">', once)
-    assert finish.finished(once, ROOT / "book" / "_static") == once
+    assert finish.finished(once, root() / "book" / "_static") == once
 
 
 def test_every_function_of_the_reference_leads_to_its_lines():
     place = source("py", {"module": "attention_theory.separation.data", "fullname": "cross_attention_data"})
     path, first, last = re.search(r"/blob/\w+/(\S+)#L(\d+)-L(\d+)", place).groups()
-    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()[int(first) - 1 : int(last)]
+    lines = (root() / path).read_text(encoding="utf-8").splitlines()[int(first) - 1 : int(last)]
     assert any(line.startswith("def cross_attention_data(") for line in lines) and lines[-1].strip().startswith("return")
-    assert (
-        source("py", {"module": "theorybook.interactive_plot", "fullname": "InteractivePlot.x"}) is None
-    )  # a field has no lines
+    field = {"module": "theorybook.interactive_plot", "fullname": "InteractivePlot.x"}
+    assert source("py", field) is None  # it has no lines

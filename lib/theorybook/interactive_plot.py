@@ -134,7 +134,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class InteractivePlot:
-    """What :func:`movable` returns: shows as the picture with its sliders, prints as the rounded numbers.
+    """What :func:`interactive_plot` returns: shows as the picture with its sliders, prints as the rounded numbers.
 
     Attributes:
         x: positions, rounded; words for a picture of bars.
@@ -375,8 +375,8 @@ def interactive_plot(
             positive on a logarithmic axis, an unknown name, or no ``alt``.
 
     Example:
-        >>> from theorybook.interactive_plot import movable
-        >>> movable(
+        >>> from theorybook.interactive_plot import interactive_plot
+        >>> interactive_plot(
         ...     x=[1, 2, 4], curves={"x^p": [[1, 2, 4], [1, 4, 16]], "bound": [16, 16, 16]}, parameter=("p", [1, 2]),
         ...     xlabel="x", alt="The power x^p stays below 16.", start=1,
         ... )
