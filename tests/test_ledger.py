@@ -9,7 +9,7 @@ import yaml
 from attention_theory.evidence import COMPUTED, load_ledger, stored_verdicts
 from bookpages import ledger
 
-PAPERS = ("bombari2024", "deng2023", "cao2024", "jelassi2022", "exponential")
+PAPERS = ("bombari2024", "deng2023", "cao2024", "jelassi2022", "exponential", "trained")
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +136,7 @@ def test_whose_proof_names_hoeffding_depends_on_his_lemma(entries, book):
 FATES = {
     "hold": {"holds"}, "proved": {"holds"}, "sharp": {"holds"}, "open": {"open"}, "observed": {"open"}, "empty": {"empty"},
     "corrected": {"corrected"}, "false": {"false"}, "reproduced": {"reproduced"},
+    "held": {"held"}, "missed": {"missed"},
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import yaml
 from conftest import ROOT
 
 PACKAGE = ROOT / "lib" / "attention_theory"
-PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 

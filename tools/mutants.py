@@ -37,7 +37,7 @@ from recorded import write
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "lib" / "attention_theory"
-PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 #: Not mathematics: pictures, pages, printed formulas (right or wrong), and what is asked elsewhere (proofs: ``--rows``).
 LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__init__", "domain", "sweep")
 #: Seconds of tests that are tried, as the right library takes them; a changed one that takes ten times as long hangs.

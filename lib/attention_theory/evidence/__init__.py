@@ -10,11 +10,12 @@ the current folder or above) a verdict that differs from the declared outcome ra
 Verdict deng2023/lemma-d.2-3a: holds (exact) | attention on the special key: 0.97 within [0.9, 1]
 
 :mod:`checks` compares, :mod:`intervals` estimates, :mod:`verdicts` judges and shows, :mod:`ledger` reads what is declared,
-:mod:`prove` covers whole boxes of parameters, :mod:`records` stores what took long.
+:mod:`predictions` what was predicted, :mod:`prove` covers whole boxes of parameters, :mod:`records` stores what took long.
 """
 
 from attention_theory.evidence.checks import METHODS, Check, compare, exponent, identity, interval, number, proved
 from attention_theory.evidence.intervals import CONFIDENCE, Interval, mean_interval, power_law, rate_interval
 from attention_theory.evidence.ledger import COMPUTED, OUTCOMES, UNCOMPUTED, Entry, find_ledger, load_ledger
+from attention_theory.evidence.predictions import Prediction, load_predictions, measured
 from attention_theory.evidence.prove import NotProved, Proof
 from attention_theory.evidence.verdicts import MIME, Verdict, VerdictError, anchor, judge, stored_verdicts, verdict
