@@ -1,8 +1,9 @@
 """The texts that the models read: two draws that share no token, from each of several kinds.
 
 ``prose`` is the book's own, at one commit, which no model has seen; ``shuffled`` the same with its tokens in random order;
-``pydoc`` Python's documentation topics and ``imdb`` film reviews, which the models may have seen. Reviews are read from the file
-that the environment variable ``IMDB_REVIEWS`` names (lines of JSON with a field "text", gzipped); no text enters the repository.
+``pydoc`` Python's documentation topics and ``imdb`` film reviews, which the models may have seen. Reviews are read from the
+file that the environment variable ``IMDB_REVIEWS`` names (gzipped lines of JSON with a field "text"); no text enters the
+repository.
 """
 
 import functools
@@ -40,9 +41,7 @@ def document(kind: Kind) -> str:
         return "\n\n".join(topics[name] for name in sorted(topics))
     path = Path(os.environ.get("IMDB_REVIEWS", "imdb-3000.jsonl.gz"))
     if not path.is_file():
-        raise FileNotFoundError(
-            f"the reviews are not at {path}: set IMDB_REVIEWS to a gzipped file of JSON lines with a field text"
-        )
+        raise FileNotFoundError(f"no reviews at {path}: set IMDB_REVIEWS to a gzipped file of JSON lines with a field text")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return "\n\n".join(json.loads(line)["text"].replace("<br />", "\n") for line in lines)
 
@@ -85,9 +84,7 @@ def drawn(kind: Kind, model: Any, length: Size, draw: Bit, count: Size = COUNT) 
     stream = _stream("prose" if kind == "shuffled" else kind, model)
     block = len(stream) // (2 * count)
     if block < length:
-        raise ValueError(
-            f"{kind} has {len(stream)} tokens, too few for {2 * count} texts of {length}: take fewer or shorter ones"
-        )
+        raise ValueError(f"{kind} has {len(stream)} tokens, too few for {2 * count} texts of {length}: take less")
     generator = torch.Generator().manual_seed(draw)
     found = []
     for k in range(count):
