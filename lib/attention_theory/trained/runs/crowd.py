@@ -2,7 +2,7 @@
 
     IMDB_REVIEWS=... python -m attention_theory.trained.runs.crowd --out book/data --jobs 2
 
-writes ``trained-crowd.json``.
+writes ``trained-crowd-minilm.json`` and ``trained-crowd-smollm2.json``.
 """
 
 from typing import Any, Literal
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from attention_theory.domain import Bit, Size
-from attention_theory.sweep import Recording
+from attention_theory.sweep import Recording, command_line
 from attention_theory.trained import crowd, texts
 from attention_theory.trained.models import minilm, smollm2
 
@@ -108,14 +108,19 @@ def _smollm_rows(network, text, lengths):
     return [tuple(torch.cat(part) for part in zip(*kept)) for kept in seen]
 
 
-def points() -> list[dict[str, Any]]:
-    """Both models on the kinds that they are asked about, two draws of each."""
-    kinds = [("MiniLM", kind) for kind in ("prose", "pydoc", "imdb", "shuffled")]
-    kinds += [("SmolLM2", kind) for kind in ("prose", "pydoc", "imdb")]
-    return [dict(model=model, kind=kind, draw=draw) for model, kind in kinds for draw in (0, 1)]
-
-
-RECORDING = Recording("trained-crowd", run, points, settings=dict(count=texts.COUNT), tolerance=2e-2, digits=4)
+#: Kinds of text; shuffled text is the control of MiniLM, whose attention sees both ways.
+KINDS = {"MiniLM": ("prose", "shuffled", "pydoc", "imdb"), "SmolLM2": ("prose", "pydoc", "imdb")}
+RECORDINGS = [
+    Recording(
+        f"trained-crowd-{model.lower()}",
+        run,
+        [dict(kind=kind, draw=draw) for kind in kinds for draw in (0, 1)],
+        settings=dict(model=model, count=texts.COUNT),
+        tolerance=2e-2,
+        digits=4,
+    )
+    for model, kinds in KINDS.items()
+]
 
 if __name__ == "__main__":
-    RECORDING.main()
+    command_line(RECORDINGS)
