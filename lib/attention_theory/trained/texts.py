@@ -86,11 +86,11 @@ def drawn(kind: Kind, model: Any, length: Size, draw: Bit, count: Size = COUNT) 
     if block < length:
         raise ValueError(f"{kind} has {len(stream)} tokens, too few for {2 * count} texts of {length}: take less")
     generator = torch.Generator().manual_seed(draw)
-    found = []
-    for k in range(count):
-        start = (2 * k + draw) * block + int(torch.randint(block - length + 1, (1,), generator=generator))
-        text = stream[start : start + length]
-        found.append([text[i] for i in torch.randperm(length, generator=generator)] if kind == "shuffled" else text)
+    offsets = torch.randint(block - length + 1, (count,), generator=generator).tolist()
+    starts = [(2 * k + draw) * block + offset for k, offset in enumerate(offsets)]
+    found = [stream[start : start + length] for start in starts]
+    if kind == "shuffled":  # the same texts as those of "prose"
+        found = [[text[i] for i in torch.randperm(length, generator=generator)] for text in found]
     return found
 
 
