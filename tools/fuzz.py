@@ -38,11 +38,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import examples
 import numpy as np
 import psutil
 import torch
 from attention_theory.domain import ANY, InputError
+
+sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
+import examples
 from recorded import write
 
 RIGHT, SECONDS, MEMORY = 1.0, 5.0, 6 * 2**30

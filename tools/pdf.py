@@ -15,11 +15,13 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import yaml
-from bookpages import address as published
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, FloatObject, NameObject, NullObject, TextStringObject
 from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
+from bookpages import address as published
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "_build" / "html"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from myst_nb.sphinx_ import HideCodeCellNode
 
-from . import docstrings, ledger, pages, search
+from . import docstrings, ledger, pages, place, search
 from .finish import finish_pages, numbered_boxes
 from .place import ROOT, address, repository, version
 
@@ -63,6 +63,7 @@ def _finish(app, exception):
 
 def setup(app):
     gc.disable()  # collections over all pages' trees, which stay until the end, were two fifths of a build
+    place.NOTEBOOKS = Path(app.srcdir)
     app.setup_extension("sphinx.ext.linkcode")
     app.add_domain(ledger.LedgerDomain)
     app.add_directive("ledger", ledger.LedgerDirective)

@@ -129,7 +129,7 @@ def _stored(notebook: Path, _changed: int) -> dict[str, dict[str, Any]]:
 
 def verdicts_of(page: str) -> dict[str, dict[str, Any]]:
     """Claim -> the verdict that a page's notebook stores: its outcome, checks and remark."""
-    notebook = place.ROOT / f"{page}.ipynb"
+    notebook = place.NOTEBOOKS / f"{page}.ipynb"
     return _stored(notebook, notebook.stat().st_mtime_ns) if notebook.is_file() else {}
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Where the notebooks lie that the pages show; a build says which folder that is.
+NOTEBOOKS = ROOT
 
 
 def version() -> str:
