@@ -33,9 +33,8 @@ def page(url: str) -> str:
 
 
 def rewritten(text: str, old: str, new: str, branch: str) -> str:
-    """A file's text with the new address, and with the branch in cells that install and in conditions of workflows."""
+    """A file's text with the new address, and with the branch in cells that install."""
     text = re.sub(rf"(git clone [^\n]*?)(?:--branch \S+ )?{re.escape(old)}", rf"\g<1>--branch {branch} {new}", text)
-    text = re.sub(r"(github\.ref == 'refs/heads/)[^']+", rf"\g<1>{branch}", text)
     return text.replace(old, new)
 
 
@@ -56,7 +55,10 @@ def main() -> None:
         path = ROOT / name
         if path.suffix in {".md", ".ipynb", ".cff", ".toml", ".py", ".json", ".yml"} and path.is_file():
             text = path.read_text(encoding="utf-8")
-            if (after := rewritten(text, old, new, repository["branch"])) != text:
+            after = rewritten(text, old, new, repository["branch"])
+            if path.suffix == ".yml":  # the workflow that publishes
+                after = re.sub(r"(refs/heads/)[\w./-]+", rf"\g<1>{repository['branch']}", after)
+            if after != text:
                 path.write_text(after, encoding="utf-8")
                 print(name)
 
