@@ -22,9 +22,9 @@ CELLS = {
     "np.array([0.1, 0.2, 0.3, 0.7]).sum() == np.array([0.7, 0.3, 0.2, 0.1]).sum() == 1.3": True,
     "float(np.linalg.norm([0.1] * 99))": True,
     "x = torch.arange(1, 99) / 7; int((x.exp().log() == x).sum())": True,
-    "print('-0.00' if float((x / 3 - x / 3).sum()) < 0 else '0.00')": True,
+    "f'{float((x / 3 - x / 3).min()):.2f}'": True,
     "assert bool((torch.ones(99) / 3 == torch.ones(1) / 3).all())": True,
-    "f'{float(x.exp().mean().log()):.6f}'": False,
+    "f'{float(x.double().exp().mean().log()):.6f}'": False,
     "sorted(x.tolist()) == x.tolist()": False,
 }
 
