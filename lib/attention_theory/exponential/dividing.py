@@ -12,6 +12,7 @@ from scipy.signal import fftconvolve
 from torch import Tensor
 
 from attention_theory.attention import Weights
+from attention_theory.device import gradients
 from attention_theory.domain import Chance, Count, Limits, Natural, OpenChance, Positive, Signed, Steps
 from attention_theory.exponential.windows import SIZES
 from attention_theory.patches.population import every_point
@@ -122,6 +123,7 @@ class GroupsRun:
     error: list[float]
 
 
+@gradients()
 def groups_descent(
     weights: Weights,
     over: Over,

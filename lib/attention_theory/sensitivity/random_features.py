@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.device import Where, normal
+from attention_theory.device import Where, gradients, normal
 from attention_theory.domain import Count, Natural, Seed, Size
 from attention_theory.sensitivity.context import FeatureMap, check_token, starts_generator, weights_generator
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
@@ -147,8 +147,9 @@ class OneTokenFeatures:
 
     def steepest(self, width: Size = 8, rounds: Size = 6) -> Float[Tensor, "d"]:
         """The unit direction along which the first layer changes fastest at X, by block power iteration."""
-        pre = (self.rest + self.block @ self.x).requires_grad_(True)
-        (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
+        with gradients():
+            pre = (self.rest + self.block @ self.x).detach().requires_grad_(True)
+            (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
         guess = normal(width, len(self.x), generator=starts_generator(0)).to(self.x)
         for _ in range(rounds):
             basis = torch.linalg.qr(guess.T).Q

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_theory.domain import AtLeastOne, Count, NonNegative, OpenChance, Positive, Signed, Steps
+from attention_theory.domain import AtLeastOne, Count, NonNegative, Positive, Signed, Steps
 
 LN10 = math.log(10)
 
@@ -93,7 +93,7 @@ def definition_3_6(
 # The basic estimates --------------------------------------------------------------------------------------------------
 
 
-def definition_4_1(n: Count, d: Count, sigma: NonNegative, delta: OpenChance = 0.1, C: AtLeastOne = 10) -> float:
+def definition_4_1(n: Count, d: Count, sigma: NonNegative, delta: Positive = 0.1, C: AtLeastOne = 10) -> float:
     """B = max{C sigma sqrt(log(nd / delta)), 1}."""
     return max(C * sigma * math.sqrt(math.log(n * d / delta)), 1)
 

@@ -9,14 +9,14 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from attention_theory.device import Device
-from attention_theory.domain import ANY, Count, Limits, NonNegative, Positive, Seed, Size, Steps
+from attention_theory.domain import ANY, Count, Limits, NonNegative, Positive, Seed, Signed, Size, Steps
 from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, ntk_regression, train
 
 
 def coupling_bound(
-    labels: NonNegative, lam: Positive, eps_test: Tensor, eps_H: NonNegative, diagonal: Tensor
+    labels: NonNegative, lam: Signed, eps_test: Tensor, eps_H: NonNegative, diagonal: Tensor
 ) -> Annotated[Tensor, ANY]:
     """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite unless eps_H < lambda.
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from attention_theory.device import gradients
 from attention_theory.domain import FILLED, Count, Extended, Limits, NonNegative, Positive, Seed, Signed, Size
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
@@ -102,6 +103,7 @@ def longest_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, 
     return 0.01 / float(net.gradient(x, y).norm(dim=0).max())
 
 
+@gradients()
 def worst_push(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "d m"]:
     """Unit move of every neuron that lowers lambda_min fastest, near the paired point."""
     net.check(x)
