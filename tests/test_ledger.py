@@ -136,6 +136,7 @@ def test_whose_proof_names_hoeffding_depends_on_his_lemma(entries, book):
 FATES = {
     "hold": {"holds"}, "proved": {"holds"}, "sharp": {"holds"}, "open": {"open"}, "observed": {"open"}, "empty": {"empty"},
     "corrected": {"corrected"}, "false": {"false"}, "reproduced": {"reproduced"},
+    "held": {"held"}, "missed": {"missed"},
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from conftest import ROOT
 LIB = ROOT / "lib"
 #: Each imports those before it alone.
 PACKAGES = ("theorybook", "attention_theory", "attention_checks")
-PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 MODULES = sorted(path for package in PACKAGES for path in (LIB / package).rglob("*.py"))
 #: Those that readers call: the extension and the tools are called by Sphinx and make.
 PUBLIC = [path for path in MODULES if path.relative_to(LIB).parts[1] not in ("sphinx", "tools")]

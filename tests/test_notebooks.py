@@ -15,12 +15,12 @@ from theorybook import COMPUTED, MIME, load_ledger, stored_verdicts
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
-URL = CONFIG["repository"]["url"]
+ADDRESS = "--branch {branch} {url}".format(**CONFIG["repository"])
 # The records and the ledger come with the clone, where the library looks for them, so that a notebook alone has them.
 INSTALL = f"""try:
     import attention_theory
 except ImportError:
-    !git clone -q --depth 1 {URL} attention-theory || echo "A chapter alone needs git and a network, or a clone beside it."
+    !git clone -q --depth 1 {ADDRESS} attention-theory || echo "A chapter alone needs git and a network, or a clone beside it."
     %pip install -q ./attention-theory/lib"""
 
 pytestmark = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.relative_to(BOOK).as_posix())
@@ -101,7 +101,8 @@ def test_a_display_begins_after_an_empty_line(path):
 
 def test_one_hidden_install_cell(path):
     first, *others = code_cells(path)
-    assert first.source == INSTALL and tags(first) == ["remove-cell"]
+    assert first.source == INSTALL, "make url writes the address and the branch"
+    assert tags(first) == ["remove-cell"]
     assert not any("pip install" in cell.source for cell in others)
 
 

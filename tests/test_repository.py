@@ -5,6 +5,7 @@ import subprocess
 from collections import Counter
 
 import pytest
+import repository_url
 import yaml
 
 
@@ -21,12 +22,18 @@ def tracked(root):
 
 def test_one_address_everywhere(root):
     url = yaml.safe_load((root / "_config.yml").read_text())["repository"]["url"]
-    assert yaml.safe_load((root / "CITATION.cff").read_text())["repository-code"] == url
+    assert yaml.safe_load((root / "CITATION.cff").read_text())["repository-code"] == url == repository_url.page(url)
     for name in tracked(root):
         path = root / name
         if path.suffix in {".md", ".toml", ".cff"} and path.is_file():
             for found in re.findall(r"git\+(https?://[^\s\"#]+)", path.read_text(encoding="utf-8")):
                 assert found == url, name
+
+
+def test_one_branch_everywhere(root):
+    branch = yaml.safe_load((root / "_config.yml").read_text())["repository"]["branch"]
+    workflows = "".join(path.read_text() for path in (root / ".github" / "workflows").glob("*.yml"))
+    assert set(re.findall(r"refs/heads/([^'\s]+)", workflows)) == {branch}
 
 
 def test_torch_is_pinned_for_the_book_only(root):

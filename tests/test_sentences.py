@@ -10,7 +10,7 @@ import pytest
 from conftest import BOOK, ROOT
 from theorybook import COMPUTED, load_ledger
 
-PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 TOLD = [f"{p.parent.name}/{p.stem}" for part in PARTS for p in sorted((BOOK / part).glob("*.md"))]
 #: Records whose numbers are also those of arguments on paper.
 ARGUED = {"patches/lemmas-from-samples", "patches/lemmas-in-expectation"}

@@ -8,7 +8,8 @@ import time
 
 import execute
 import pytest
-from conftest import ROOT
+import repository_url
+from conftest import ROOT, commit
 
 CHAPTER = """---
 jupytext:
@@ -58,6 +59,47 @@ def test_a_failing_chapter_leaves_its_notebook_as_it_was(chapter):
     assert chapter.with_suffix(".ipynb").read_text() == "as it was"
 
 
+FIGURE = """import matplotlib.pyplot as plt
+from theorybook import figures
+figures.use_style()
+plt.plot([0, 1])
+plt.xlabel({})"""
+
+
+def test_a_figure_that_cannot_be_drawn_is_a_failure(chapter):
+    chapter.write_text(CHAPTER.replace("print(1 + 1)", FIGURE.format(r"r'$\frac{1}$'")))
+    told = execute.execute(chapter)
+    assert "ValueError" in told and "plt.xlabel" in told and not chapter.with_suffix(".ipynb").exists()
+
+
+def test_a_matplotlibrc_of_the_readers_changes_nothing(chapter):
+    chapter.write_text(CHAPTER.replace("print(1 + 1)", FIGURE.format("'a'")))
+    assert execute.execute(chapter) == ""
+    ordinary = chapter.with_suffix(".ipynb").read_text()
+    (chapter.parent / "matplotlibrc").write_text("text.usetex: True\nfont.size: 30\nlines.linestyle: :\n")
+    assert execute.execute(chapter) == "" and chapter.with_suffix(".ipynb").read_text() == ordinary
+
+
+@pytest.mark.parametrize("tool", ["execute", "jitter", "build", "lint", "matrix", "mutants", "fuzz", "speed", "pdf"])
+def test_tools_find_one_another_without_pythons_help(tool):
+    command = [sys.executable, f"tools/{tool}.py", "--help"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONSAFEPATH": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_kernels_are_forked_without_pythons_help_too(chapter):
+    chapter.write_text(
+        CHAPTER.replace("1 + 1", "open(f'/proc/{__import__(\"os\").getppid()}/cmdline').read().count('fork_server')")
+    )
+    command, own = [sys.executable, "tools/execute.py", chapter], os.environ | {"PYTHONSAFEPATH": "1"}
+    assert subprocess.run(command, cwd=ROOT, env=own, stderr=subprocess.DEVNULL).returncode == 0
+    assert sys.platform != "linux" or '"1\\n"' in chapter.with_suffix(".ipynb").read_text()
+
+
+def test_pip_installs_into_the_environment_whatever_its_configuration():
+    assert "--no-user" in (ROOT / "Makefile").read_text().partition("\nPIP :=")[2].partition("\n")[0]
+
+
 @pytest.mark.parametrize("text", ["", "---\njupytext: [\n---\n"])
 def test_a_damaged_chapter_is_named(chapter, text):
     chapter.write_text(text)
@@ -85,6 +127,49 @@ def test_two_runs_at_once_agree(chapter):
     runs = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [run.wait(120) for run in runs] == [0, 0]
     assert '"2\\n"' in chapter.with_suffix(".ipynb").read_text()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/a-b/c.d",
+        "https://github.com/a-b/c.d.git",
+        "https://github.com/a-b/c.d/",
+        "http://www.github.com/a-b/c.d",
+        "https://token@github.com/a-b/c.d.git",
+        "git@github.com:a-b/c.d.git",
+        "ssh://git@github.com/a-b/c.d.git",
+        "ssh://git@github.com:22/a-b/c.d",
+    ],
+)
+def test_an_address_is_written_as_its_page(url):
+    assert repository_url.page(url) == "https://github.com/a-b/c.d"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://gitlab.com/a/b", "git@gitlab.com:a/b.git", "https://github.com/a", "https://evil-github.com/a/b", "", None]
+)
+def test_an_address_elsewhere_is_refused_in_a_sentence(url):
+    with pytest.raises(ValueError, match="write https://github.com/<owner>/<name>; Colab"):
+        repository_url.page(url)
+
+
+def test_the_address_tool_writes_address_and_branch(tmp_path):
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "repository_url.py", tmp_path / "tools")
+    old = "https://github.com/a/b"
+    (tmp_path / "_config.yml").write_text("repository:\n  url: git@github.com:new/name.git # here\n  branch: trunk\n")
+    (tmp_path / "CITATION.cff").write_text(f"repository-code: {old}\n")
+    (tmp_path / "one.md").write_text(f"!git clone -q --depth 1 --branch main {old} b || echo\n!git clone {old} b\n[b]({old})\n")
+    (tmp_path / "test.yml").write_text("if: github.ref == 'refs/heads/main'\n")
+    commit(tmp_path)
+    for _ in range(2):  # a second time nothing changes
+        subprocess.run([sys.executable, "tools/repository_url.py"], cwd=tmp_path, check=True, capture_output=True)
+        new = "https://github.com/new/name"
+        wanted = f"!git clone -q --depth 1 --branch trunk {new} b || echo\n!git clone --branch trunk {new} b\n[b]({new})\n"
+        assert (tmp_path / "one.md").read_text() == wanted
+        assert (tmp_path / "test.yml").read_text() == "if: github.ref == 'refs/heads/trunk'\n"
+        assert (tmp_path / "_config.yml").read_text() == f"repository:\n  url: {new} # here\n  branch: trunk\n"
 
 
 def test_without_git_the_address_tool_says_so(tmp_path):

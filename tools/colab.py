@@ -35,7 +35,7 @@ def environment(folder: Path) -> Path:
     """A fresh environment with what Colab has. Returns its Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--no-user", "-q", *PACKAGES], check=True)
     return python
 
 
@@ -56,9 +56,9 @@ def run(chapter: str, folder: Path, clone: str, kernel: str = "colab", cells: in
     notebook = nbformat.read(ROOT / "book" / f"{chapter}.ipynb", as_version=4)
     notebook.cells = notebook.cells[:cells]
     stored = found(notebook)
-    address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
     for cell in notebook.cells:
-        cell.source = cell.source.replace(address, clone)
+        cell.source = cell.source.replace("--branch {branch} {url}".format(**repository), clone)
     folder.mkdir()
     problems = []
     for when in ("first", "after a restart"):

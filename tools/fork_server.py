@@ -75,7 +75,8 @@ def become_kernel(asker: socket.socket) -> None:
 
 
 def main() -> None:
-    del sys.path[0]  # this file's folder
+    if sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]  # not there with PYTHONSAFEPATH=1
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")  # as in a kernel, before any import
     for name in PRELOADED:
         importlib.import_module(name)

@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 
 import jupytext
+
+sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
 from execute import ROOT, chapters
 
 COLUMNS = 92

@@ -61,7 +61,7 @@ def built(name: str, interpreter: str, versions: tuple[str, ...]) -> str | None:
     if not (folder / "ready").exists():
         commands = (
             [interpreter, "-m", "venv", "--clear", str(folder)],
-            [str(python), "-m", "pip", "install", "-q", *versions, *TOOLS, str(ROOT / "lib")],
+            [str(python), "-m", "pip", "install", "--no-user", "-q", *versions, *TOOLS, str(ROOT / "lib")],
         )
         for command in commands:
             done = subprocess.run(command, capture_output=True, text=True)
@@ -93,8 +93,10 @@ def differing(python: str, variables: dict[str, str], tests: list[str], jobs: in
 
 def record(points: list[dict[str, str]], results: list[dict[str, int]], folder: str, afresh: bool) -> None:
     """Write what there is so far; unless ``afresh``, behind the rows of the earlier record that are not among these."""
-    from recorded import write
     from theorybook.records import read_record
+
+    sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
+    from recorded import write
 
     if Path(folder, "matrix.json").exists() and not afresh:
         earlier = read_record("matrix", folder)

@@ -1,17 +1,20 @@
 """Mutation testing of the mathematical modules: small wrong changes that a test, and a verdict, must notice.
 
-    python tools/mutants.py [--sample 60] [--seed 0] [--only separation.exact] [--verdicts | --rows] [--jobs 2] [--out FOLDER]
+    python tools/mutants.py [--sample 60] [--seed 0] [--only separation.exact]
+                            [--verdicts | --rows | --proofs] [--jobs 2] [--out FOLDER]
 
 A mutant changes one place of a function, of its defaults or of a module's constants: an operator, a comparison, a number, a
 truth value, a sign, min or max, the sign of a factor of ``@``, or it takes eigenvectors from rows. The package is copied with
 it, and the unit tests that reach the changed line run, the fastest first, until one fails; those that together take more than
-a minute with the right library are left out. Which tests reach which line is noted once, under ``_build/mutants``, and again
-when library or tests have changed. With ``--verdicts`` the verdicts of the ledger rows whose ``code`` is the changed function
-run too; one speaks of a change if its checks compare other numbers with it, or fail.
+a minute with the right library are left out. A default or a constant is computed when its module is imported, before any test:
+there the tests run that reach the function, or what uses the constant. Which tests reach which line is noted once, under
+``_build/mutants``, and again when library or tests have changed. With ``--verdicts`` the verdicts of the ledger rows whose
+``code`` is the changed function run too; one speaks of a change if its checks compare other numbers with it, or fail.
 ``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
 
 ``--rows`` changes what the ledger's rows name as their code and what that calls, printed formulas and proofs among it, as many
-places of each part; it asks the verdicts of the rows that come to the place, and the unit tests where none of them notices.
+places of each part as the sample allows; it asks the verdicts of the rows that come to the place, and the unit tests where none
+of them notices. ``--proofs`` does the same with the modules of proofs alone.
 """
 
 import argparse
@@ -33,11 +36,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
+
+sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
 from recorded import write
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "lib" / "attention_theory"
-PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 #: Not mathematics: pictures, pages, printed formulas (right or wrong), and what is asked elsewhere (proofs: ``--rows``).
 LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__init__", "domain", "sweep")
 #: Seconds of tests that are tried, as the right library takes them; a changed one that takes ten times as long hangs.
@@ -69,14 +74,24 @@ class Mutant(NamedTuple):
     site: int
 
 
+def _bound(node: ast.AST) -> list[str]:
+    """The names that an assignment, a function or a class binds; none of an assignment to a part of something."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    names = [name for target in targets for name in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return [name.id for name in names if isinstance(name, ast.Name)]
+
+
 def _sites(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str, Any]]:
     """Function, node, field and new value of every possible change; docstrings, annotations, refusals, messages stay."""
 
     def inside(node: ast.AST, function: str) -> Iterator[tuple[str, ast.AST, str, Any]]:
         for child in ast.iter_child_nodes(node):
             name = function
-            if isinstance(child, ast.Assign) and not function and isinstance(child.targets[0], ast.Name):
-                yield from inside(ast.Return(child.value), child.targets[0].id)
+            if isinstance(child, ast.Assign | ast.AnnAssign) and (function or _bound(child)):
+                if child.value is not None:
+                    yield from inside(ast.Return(child.value), function or _bound(child)[0])
                 continue
             if isinstance(child, ast.FunctionDef | ast.ClassDef):
                 name = f"{function}.{child.name}".strip(".")
@@ -86,7 +101,7 @@ def _sites(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str, Any]]:
                 for statement in child.body:
                     yield from inside(ast.Module([statement], []), name)
                 continue
-            if isinstance(child, ast.Raise | ast.arguments | ast.AnnAssign | ast.Import | ast.ImportFrom | ast.JoinedStr):
+            if isinstance(child, ast.Raise | ast.arguments | ast.Import | ast.ImportFrom | ast.JoinedStr):
                 continue
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue
@@ -180,8 +195,8 @@ def pytest_configure(config: Any) -> None:
         config.pluginmanager.register(Noting())
 
 
-def reached_by(jobs: int) -> dict[str, dict[int, list[str]]]:
-    """Module -> line -> the unit tests that reach it, the fastest first."""
+def reached_by(jobs: int) -> tuple[dict[str, dict[str, list[str]]], dict[str, float]]:
+    """Module -> line -> the unit tests that reach it; and the seconds of each test."""
     stored = NOTES / "reached.json"
     sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     if not stored.exists() or stored.stat().st_mtime < max(path.stat().st_mtime for path in sources):
@@ -201,15 +216,45 @@ def reached_by(jobs: int) -> dict[str, dict[int, list[str]]]:
         for file in lines.get_data().measured_files():
             module = ".".join(Path(file).relative_to(PACKAGE).with_suffix("").parts)
             contexts = lines.get_data().contexts_by_lineno(file)
-            reached[module] = {n: sorted({t for t in tests if t in seconds}, key=seconds.get) for n, tests in contexts.items()}
+            reached[module] = {n: [t for t in tests if t in seconds] for n, tests in contexts.items()}
         stored.write_text(json.dumps({"lines": reached, "seconds": seconds}))
     notes = json.loads(stored.read_text())
+    return notes["lines"], notes["seconds"]
 
-    def affordable(tests: list[str]) -> list[str]:
-        total = itertools.accumulate(notes["seconds"][test] for test in tests)
-        return [test for i, (test, spent) in enumerate(zip(tests, total)) if i == 0 or spent <= BUDGET]
 
-    return {module: {int(n): affordable(tests) for n, tests in lines.items()} for module, lines in notes["lines"].items()}
+def tests_of(mutant: Mutant, lines: dict[str, dict[str, list[str]]], seconds: dict[str, float]) -> list[str]:
+    """The unit tests that reach a change, the fastest first, as many as the budget allows.
+
+    What is computed when the module is imported is reached through its function, or through the nearest that use it.
+    """
+    found: set[str] = set()
+    if _in_a_call(mutant):
+        found = set(lines.get(mutant.module, {}).get(str(mutant.line), ()))
+    else:
+        name = top(mutant)
+        direct = {user for user, used in uses().items() if name in used}
+        every = {user for user, used in reached_from().items() if name in used}
+        for users in ({name}, direct, every):
+            found = found or {test for user in users for test in _tests_inside(user, lines)}
+    ordered = sorted(found & seconds.keys(), key=seconds.__getitem__)
+    total = itertools.accumulate(map(seconds.__getitem__, ordered))
+    return [test for i, (test, spent) in enumerate(zip(ordered, total)) if i == 0 or spent <= BUDGET]
+
+
+def _in_a_call(mutant: Mutant) -> bool:
+    """Whether the change is inside the body of a function."""
+    functions = (node for node in ast.walk(_tree(mutant.module)) if isinstance(node, ast.FunctionDef))
+    return any(node.body[0].lineno <= mutant.line <= node.end_lineno for node in functions)
+
+
+def _tests_inside(definition: str, lines: dict[str, dict[str, list[str]]]) -> Iterator[str]:
+    """The tests that reach a line of a function's body, or of a method's of a class."""
+    module, _, name = definition.rpartition(".")
+    for node in _tree(module).body:
+        if name in _bound(node):
+            for function in (part for part in ast.walk(node) if isinstance(part, ast.FunctionDef)):
+                for line in range(function.body[0].lineno, function.end_lineno + 1):
+                    yield from lines.get(module, {}).get(str(line), ())
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -298,15 +343,17 @@ def _file(module: str) -> Path:
 
 
 @functools.cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(_file(module).read_text(encoding="utf-8"))
+
+
+@functools.cache
 def _names(module: str) -> dict[str, str]:
     """What the names at the top of a module stand for: definitions of the package as ``module.name``, and its modules."""
     found = {}
-    for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found[node.name] = f"{module}.{node.name}"
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = f"{module}.{node.targets[0].id}"
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE.name:
+    for node in _tree(module).body:
+        found |= {name: f"{module}.{name}" for name in _bound(node)}
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE.name:
             source = node.module.partition(".")[2]
             for alias in node.names:
                 inner = f"{source}.{alias.name}".strip(".")
@@ -328,21 +375,25 @@ def _uses(node: ast.AST, module: str) -> set[str]:
 
 
 @functools.cache
-def reached_from() -> dict[str, set[str]]:
-    """Definition of the package, as ``module.name`` -> those that it comes to, itself among them."""
-    uses = {}
+def uses() -> dict[str, set[str]]:
+    """Definition of the package, as ``module.name`` -> those that it names."""
+    found = {}
     for path in PACKAGE.rglob("*.py"):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            name = node.targets[0] if isinstance(node, ast.Assign) else node
-            name = getattr(name, "name", getattr(name, "id", None))
-            if name:
-                uses[f"{module}.{name}"] = {f"{module}.{name}"} | _uses(node, module)
+        for node in _tree(module).body:
+            found |= {f"{module}.{name}": _uses(node, module) for name in _bound(node)}
+    return found
+
+
+@functools.cache
+def reached_from() -> dict[str, set[str]]:
+    """Definition -> those that it comes to, itself among them."""
+    reached = {name: {name} | found for name, found in uses().items()}
     while True:
-        wider = {name: found.union(*(uses.get(other, set()) for other in found)) for name, found in uses.items()}
-        if wider == uses:
-            return uses
-        uses = wider
+        wider = {name: found.union(*(reached.get(other, set()) for other in found)) for name, found in reached.items()}
+        if wider == reached:
+            return reached
+        reached = wider
 
 
 def judged_rows() -> Iterator[Any]:
@@ -397,15 +448,16 @@ def top(mutant: Mutant) -> str:
     return f"{mutant.module}.{mutant.function.split('.')[0]}"
 
 
-def drawn_from_rows(sample: int, seed: int) -> tuple[dict[str, int], list[Mutant]]:
-    """How many places there are by part, and the drawn ones: as many of each, in what rows come to."""
-    reached = claims_by_reach()
+def drawn_from_rows(sample: int, seed: int, proofs: bool = False) -> tuple[dict[str, int], list[Mutant]]:
+    """How many places rows come to in each part, and those drawn from the parts in turn; all if ``sample`` is 0."""
+    reached, draw = claims_by_proof() if proofs else claims_by_reach(), random.Random(seed)
     places = {part: [] for part in PARTS}
     for path in (path for part in PARTS for path in sorted((PACKAGE / part).rglob("*.py"))):
-        places[path.relative_to(PACKAGE).parts[0]] += [mutant for mutant in mutants(path) if top(mutant) in reached]
-    draw = random.Random(seed)
-    chosen = [mutant for part in PARTS for mutant in draw.sample(places[part], sample // len(PARTS))]
-    return {part: len(found) for part, found in places.items()}, chosen
+        if path.stem == "proofs" or not proofs:
+            places[path.relative_to(PACKAGE).parts[0]] += [mutant for mutant in mutants(path) if top(mutant) in reached]
+    shuffled = [draw.sample(places[part], len(places[part])) for part in draw.sample(PARTS, len(PARTS))]
+    in_turn = [mutant for turn in itertools.zip_longest(*shuffled) for mutant in turn if mutant is not None]
+    return {part: len(found) for part, found in places.items()}, in_turn[: sample or None]
 
 
 def each(task: Callable[..., dict], chosen: list[Mutant], arguments: Iterable[tuple], jobs: int) -> list[dict[str, Any]]:
@@ -425,37 +477,43 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=60, help="how many, 0 for all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="modules whose name begins so")
-    parser.add_argument("--verdicts", action="store_true", help="run the verdicts of the changed function too")
-    parser.add_argument("--rows", action="store_true", help="change what rows come to, and ask their verdicts first")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--verdicts", action="store_true", help="run the verdicts of the changed function too")
+    kinds.add_argument("--rows", action="store_true", help="change what rows come to, and ask their verdicts first")
+    kinds.add_argument("--proofs", action="store_true", help="as --rows, of the modules of proofs alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", help="folder for the record")
     given = parser.parse_args()
-    if given.rows:
-        places, chosen = drawn_from_rows(given.sample, given.seed)
+    if given.sample < 0 or given.jobs < 1:
+        parser.error("--sample is at least 0, --jobs at least 1")
+    of_rows = given.rows or given.proofs
+    if of_rows:
+        places, chosen = drawn_from_rows(given.sample, given.seed, given.proofs)
         claims, stating = claims_by_reach(), claims_by_proof()
-        asked = [list(dict.fromkeys([*stating.get(name, []), *claims[name]]))[:ASKED] for name in map(top, chosen)]
+        asked = [list(dict.fromkeys([*stating.get(name, []), *claims.get(name, [])]))[:ASKED] for name in map(top, chosen)]
         results = each(noticed_by, chosen, zip(asked), given.jobs)
         count = Counter("a verdict" if "/" in row["noticed by"] else row["noticed by"] for row in results)
         settings = {f"places in {part}": n for part, n in places.items()}
     else:
         sources = [path for path in modules() if ".".join(path.relative_to(PACKAGE).parts).startswith(given.only)]
         every = [mutant for path in sources for mutant in mutants(path)]
-        if given.sample < 0 or given.jobs < 1 or not every:
-            parser.error("--sample is at least 0, --jobs at least 1, and --only must name a module")
+        if not every:
+            parser.error(f"no module begins with {given.only}")
         chosen = random.Random(given.seed).sample(every, min(given.sample or len(every), len(every)))
         claims = defaultdict(list)
         for row in judged_rows() if given.verdicts else ():
             claims[row.code].append(row.id)
-        reached = reached_by(given.jobs)
-        asked = [(reached.get(m.module, {}).get(m.line, []), claims[f"{m.module}.{m.function}"]) for m in chosen]
+        notes = reached_by(given.jobs)
+        asked = [(tests_of(m, *notes), claims[f"{m.module}.{m.function}"]) for m in chosen]
         results = each(judged, chosen, asked, given.jobs)
         count = Counter(name for row in results for name in (row["fate"], *(k for k in ("spoken of", "noticed") if row[k])))
         settings = {"possible": len(every), "drawn": len(chosen)}
     print(settings, dict(count))
     if given.out:
         points = [{key: value for key, value in mutant._asdict().items() if key != "site"} for mutant in chosen]
-        write("row-mutants" if given.rows else "mutants", settings, points, results, given.out)
-    return int(given.rows and count["nothing"] > 0)
+        name = "row-mutants" if given.rows else "proof-mutants" if given.proofs else "mutants"
+        write(name, settings, points, results, given.out)
+    return int(of_rows and count["nothing"] > 0)
 
 
 if __name__ == "__main__":

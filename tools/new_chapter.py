@@ -36,9 +36,10 @@ def begin(name: str, root: Path = ROOT) -> Path:
         raise ValueError(f"there is no part {part!r} in _toc.yml; its parts are {', '.join(parts)}")
     if page.exists():
         raise ValueError(f"{page.relative_to(root)} is there already; run it with tools/execute.py, or choose another name")
-    url = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    repository = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
     text = (ROOT / "tools" / "chapter.md").read_text(encoding="utf-8")
-    for name, value in {"TITLE": slug.replace("-", " ").capitalize(), "URL": url, "PART": part, "SLUG": slug}.items():
+    address = {"URL": repository["url"], "BRANCH": repository["branch"]}
+    for name, value in {"TITLE": slug.replace("-", " ").capitalize(), "PART": part, "SLUG": slug, **address}.items():
         text = text.replace(f"@{name}@", value)
     page.write_text(text, encoding="utf-8")
     last = entries[-1]

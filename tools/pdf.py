@@ -18,8 +18,10 @@ import yaml
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, FloatObject, NameObject, NullObject, TextStringObject
-from theorybook.sphinx import address as published
+from theorybook.book import address as published
 from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "_build" / "html"

@@ -22,6 +22,43 @@ from theorybook.validation import Arithmetic, Extended
 from torch import Tensor
 
 FAMILIES = ("sharp", "truncated", "power", "relu_power")
+#: Up to this degree the alternating sum of a truncated exponential at negative scores loses two digits at most.
+SHORT_SUM = 10
+
+
+def _taylor(scores: Any, degree: int) -> Any:
+    """sum_(k <= degree) z^k / k!, without cancellation also where z is negative and the degree high."""
+    if degree > SHORT_SUM and isinstance(scores, (int, float)):
+        return float(_taylor(torch.tensor(float(scores), dtype=torch.float64), degree))
+    if degree > SHORT_SUM and isinstance(scores, Tensor):
+        return torch.where(scores < 0, _taylor_at_minus(-scores.clamp(max=0), degree), _horner(scores.clamp(min=0), degree))
+    return _horner(scores, degree)
+
+
+def _horner(z: Any, degree: int) -> Any:
+    total = 0 * z + 1
+    for k in range(degree, 0, -1):
+        total = 1 + z * total / k
+    return total
+
+
+def _taylor_at_minus(x: Tensor, degree: int) -> Tensor:
+    """The Taylor sum at -x <= 0 by its remainder: e^-x + (-1)^p x^(p + 1) / p! J_p, J_p = int_0^1 (1 - s)^p e^(-x s) ds.
+
+    J_p = (1 - p J_(p - 1)) / x is stable upwards where x > p, and downwards, from any start far above p, elsewhere.
+    """
+    large, small = x.clamp(min=degree), x.clamp(max=degree)
+    up = -torch.expm1(-large) / large
+    for k in range(1, degree + 1):
+        up = (1 - k * up) / large
+    start = 2 * degree + 60
+    down = 1 / (start + 1 + small)
+    for k in range(start, degree, -1):
+        down = (1 - small * down) / k
+    power = x
+    for k in range(1, degree + 1):
+        power = power * (x / k)
+    return torch.exp(-x) + (-1) ** degree * power * torch.where(x > degree, up, down)
 
 
 @dataclass(frozen=True)
@@ -91,10 +128,7 @@ class Weights:
             product = self._knob(scores) * scores
             return product.exp() if exp is None else exp(product)
         if self.family == "truncated":
-            total = 0 * scores + 1
-            for k in range(int(self.knob), 0, -1):
-                total = 1 + scores * total / k
-            return total
+            return _taylor(scores, int(self.knob))
         degree = int(self.knob) if self.knob == int(self.knob) else self._knob(scores)
         if self.family == "relu_power":
             scores = torch.relu(scores) if isinstance(scores, Tensor) else max(scores, 0 * scores)
@@ -108,8 +142,8 @@ class Weights:
         """
         if self.family == "sharp":
             return self.knob * self(scores)
-        if self.family == "truncated":  # T_p' = T_(p-1), here T_p - z^p / p!
-            return self(scores) - scores ** int(self.knob) / math.factorial(int(self.knob))
+        if self.family == "truncated":  # T_p' = T_(p-1)
+            return _taylor(scores, int(self.knob) - 1)
         degree = int(self.knob) if self.knob == int(self.knob) else self.knob
         if self.family == "power":
             return degree * scores ** (degree - 1)

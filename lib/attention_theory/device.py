@@ -1,5 +1,8 @@
 """Where to compute, and random numbers that are the same wherever that is."""
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 from jaxtyping import Float
 from theorybook.validation import Seed, Steps
@@ -24,6 +27,19 @@ def signs(*shape: Steps, generator: torch.Generator) -> Tensor:
 def normal(*shape: Steps, generator: torch.Generator) -> Tensor:
     """Independent standard normal numbers, float64 on the CPU."""
     return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+@contextlib.contextmanager
+def gradients() -> Iterator[None]:
+    """Gradients are computed in this block, also where the caller has switched them off by ``torch.no_grad``.
+
+    Raises:
+        ValueError: ``torch.inference_mode``, whose tensors never have gradients.
+    """
+    if torch.is_inference_mode_enabled():
+        raise ValueError("gradients are computed here, and torch.inference_mode() allows none: take torch.no_grad()")
+    with torch.enable_grad():
+        yield
 
 
 def least_squares(A: Float[Tensor, "rows columns"], b: Float[Tensor, "rows"]) -> Float[Tensor, "columns"]:

@@ -10,7 +10,7 @@ the current folder or above) a verdict that differs from the declared outcome ra
 Verdict deng2023/lemma-d.2-3a: holds (exact) | attention on the special key: 0.97 within [0.9, 1]
 
 :mod:`checks` compares, :mod:`intervals` estimates, :mod:`verdicts` judges and shows, :mod:`ledger` reads what is declared,
-:mod:`prove` covers whole boxes of parameters, :mod:`records` stores what took long.
+:mod:`predictions` what was predicted, :mod:`prove` covers whole boxes of parameters, :mod:`records` stores what took long.
 """
 
 from theorybook.validation import install
@@ -20,5 +20,6 @@ install(__name__, but=("sphinx", "tools", "validation"))  # before what it check
 from theorybook.checks import METHODS, Check, compare, exponent, identity, interval, number, proved
 from theorybook.intervals import CONFIDENCE, Interval, mean_interval, power_law, rate_interval
 from theorybook.ledger import COMPUTED, OUTCOMES, UNCOMPUTED, Entry, find_ledger, load_ledger
+from theorybook.predictions import Prediction, load_predictions, measured
 from theorybook.prove import NotProved, Proof
 from theorybook.verdicts import MIME, Verdict, VerdictError, anchor, judge, stored_verdicts, verdict

@@ -66,6 +66,12 @@ def ledgers() -> dict[str, dict[str, str]]:
     return settings().get("ledgers", {})
 
 
+def clone() -> Path:
+    """The folder of the repository: pages may be built from a copy of the book in which its library is a link."""
+    pyproject = settings()["pyproject"]
+    return (root() / pyproject).resolve().parents[len(Path(pyproject).parts) - 1]
+
+
 def version() -> str:
     """Of the book's library, which is the book's."""
     return tomllib.loads((root() / settings()["pyproject"]).read_text(encoding="utf-8"))["project"]["version"]

@@ -23,6 +23,7 @@ METHODS = (
     "exponent",  # a fitted power law with its interval
     "counterexample",  # the smallest one found
     "evaluation",  # constants put into numbers
+    "measured",  # what a theorem predicted for trained models, against an interval over texts
 )
 #: Methods that :func:`compare` may name; the others have a function of their own, but for ``proof`` by exact algebra.
 COMPARED = ("proof", "exact", "draws", "interval", "counterexample", "evaluation")

@@ -14,7 +14,10 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 
 
 def use_style() -> None:
-    """Set matplotlib's defaults for the book: transparent ground, mid-grey axes, the book's colours."""
+    """Set matplotlib's defaults for the book: transparent ground, mid-grey axes, the book's colours.
+
+    The reader's own ``matplotlibrc`` is set aside first: if it asks for LaTeX, say, no label can be drawn without LaTeX.
+    """
     style: dict[Any, Any] = {
         "figure.facecolor": "none",
         "axes.facecolor": "none",
@@ -31,6 +34,7 @@ def use_style() -> None:
     }
     style |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), GREY)
     style |= dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor", "grid.color"), GREY)
+    plt.rcdefaults()
     plt.rcParams.update(style)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from theorybook.checks import METHODS
 
 #: Outcomes of a verdict, and those that the ledger declares without one.
-COMPUTED = ("holds", "holds-in-regime", "corrected", "reproduced", "false", "empty", "open")
+COMPUTED = ("holds", "holds-in-regime", "corrected", "reproduced", "false", "empty", "open", "held", "missed")
 UNCOMPUTED = ("imported", "asymptotic", "planned")
 OUTCOMES = COMPUTED + UNCOMPUTED
 

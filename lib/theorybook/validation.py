@@ -1,14 +1,22 @@
 """What arguments may be: one check for all public functions, made from their signatures.
 
 Importing the package puts :func:`checked` around every public function, method and constructor, so that none has to check by
-hand what its signature says already. What is checked, at the boundary only (calls inside the library go unchecked, and so does
-what ``torch.compile`` and ``torch.export`` trace):
+hand what its signature says already. In every call, whoever makes it:
+
+- numbers and words lie in their range, from the annotation: ``n: Count``, ``delta: OpenChance``, ``m: Annotated[int, Limits(1,
+  10)]``, ``model: Literal["cross"]``; so a formula refuses the same inside another function as by itself;
+- NumPy's integers and floats become Python's, which do not overflow and which every library takes, and where a list is meant,
+  an array becomes one.
+
+At the boundary only (inside the library tensors are not looked at again, since their values take time):
 
 - types and shapes, by beartype and jaxtyping; the same letter is the same size in all arguments of a call, and in its object;
 - numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all floating tensors of a call
   (those that its object holds included) have one precision, float32 or float64, and one device;
-- ranges, from the annotation: ``n: Count``, ``delta: OpenChance``, ``m: Annotated[int, Limits(1, 10)]``;
 - what comes back: all its numbers are finite, but for results and their fields that are marked ``ANY``.
+
+What ``torch.compile`` and ``torch.export`` trace is not checked. Computed is in the precision of the tensors that were given:
+``torch.autocast`` ends at the boundary (else a kernel in float32 would be off by .7%, unseen).
 
 A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the value and the rule. What
 depends on several arguments (n a multiple of d - 2) remains with the function. What shows only while computing (a number
@@ -28,7 +36,8 @@ import sys
 import threading
 import types
 import typing
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Annotated, Any, Literal, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
@@ -58,7 +67,7 @@ class Limits:
     open: str = ""
 
     def __contains__(self, value: Any) -> bool:
-        if not isinstance(value, numbers.Real):
+        if not isinstance(value, (int, float)) and not isinstance(value, numbers.Real):  # the first is quick
             return True  # the limits are those of numbers; what else it may be says the type
         above = value > self.low if self.open in ("low", "both") else value >= self.low  # type: ignore[operator]
         return bool(above and (value < self.high if self.open in ("high", "both") else value <= self.high))
@@ -84,9 +93,38 @@ class Rule:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, np.ndarray | np.generic):
-        return isinstance(value, float)  # NumPy's other scalars have no exp, and no type that makes one of a word
+    if isinstance(value, np.ndarray):
+        return False
     return hasattr(value, "__mul__") and hasattr(value, "__truediv__") and not isinstance(value, complex)
+
+
+#: Plain numbers and words, which are looked at in every call. (Balls, symbols and arrays go where their function takes them.)
+PLAIN = (int, float, Fraction, str)
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether it is a number of NumPy that is not one of Python, too, as its float64 is."""
+    return isinstance(value, np.integer | np.floating) and not isinstance(value, float)
+
+
+def _python(value: Any) -> Any:
+    """A number of NumPy as one of Python, also those in a list or tuple; anything else as it is."""
+    if _is_foreign(value):
+        return int(value) if isinstance(value, np.integer) else float(value)
+    if type(value) in (list, tuple) and any(map(_is_foreign, value)):
+        return type(value)(map(_python, value))
+    return value
+
+
+def _autocast() -> contextlib.AbstractContextManager[Any]:
+    """Computing in the precision of the tensors, also where the caller has torch compute in bfloat16 for speed."""
+    torch = sys.modules.get("torch")
+    if torch is None or not any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+        return contextlib.nullcontext()
+    off = contextlib.ExitStack()
+    for device in ("cpu", "cuda"):
+        off.enter_context(torch.autocast(device, enabled=False))
+    return off
 
 
 def _is_array_like(value: Any) -> bool:
@@ -267,11 +305,12 @@ class _Argument:
     """What one argument may be, from its annotation."""
 
     def __init__(self, hint: Any):
-        self.hint, self.kinds = hint, _members(hint)
+        self.hint, self.kinds, self.seen = hint, _members(hint), {}
         inner = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else ()
         self.marks = [mark for item in (hint, *inner) for mark in _marks(item)]
         self.rules = [mark for mark in self.marks if isinstance(mark, Limits | Rule)]
         self.any, self.empty, self.filled = (mark in self.marks for mark in (ANY, EMPTY, FILLED))
+        self.collects = any((typing.get_origin(kind) or kind) in (Iterable, Sequence, list) for kind in self.kinds)
         # bool is an int, and a string a sequence, to Python; where another one is meant it is a mistake
         self.truth = any(kind in (bool, object, Any) for kind in self.kinds)
         self.words = any(kind in (str, bytes, object) or typing.get_origin(kind) is Literal for kind in self.kinds)
@@ -280,7 +319,13 @@ class _Argument:
         """Whether it has the type and shape; in a context of jaxtyping, which learns the sizes of letters."""
         if (isinstance(value, bool) and not self.truth) or (isinstance(value, str | bytes) and not self.words):
             return False
-        return is_bearable(int(value) if isinstance(value, np.integer) else value, self.hint, conf=_CONF)
+        return is_bearable(value, self.hint, conf=_CONF)
+
+    def allows(self, value: Any) -> bool:
+        """Whether a plain number or word of the right type has no :meth:`fault`, quickly."""
+        if isinstance(value, float) and not self.any and not -LARGE <= value <= LARGE:
+            return False
+        return all(value in rule for rule in self.rules)
 
     def fault(self, value: Any) -> tuple[str, str] | None:
         """What is wrong with a value of the right type and shape, and the rule for it; None if nothing is."""
@@ -295,6 +340,23 @@ class _Argument:
             if self.filled and hasattr(value, "__len__") and not len(value):
                 return "", "not empty"
         return next((("", str(rule)) for rule in self.rules if value not in rule), None)
+
+    def python(self, value: Any) -> Any:
+        """A value whose numbers are Python's, as is an array where a list of them is meant."""
+        return value.tolist() if self.collects and isinstance(value, np.ndarray) else _python(value)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it may be a number with a range, or one of a few words."""
+        words = any(typing.get_origin(kind) is Literal for kind in self.kinds)
+        return words or (bool(self.rules) and any(kind in (int, float) for kind in self.kinds))
+
+    def takes(self, value: Any) -> bool:
+        """The same as :meth:`fits` for plain numbers and words, remembered for each type and word."""
+        kind = value if isinstance(value, str) else type(value)
+        if kind not in self.seen:
+            self.seen[kind] = self.fits(value)
+        return self.seen[kind]
 
     def __str__(self) -> str:
         if Any in self.kinds and self.rules:
@@ -351,11 +413,43 @@ class Checks:
         # of what may be anything, nothing is known
         self.known = {name: found for name, hint in hints.items() if (found := _Argument(hint)).rules or Any not in found.kinds}
         self.accepted: set[tuple] = set()
+        places = {name: place for place, name in enumerate(self.positional)}
+        self.plain = [(places.get(name, sys.maxsize), name, known) for name, known in self.known.items() if known.plain]
         self.rest = next((self.known.get(p.name) for p in parameters if p.kind == p.VAR_KEYWORD), None)
+
+    def numbers(self, arguments: tuple, keywords: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments of a call inside the library, with Python's numbers; InputError unless each is in its range."""
+        for place, name, known in self.plain:
+            if place < len(arguments):
+                value = arguments[place]
+            elif name in keywords:
+                value = keywords[name]
+            else:
+                continue
+            if _is_foreign(value):
+                value = _python(value)
+                if place < len(arguments):
+                    arguments = (*arguments[:place], value, *arguments[place + 1 :])
+                else:
+                    keywords = keywords | {name: value}
+            if isinstance(value, PLAIN):
+                if not known.takes(value):
+                    self.refuse(name, _brief(value), str(known))
+                if not known.allows(value):
+                    fault = known.fault(value)
+                    self.refuse(name, _brief(value), fault[1] if fault else str(known))
+        return arguments, keywords
 
     def of(self, name: str) -> _Argument | None:
         """What is known of an argument."""
         return self.known.get(name, None if name in self.positional else self.rest)
+
+    def converted(self, arguments: tuple, keywords: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments of a call, with Python's numbers wherever their annotation takes a number."""
+        named = itertools.zip_longest(self.positional[: len(arguments)], arguments, fillvalue=self.several)
+        values = [known.python(value) if (known := self.of(name)) else value for name, value in named]
+        words = {name: known.python(value) if (known := self.of(name)) else value for name, value in keywords.items()}
+        return tuple(values), words
 
     def __call__(self, arguments: tuple, keywords: dict[str, Any]) -> None:
         """Raise InputError unless all arguments have their type and shape, are finite, and lie in their range."""
@@ -417,6 +511,8 @@ class Checks:
             error, reason = found, str(found).splitlines()[0]
         values = dict(zip(self.positional, arguments)) | keywords
         values.pop("self", None)
+        if not values:
+            raise InputError(f"{self.function.__qualname__}: computing failed: {reason}") from error
         self.refuse(", ".join(values), ", ".join(map(_brief, values.values())), f"computing failed: {reason}", error)
 
     def refuse(self, name: str, value: str, rule: str, cause: Exception | None = None) -> typing.NoReturn:
@@ -424,26 +520,34 @@ class Checks:
         raise InputError(f"{self.function.__qualname__}: {name} = {value} is not allowed: {rule}") from cause
 
 
-_state = threading.local()
+class _State(threading.local):
+    """Whether this thread is inside a checked call, and whether nothing is checked at all."""
+
+    inside = off = False
+
+
+_state = _State()
 
 
 @contextlib.contextmanager
-def unchecked(inside: bool = True) -> Iterator[None]:
+def unchecked() -> Iterator[None]:
     """In this block nothing is checked: for timing, and for a loop that calls a small function a million times."""
-    before = getattr(_state, "inside", False)
-    _state.inside = inside
+    before, _state.off = _state.off, True
     try:
         yield
     finally:
-        _state.inside = before
+        _state.off = before
 
 
 def outside(function: Callable[P, R]) -> Callable[P, R]:
     """The reader's own function, to be called inside a checked call: what it calls is checked as anywhere else."""
 
     def called(*arguments: P.args, **keywords: P.kwargs) -> R:
-        with unchecked(False):
+        before, _state.inside = _state.inside, False
+        try:
             return function(*arguments, **keywords)
+        finally:
+            _state.inside = before
 
     return called
 
@@ -454,7 +558,7 @@ def _is_traced() -> bool:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which now refuses arguments that its signature does not allow. Inside another checked call it is as before.
+    """The function, which now refuses arguments that its signature does not allow; inside another call, numbers and words only.
 
     >>> from theorybook.validation import NonNegative, checked
     >>> @checked
@@ -469,14 +573,20 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def boundary(*arguments: P.args, **keywords: P.kwargs) -> R:
-        if _is_traced() or getattr(_state, "inside", False):
+        if _state.off or _is_traced():
+            return function(*arguments, **keywords)
+        if not checks:
+            checks.append(Checks(function))
+        if _state.inside:
+            if checks[0].plain:
+                arguments, keywords = checks[0].numbers(arguments, keywords)
             return function(*arguments, **keywords)
         _state.inside = True
         try:
-            if not checks:
-                checks.append(Checks(function))
+            arguments, keywords = checks[0].converted(arguments, keywords)
             checks[0](arguments, keywords)
-            return checks[0].computed(arguments, keywords)
+            with _autocast():
+                return checks[0].computed(arguments, keywords)
         finally:
             _state.inside = False
 

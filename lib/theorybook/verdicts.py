@@ -137,6 +137,8 @@ def judge(
     ``empty``            ``printed`` and ``empty`` hold
     ``corrected``        ``printed`` fails and ``corrected`` holds
     ``false``            ``printed`` fails and there is no correction
+    ``held``             all checks hold, and some of them were ``measured``
+    ``missed``           only checks that were ``measured`` fail
     ``unsettled``        anything else; no ledger may declare it
     ===================  ==================================================================
 
@@ -149,6 +151,8 @@ def judge(
     hold = [all(check.holds for check in group) for group in groups]
     some = [bool(group) for group in groups]
     outcome = _outcome(hold, some, bool(regime))
+    if any(check.method == "measured" for check in sum(groups, ())):
+        outcome = _fate(groups, some)
     if not hold[0] and any(check.holds and check.method == "counterexample" for check in groups[0]):
         outcome = "unsettled"
     remark = "; ".join(filter(None, [regime and f"regime: {regime}", remark]))
@@ -180,6 +184,14 @@ def _outcome(hold: list[bool], some: list[bool], regime: bool) -> str:
         case False, [False, False, _]:
             return "false"
     return "unsettled"
+
+
+def _fate(groups: Sequence[tuple[Check, ...]], some: list[bool]) -> str:
+    """Of a prediction: a miss is what was found out, a failure of any other check is a mistake."""
+    others = [check.holds for check in groups[0] if check.method != "measured"]
+    if any(some[1:]) or not all(others):
+        return "unsettled"
+    return "held" if all(check.holds for check in groups[0]) else "missed"
 
 
 def verdict(

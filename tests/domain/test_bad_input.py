@@ -1,13 +1,16 @@
 """The check of arguments that every public function carries."""
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import math
 import pickle
 import pkgutil
+import re
 import types
 import typing
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,6 +20,9 @@ import numpy as np
 import pytest
 import theorybook
 import torch
+from attention_checks.separation import printed
+from attention_checks.separation.runs import thresholds
+from attention_theory import sensitivity, separation, tangent, tokens
 from attention_theory.attention import attention
 from jaxtyping import Float, Int
 from theorybook import mean_interval
@@ -84,6 +90,7 @@ def product(
         {"bound": float("inf")},
         {"number": None},
         {"number": Fraction(1, 3)},
+        {"number": np.float32(0.5)},
         {"items": [1]},
         {"word": "that"},
         {"samples": [Fraction(1, 3)]},
@@ -93,6 +100,35 @@ def product(
 )
 def test_what_fits_passes(given):
     assert product(ONES, **given) == given.get("sigma", 1.0)
+
+
+def test_numbers_of_numpy_become_those_of_python():
+    @checked
+    def kinds(
+        n: Count, sigma: NonNegative, items: list[int], number: Arithmetic, at: Iterable[int] | None = None, *more: Count
+    ):
+        """What arrived."""
+        return [type(value) for value in (n, sigma, items[0], number, *more)], at
+
+    one = np.int64(1)
+    found, at = kinds(one, np.float32(0.5), [one], np.float32(0.5), np.arange(3), one)
+    assert found == [int, float, int, float, int] and at == [0, 1, 2]
+    assert checked(lambda: kinds(one, one, [1], 1.5))()[0] == [int, int, int, float]  # inside another call, too
+    for wrong in (True, np.bool_(True), 1.0, np.float64(1)):
+        with pytest.raises(InputError, match=re.escape(f"n = {wrong!r} is not allowed: int")):
+            kinds(wrong, 1.0, [1], 1)
+
+
+def test_numpy_integers_count_in_public_functions():
+    size = {"n": np.int64(200), "b": 0.5, "c": np.float32(0.1)}
+    args = "self-identity", np.int64(12), np.int64(30), np.int64(0), np.int64(2)
+    assert separation.success_probability(*args, **size) == separation.success_probability(
+        "self-identity", 12, 30, 0, 2, n=200, b=0.5, c=float(np.float32(0.1))
+    )
+    assert separation.exact.separation_probability("softmax", *args, **size) >= 0
+    sample = sensitivity.RandomAttentionFeatures.sample
+    assert torch.equal(sample(np.int64(16), np.int64(1)).W, sample(16, 1).W)
+    assert tokens.embed(np.array(["list", "the"]), np.int64(8)).shape == (2, 8)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +156,6 @@ def test_what_fits_passes(given):
         ({"number": "3"}, "number = '3' is not allowed: a number"),
         ({"number": float("inf")}, "number = inf is not allowed: finite"),
         ({"items": []}, r"items = \[\] is not allowed: not empty"),
-        ({"number": np.float32(0.5)}, "number = .* is not allowed: a number"),
         ({"word": "other"}, "word = 'other' is not allowed: one of this, that"),
         ({"samples": "ab"}, "samples = 'ab' is not allowed: numbers"),
         ({"samples": [[1], [1, 2]]}, "samples = .* is not allowed: numbers"),
@@ -136,17 +171,65 @@ def test_what_does_not_is_named(given, message):
             product(**({"X": ONES} | given))
 
 
-def test_inside_a_call_and_in_an_unchecked_block_nothing_is_checked():
-    @checked
-    def outer(d: Count) -> float:
-        """Call with what the boundary would refuse."""
-        return product(ONES, sigma=-1.0)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sigma": -1.0}, "product: sigma = -1.0 is not allowed: at least 0"),
+        ({"sigma": math.nan}, "product: sigma = nan is not allowed: finite"),
+        ({"n": 0}, "product: n = 0 is not allowed: at least 1"),
+        ({"n": 1.5}, "product: n = 1.5 is not allowed: int or None"),
+        ({"n": True}, "product: n = True"),
+        ({"word": "other"}, "product: word = 'other' is not allowed: one of this, that"),
+    ],
+)
+def test_numbers_and_words_are_checked_whoever_calls(given, message):
+    def call():
+        return product(ONES, **given)
 
-    assert outer(1) == -1
+    for function in (call, checked(call), checked(lambda: checked(call)())):
+        with pytest.raises(InputError, match=message):
+            function()
     with unchecked():
-        assert product(ONES, sigma=-1.0) == -1
+        call()
+
+
+def test_tensors_are_looked_at_once():
+    assert checked(lambda: product(ONES.long()))() == 1.0
     with pytest.raises(InputError):
-        product(ONES, sigma=-1.0)
+        product(ONES.long())
+
+
+def test_a_printed_formula_refuses_the_same_by_itself_and_inside_a_call():
+    for C, refused in ((0.2, False), (-1.0, True)):
+        direct = functools.partial(printed.lemma_4_1, C=C, part=1)
+        for call in (
+            lambda direct=direct: direct(200, 0.01),
+            lambda direct=direct: thresholds.averages(0, "linear", direct, [200], [0.01]),
+        ):
+            if refused:
+                with pytest.raises(InputError, match="lemma_4_1: C = -1.0 is not allowed"):
+                    call()
+            else:
+                call()
+
+
+def test_autocast_ends_at_the_boundary():
+    net, x = tangent.SoftmaxNetwork.paired(5, 1000, 1).to(torch.float32), tangent.unit_points(10, 5, 1).float()
+    expected = tangent.tangent_kernel(net, x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (x @ x.T).dtype == torch.bfloat16
+        assert torch.equal(tangent.tangent_kernel(net, x), expected)
+        assert (x @ x.T).dtype == torch.bfloat16
+
+
+def test_without_arguments_none_is_named():
+    @checked
+    def give() -> float:
+        """Not a number."""
+        return math.nan
+
+    with pytest.raises(InputError, match="give: computing failed: the result is not finite$"):
+        give()
 
 
 def test_what_a_function_of_the_readers_calls_is_checked():

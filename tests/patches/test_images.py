@@ -1,10 +1,12 @@
 """Loaders on tiny files of the published formats, permutations, both attentions, training that survives interruption."""
 
+import gzip
 import itertools
 import json
 import multiprocessing
 import os
 import pickle
+import re
 import socket
 import sys
 import types
@@ -13,13 +15,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from attention_checks.patches.runs import digits, train_images
 from attention_theory.device import generator
 from attention_theory.patches import images, similarity, transformer
 from attention_theory.patches.images import grid_permutation, patch_permutation, permute
 from attention_theory.patches.similarity import cosines, local_share, locality
 from scipy.io import savemat
-from theorybook import identity
+from theorybook import identity, validation
 
 TINY = ["--layers", "1", "--heads", "2", "--dim", "8", "--hidden", "8", "--patch", "8", "--batch", "8", "--warmup", "1"]
 SMALL = train_images.Recipe(
@@ -67,10 +68,110 @@ def test_pixels_land_where_the_formats_say(root):
     assert data.train_labels.tolist() == [int(label) % 10 for label in mat["y"].ravel()]
 
 
-def test_a_file_with_code_is_refused(root):
-    (root / "cifar-100-python" / "train").write_bytes(pickle.dumps(os.getcwd, protocol=2))
-    with pytest.raises(ValueError, match="no CIFAR batch"):
-        images.load_cifar(root, 100)
+def hundred(change):
+    """A CIFAR-100 file of four images, changed."""
+    batch = {b"data": np.zeros((4, 3072), np.uint8), b"fine_labels": [0, 99, 5, 7]}
+    return pickle.dumps(change(batch), protocol=2)
+
+
+BROKEN = {
+    "asks for .*getcwd": pickle.dumps(os.getcwd, protocol=2),
+    "empty": b"",
+    "pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+    "web page": b"<!DOCTYPE html><html></html>",
+    "still packed": gzip.compress(b"tar"),
+    "truncated": hundred(dict)[:200],
+    "'fine_labels'": hundred(lambda batch: {b"data": batch[b"data"]}),
+    "has no attribute 'items'": hundred(lambda batch: list(batch)),
+    r"4 images .* labels of shape \(3,\)": hundred(lambda batch: batch | {b"fine_labels": [0, 1, 2]}),
+    "labels from 0 to 100 of 100 classes": hundred(lambda batch: batch | {b"fine_labels": [0, 1, 2, 100]}),
+    "labels from -1 to 2": hundred(lambda batch: batch | {b"fine_labels": [0, 1, 2, -1]}),
+    "labels of type float64": hundred(lambda batch: batch | {b"fine_labels": [0.0, 1.0, 2.0, 3.0]}),
+    "float64 of shape": hundred(lambda batch: batch | {b"data": np.zeros((4, 3072))}),
+    "int64 of shape": hundred(lambda batch: batch | {b"data": np.zeros((4, 3072), np.int64)}),
+    r"data of shape \(4, 32, 32, 3\)": hundred(lambda batch: batch | {b"data": np.zeros((4, 32, 32, 3), np.uint8)}),
+    "0 images": pickle.dumps({b"data": np.zeros((0, 3072), np.uint8), b"fine_labels": []}, protocol=4),
+}
+
+
+@pytest.mark.parametrize("reason", BROKEN)
+def test_a_broken_file_is_named_with_its_fault(root, reason):
+    """Also where the library calls the loader itself, so that no signature is checked."""
+    (path := root / "cifar-100-python" / "train").write_bytes(BROKEN[reason])
+    for load in (lambda: images.load_cifar(root, 100), lambda: images.load_images("cifar100", root)):
+        with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is no file of cifar100: .*{reason}.*; get https:"):
+            load()
+
+
+SVHN = {"X": np.zeros((32, 32, 3, 4), np.uint8), "y": np.array([[1], [10], [2], [3]], np.uint8)}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"y": SVHN["y"][:3]}, "4 images"),
+        ({"y": SVHN["y"] + 1}, "labels from 2 to 11, not 1 to 10"),
+        ({"X": SVHN["X"].astype(float)}, "float64 of shape"),
+        ({"X": SVHN["X"].transpose(3, 0, 1, 2)}, r"of shape \(3, 32, 4, 32\)"),
+        ({"X": np.zeros(3, np.uint8)}, "axes"),
+        (None, "web page"),
+    ],
+)
+def test_a_broken_svhn_file_is_named_with_its_fault(root, change, reason):
+    path = root / "train_32x32.mat"
+    savemat(path, SVHN | change) if change else path.write_bytes(b"<html>")
+    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is no file of svhn: .*{reason}"):
+        images.load_svhn(root)
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+@pytest.mark.parametrize("keys", [bytes, str])
+def test_files_that_were_saved_again_are_read(root, protocol, keys):
+    """By another Python: protocol 5 and plain strings as keys; labels may be an array or its numbers."""
+    for name, kind in (("train", np.array), ("test", lambda labels: list(np.array(labels)))):
+        path = root / "cifar-100-python" / name
+        batch = pickle.loads(path.read_bytes())
+        batch[b"fine_labels"] = kind(batch[b"fine_labels"])
+        found = {key if keys is bytes else key.decode(): value for key, value in batch.items()}
+        path.write_bytes(pickle.dumps(found, protocol=protocol))
+    data = images.load_cifar(root, 100)
+    assert torch.equal(data.test.flatten(1), torch.as_tensor(batch[b"data"]))
+    assert data.test_labels.tolist() == list(batch[b"fine_labels"]) and data.test_labels.dtype == torch.int64
+
+
+def test_a_path_may_begin_at_home(root, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(root))
+    assert len(images.load_cifar("~", 100).train) == 16 and len(images.load_svhn("~").train) == 16
+    data = images.load_svhn("~")
+    train_images.train_images(replace(SMALL, epochs=1), data, "~/run")
+    assert (root / "run" / "checkpoint.pt").exists()
+
+
+FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train_labels": torch.tensor([0, 1, 2, 3])}, "the train images: labels from 0 to 3 of 3 classes"),
+        ({"test_labels": torch.tensor([0, 1, 2, -100])}, "the test images: labels from -100 to 2"),
+        ({"test_labels": torch.tensor([0, 1, 2])}, r"4 images of shape \(1, 8, 8\) with labels of shape \(3,\)"),
+        ({"test_labels": torch.zeros(4)}, "labels of type float32"),
+        ({"train": FOUR.float()}, "float32 of shape"),
+        ({"train": FOUR[..., :7]}, r"shape \(4, 1, 8, 7\)"),
+        (
+            {"test": torch.zeros(4, 3, 8, 8, dtype=torch.uint8)},
+            r"train images of shape \(1, 8, 8\), test images of \(3, 8, 8\)",
+        ),
+    ],
+)
+def test_images_check_what_they_are_made_of(change, message):
+    """Also inside a checked call, where signatures are not looked at."""
+    labels = torch.tensor([0, 1, 2, 0])
+    fine = {"train": FOUR, "train_labels": labels, "test": FOUR, "test_labels": labels, "classes": 3}
+    images.Images(**fine)
+    with validation.unchecked(), pytest.raises(ValueError, match=message):
+        images.Images(**fine | change)
 
 
 def test_digits():
@@ -229,6 +330,75 @@ def test_an_epoch_is_noted_as_its_mean_loss_and_accuracy():
         start = outputs_at_the_start(recipe, data, data.train)
         assert row["loss"] == pytest.approx(smoothed_loss(start, data.train_labels, 0.1), rel=1e-5)
         assert row["accuracy"] == pytest.approx(float(right), abs=1e-9)
+
+
+@pytest.mark.parametrize(("batch", "seen"), [(1000, 1000), (800, 800), (3000, 1437), (1437, 1437), (64, 1408)])
+def test_the_loss_of_an_epoch_is_the_mean_over_the_images_seen(batch, seen):
+    """The last incomplete batch is not trained on and does not count; a batch may be larger than the data."""
+    data = images.load_digits(0)
+    recipe = standing(batch=batch, epochs=1)
+    (row,) = train_images.train_images(recipe, data)[1]
+    order = torch.randperm(1437, generator=generator(recipe.seed * 100_003))[:seen]
+    start = outputs_at_the_start(recipe, data, data.train[order])
+    assert row["loss"] == pytest.approx(smoothed_loss(start, data.train_labels[order], 0.1), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is broken; remove it"),
+        (b"half a checkpoint", "is broken; remove it"),
+        (lambda saved: {}, "is broken; remove it"),
+        (lambda saved: {"recipe": saved["recipe"], "history": []}, "is not a checkpoint of this command"),
+        (lambda saved: saved | {"history": [{"epoch": 2}]}, "is not a checkpoint of this command"),
+        (lambda saved: saved | {"network": {}}, "does not fit the network"),
+        (lambda saved: saved | {"optimizer": {}}, "does not fit the network"),
+    ],
+)
+def test_a_broken_checkpoint_is_named_before_the_first_epoch(root, tmp_path, content, message):
+    data = images.load_images("svhn", root)
+    path = tmp_path / "checkpoint.pt"
+    train_images.train_images(SMALL, data, tmp_path, stop_after=1)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        torch.save(content(torch.load(path, weights_only=True)), path)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} {message}"):
+        train_images.train_images(SMALL, data, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("--epochs 0", "epochs = 0 is not allowed: at least 1"),
+        ("--batch 0", "batch = 0 is not allowed"),
+        ("--smoothing 1.5", "smoothing = 1.5 is not allowed"),
+        ("--device tpu", "device 'tpu' is not on this machine"),
+        ("--device cuda:99", "device 'cuda:99' is not on this machine"),
+        ("--out {file}", "nothing can be written in {file}"),
+        ("--out {file}/below", "nothing can be written in {file}/below"),
+        ("--out /proc/no", "nothing can be written in /proc/no"),
+        ("--out {broken}", "{broken}/checkpoint.pt is broken"),
+    ],
+)
+def test_the_command_refuses_before_it_trains(tmp_path, capsys, monkeypatch, wrong, message):
+    monkeypatch.setattr(train_images, "train_images", None)
+    (file := tmp_path / "file").write_text("")
+    (broken := tmp_path / "broken").mkdir()
+    (broken / "checkpoint.pt").write_bytes(b"half")
+    places = {"file": file, "broken": broken}
+    with pytest.raises(SystemExit):
+        arguments = ["--data", "digits", "--out", str(tmp_path / "out"), *TINY, "--augment", "none"]
+        train_images.main([*arguments, *wrong.format(**places).split()])
+    assert message.format(**places) in capsys.readouterr().err
+
+
+def test_cuda_without_an_index_is_the_gpu_of_the_local_rank(monkeypatch):
+    monkeypatch.setattr(torch, "empty", lambda *size, device: device)  # as on a machine that has it
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert train_images.device_named("cuda") == torch.device("cuda", 3) != train_images.device_named("cuda:1")
+    monkeypatch.delenv("LOCAL_RANK")
+    assert train_images.device_named("cuda") == torch.device("cuda", 0) and train_images.device_named("cpu").type == "cpu"
 
 
 def test_missing_torchvision_is_said_at_once(tmp_path, monkeypatch, capsys):

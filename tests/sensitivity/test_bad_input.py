@@ -29,6 +29,8 @@ MODEL = sensitivity.solutions(torch.eye(2, 12).double(), X[0, :2], X.flatten(), 
         (lambda: sensitivity.feature_alignment(X[:1], X[0], X), "0/0"),
         (lambda: sensitivity.word_sensitivity(CUBIC, X), "negative at negative scores"),
         (lambda: sensitivity.word_sensitivity(SOFTMAX, X, token=3), "token 3 is not"),
+        (lambda: sensitivity.word_sensitivity(SOFTMAX, X[:, :3]), r"R\^4 does not take .*\(3, 3\)"),
+        (lambda: SOFTMAX.one_token(X, 0).readout(X[:1], torch.ones(1, 8).double()), "directions of 8 .* 3 tokens in R.4"),
     ],
 )
 def test_refused(call, message):

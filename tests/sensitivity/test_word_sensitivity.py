@@ -414,3 +414,71 @@ def test_an_ascent_stops_inside_the_ball():
 
     found = sensitivity.climb(Bowl(), starts=3, steps=80)
     torch.testing.assert_close(found.delta, Bowl.peak, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(("n", "d"), [(3, 3), (20, 192)])
+def test_the_move_to_zero_leaves_nothing_of_rounding_errors(n, d):
+    for seed in range(9, 14):
+        X, raf = context(n, d, seed), sensitivity.RandomAttentionFeatures.sample(d, seed, "relu")
+        before, after = (literal_raf(x, raf.W, "relu") for x in (X, moved(X, 0, -X[0])))
+        expected = (after - before).square().sum()
+        for count in (1, 2, 3):  # batches of other sizes add up in other orders
+            found = raf.one_token(X, 0).change(-X[:1].repeat(count, 1))
+            torch.testing.assert_close(found, expected.expand(count), rtol=1e-9, atol=1e-9)
+
+
+def test_word_sensitivity_where_no_move_is_even():
+    X, zero = context(5, 4), sensitivity.RandomAttentionFeatures(torch.zeros(4, 4).double())
+    assert sensitivity.word_sensitivity(zero, X).value == pytest.approx(2 / (5 * float(X.mean(dim=0).norm())))
+    root = math.sqrt(2)
+    X = torch.tensor([[1.0, 1.0], [root, 0.0], [-root, 0.0]]).double()
+    raf = sensitivity.RandomAttentionFeatures(torch.tensor([[0.0, 1.0], [-1.0, 0.0]]).double())
+    view = raf.one_token(X, 0)  # what raises one row's score lowers the other's
+    best = word.supremum_in_the_plane(view)
+    assert sensitivity.word_sensitivity(raf, X).value == pytest.approx(best, rel=1e-3)
+    for move in (view.even_move, raf.one_token(X[:1], 0).averting_move):
+        with pytest.raises(ValueError, match="^no move"):
+            move()
+
+
+def test_relu_jumps_where_the_last_positive_score_vanishes():
+    X, raf = context(2, 3, 1), sensitivity.RandomAttentionFeatures.sample(3, 1, "relu")
+    found = sensitivity.word_sensitivity(raf, X)
+    at = lambda share: paper.equation_3_4(raf, X, 0, share * found.delta)
+    assert at(1) < 0.7 * found.value  # there the row of weights is 0/0, and zero by convention
+    assert at(1 - 1e-7) == pytest.approx(found.value, rel=1e-5) or at(1 + 1e-7) == pytest.approx(found.value, rel=1e-5)
+
+
+def test_gradients_are_computed_under_no_grad():
+    X = context(4, 6)
+    for map in (sensitivity.RandomAttentionFeatures.sample(6, 1), sensitivity.RandomFeatures.sample(4, 6, 20, 1)):
+        expected = sensitivity.word_sensitivity(map, X, steps=5)
+        with torch.no_grad():
+            found = sensitivity.word_sensitivity(map, X, steps=5)
+        assert found.value == expected.value and torch.equal(found.delta, expected.delta)
+        with torch.inference_mode(), pytest.raises(ValueError, match=r"take torch.no_grad\(\)"):
+            sensitivity.word_sensitivity(map, X, steps=5)
+    features = sensitivity.RandomFeatures.sample(4, 6, 20, 1).one_token(X, 0)
+    expected = features.steepest()
+    with torch.no_grad():
+        assert torch.equal(features.steepest(), expected)
+
+
+@given(st.floats(1, 1e15), st.floats(-1, 1), st.floats(-12, 0), st.integers(1, 9))
+def test_infinite_width_keeps_its_digits(n, cosine, power, depth):
+    import mpmath
+
+    length = 10**power
+    with mpmath.workdps(60):
+        m, c, l = map(mpmath.mpf, (n, cosine, length))
+        q = mpmath.sqrt(max(0, 1 + (l * l + 2 * l * c) / m))
+        angle = (1 + l * c / m) / (q or 1)
+        for _ in range(depth):
+            angle = (mpmath.sqrt(1 - min(1, angle**2)) + (mpmath.pi - mpmath.acos(min(1, angle))) * angle) / mpmath.pi
+        expected = float(mpmath.sqrt(1 + q * q - 2 * q * angle))
+    assert float(sensitivity.infinite_width_change(n, cosine, length, depth)) == pytest.approx(expected, rel=1e-12, abs=1e-25)
+
+
+def test_infinite_width_at_small_moves_and_long_contexts():
+    assert float(sensitivity.infinite_width_change(100, 0.0, 1e-8)) == pytest.approx(1e-9, rel=1e-8)
+    assert float(sensitivity.infinite_width_change(1e15, 0.5)) == pytest.approx(1e-7 / math.sqrt(10), rel=1e-6)

@@ -27,6 +27,8 @@ MIXTURE = GaussianMixture(HALVES, TWO, torch.zeros(2, 2, 2).double())
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: limit_kernel(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), kind="relu"), "row 1 of x is zero"),
+        (lambda: limit_kernel(torch.ones(1, 2), torch.zeros(1, 2), kind="relu"), "row 0 of x2 is zero"),
         (lambda: SoftmaxNetwork.paired(3, 7, seed=0), "m = 7"),
         (lambda: smallest_eigenvalue(SKEW), "symmetric, this one is not"),
         (lambda: train(NET, X, Y, 5, 0.1, at=[]), r"steps = 5, got \[\]"),

@@ -41,6 +41,73 @@ def test_drawn_points_have_the_covariance_in_any_direction(rank):
         assert ((x.T @ x / n - expected).abs() < 4 * error + 1e-12).all()
 
 
+def one_gaussian(C):
+    """A mixture of one Gaussian."""
+    return tangent.GaussianMixture(torch.ones(1).to(C), torch.zeros(1, len(C)).to(C), C[None])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_and_covariances_may_be_off_by_rounding(dtype):
+    """What was refused though right: float32 with ten equal weights, pixels, a covariance that was computed."""
+    source = generator(0)
+    ten = torch.full((10,), 0.1, dtype=dtype)
+    mixture = tangent.GaussianMixture(ten, torch.zeros(10, 1).to(dtype), torch.ones(10, 1, 1).to(dtype))
+    assert float(mixture.weights.double().sum()) == pytest.approx(1, abs=10 * torch.finfo(dtype).eps)
+    pixels = (255 * torch.rand(30, 64, generator=source, dtype=torch.float64)).to(dtype)
+    C = torch.cov(pixels.T) * 100  # of rank 29 and size 10^6: eigenvalues of -2e-10 in float64
+    assert torch.linalg.eigvalsh(C)[0] < -1e-12
+    assert torch.isfinite(one_gaussian(C).score(2.0, pixels[:3])).all()  # float32 cannot hold a small t beside 10^6
+    off = C * (1 + 4 * torch.finfo(dtype).eps * (torch.rand(64, 64, generator=source) - 0.5).to(dtype))
+    assert not torch.equal(off, off.mT)
+    kept = one_gaussian(off).covariances[0]
+    assert torch.equal(kept, kept.mT) and torch.allclose(kept, C)
+    assert torch.equal(one_gaussian(kept).covariances[0], kept)
+
+
+def test_a_mixture_takes_what_it_holds_after_a_change_of_any_last_place():
+    """As another machine rounds: every number one unit up or down, at random."""
+    source = generator(1)
+    moved = lambda x: torch.nextafter(x, torch.where(torch.rand(x.shape, generator=source) < 0.5, -torch.inf, torch.inf).to(x))
+    for mixture in (MIXTURE, MIXTURE.to(torch.float32)):
+        for _ in range(20):
+            fields = mixture.weights, mixture.means, mixture.covariances
+            again = tangent.GaussianMixture(*map(moved, fields))
+            assert torch.allclose(
+                again.score(0.3, POINTS.to(again.means)), mixture.score(0.3, POINTS.to(again.means)), rtol=1e-4
+            )
+
+
+@pytest.mark.parametrize(
+    ("weights", "covariances", "message"),
+    [
+        ([0.5, 0.5 + 1e-6], [1.0, 1.0], "sum to 1"),
+        ([1.0, 0.0], [1.0, 1.0], "positive"),
+        ([0.5, 0.5], [1e6, -1e-2], "positive semidefinite, number 1 is not"),  # measured by its own size
+        ([0.5, 0.5], [-1e-12, 1.0], "positive semidefinite, number 0 is not"),
+    ],
+)
+def test_what_is_off_by_more_than_rounding_is_refused(weights, covariances, message):
+    C = torch.tensor(covariances, dtype=torch.float64)[:, None, None]
+    with pytest.raises(ValueError, match=message):
+        tangent.GaussianMixture(torch.tensor(weights, dtype=torch.float64), torch.zeros_like(C[..., 0]), C)
+
+
+@pytest.mark.parametrize(
+    ("shape", "given"),
+    [
+        (lambda y: y[None], r"shape \(1, 7, 2\)"),
+        (lambda y: y[:, :1], r"shape \(7, 1\)"),
+        (lambda y: y[0], r"shape \(2,\)"),
+        (lambda y: y.sum(), r"shape \(\)"),
+        (lambda y: -1.0, "-1.0"),
+        (lambda y: None, "None"),
+    ],
+)
+def test_a_score_of_another_shape_is_refused(shape, given):
+    with pytest.raises(ValueError, match=rf"shape of its points, \(7, 2\), got {given} at t = 1"):
+        tangent.reverse_sde(lambda t, y: shape(MIXTURE.score(t, y)), POINTS, torch.tensor([1.0, 0.5]).double(), seed=0)
+
+
 @pytest.mark.parametrize("t", [0.01, 0.3, 2.0])
 def test_density_and_score(t):
     expected = torch.stack([literal_density(t, x) for x in POINTS]).log()

@@ -6,8 +6,16 @@ import torch
 from attention_checks.tangent import printed
 from attention_checks.tangent.runs.limit import error_constant_by_quadrature, limit_by_quadrature
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, limit_kernel, smallest_eigenvalue, tangent_kernel, unit_points
-from attention_theory.tangent.kernel import error_constant, exp_kernel
+from attention_theory.exponential import kernels
+from attention_theory.tangent import (
+    SoftmaxNetwork,
+    largest_rate,
+    limit_kernel,
+    smallest_eigenvalue,
+    tangent_kernel,
+    unit_points,
+)
+from attention_theory.tangent.kernel import error_constant, exp_kernel, rank
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
@@ -129,3 +137,32 @@ def test_duplicate_and_zero_inputs_are_said_not_crashed():
 def test_relu_limit_kernel_grows_with_the_lengths_of_its_points():
     x = unit_points(5, 3, seed=0)
     assert torch.allclose(limit_kernel(2 * x, 3 * x, kind="relu"), 6 * limit_kernel(x, kind="relu"))
+
+
+def test_the_relu_kernel_keeps_its_digits_on_a_line():
+    x = torch.linspace(-3, 3, 100).double()[:, None] * torch.tensor([[0.3, 0.7, -0.2]]).double()
+    assert rank(limit_kernel(x, kind="relu"), 1e-13) == 2  # x.x' where the signs agree
+
+
+def test_the_relu_kernel_has_a_gradient_at_equal_points_and_no_scale():
+    x = torch.tensor([[1.0, 0.0], [0.6, 0.8]]).double().requires_grad_()
+    (slope,) = torch.autograd.grad(limit_kernel(x, kind="relu").sum(), x)
+    expected = torch.tensor([[1.4229, 0.7549], [1.4576, 0.6854]]).double()
+    torch.testing.assert_close(slope, expected, atol=1e-4, rtol=0)
+    both = torch.cat([x, -x]).detach().requires_grad_()
+    assert torch.autograd.grad(limit_kernel(both, kind="relu").sum(), both)[0].isfinite().all()
+    kernel = limit_kernel(x.detach(), kind="relu")
+    for scale, dtype in ((1e10, torch.float32), (1e-10, torch.float32), (1e78, torch.float64), (1e-78, torch.float64)):
+        found = limit_kernel((scale * x.detach()).to(dtype), kind="relu").double() / scale**2
+        torch.testing.assert_close(found, kernel, rtol=1e-5, atol=0)
+
+
+def test_what_is_negative_beyond_rounding_is_no_kernel():
+    indefinite = torch.diag(torch.tensor([-0.239, 0.5, 1, 3])).double()
+    for function in (smallest_eigenvalue, rank, lambda kernel: largest_rate(kernel, 2), kernels.smallest):
+        with pytest.raises(ValueError, match="negative eigenvalue, this matrix has -0.239"):
+            function(indefinite)
+    for dtype in (torch.float32, torch.float64):
+        noise = torch.diag(torch.tensor([-50 * torch.finfo(dtype).eps, 1, 2], dtype=dtype))
+        with pytest.warns(RuntimeWarning, match="0 to rounding"):
+            assert smallest_eigenvalue(noise) == 0

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from attention_theory import tangent
@@ -115,3 +116,13 @@ def test_a_run_does_not_depend_on_the_others_in_its_batch(kind):
     for name, slack in (("steps", 1), ("peak", 1e-6)):
         expected = torch.cat([getattr(one, name) for one in alone])
         torch.testing.assert_close(getattr(together, name), expected, rtol=1e-6, atol=slack)
+
+
+def test_kernel_regression_follows_its_update_whatever_the_signs():
+    kernel, y = torch.diag(torch.tensor([-0.239, 0, 1, 2])).double(), torch.ones(4, 1).double()
+    gamma = torch.zeros(4).double()
+    for _ in range(50):
+        gamma = gamma - 0.1 * (2 * kernel @ gamma - y[:, 0])
+    steps, found = tangent.ntk_regression(kernel, y, 50, 0.1, 2, at=np.array([50]))
+    assert steps == [50] and float(found[0][0]) == pytest.approx(19.51, abs=5e-3)
+    torch.testing.assert_close(found[0], gamma)

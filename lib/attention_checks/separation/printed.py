@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from theorybook.validation import AtLeastOne, Bit, Count, Natural, NonNegative, OpenChance, Signed
+from theorybook.validation import AtLeastOne, Bit, Count, Natural, NonNegative, OpenChance, Positive, Signed
 from torch import Tensor
 
 from attention_checks.separation.parts import Layer, Part
@@ -58,12 +58,12 @@ def lemma_3_1(t: NonNegative, a: Float[Tensor, " n"], b: Float[Tensor, " n"]) ->
     return 2 * math.exp(-2 * t**2 / float(((b - a) ** 2).sum()))
 
 
-def lemma_4_1(n: Count, delta: OpenChance, C: AtLeastOne, part: Natural) -> float:
+def lemma_4_1(n: Count, delta: OpenChance, C: Positive, part: Natural) -> float:
     """Bound on |<f, sigma>| on D0: Part 1 linear, Part 2 softmax (deng2023, Lemma 4.1)."""
     return C * math.sqrt(math.log(n / delta)) / (math.sqrt(n) if part == 1 else n**0.1)
 
 
-def lemma_4_2(n: Count, delta: OpenChance, C: AtLeastOne) -> float:
+def lemma_4_2(n: Count, delta: OpenChance, C: Positive) -> float:
     """Bound on |<f_lin, sigma>| on D1 (deng2023, Lemma 4.2 Part 1)."""
     return C * math.sqrt(math.log(n / delta) / n)
 

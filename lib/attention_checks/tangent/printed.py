@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
-from theorybook.validation import AtLeastOne, Count, NonNegative, OpenChance, Positive, Signed, Steps
+from theorybook.validation import AtLeastOne, Count, NonNegative, Positive, Signed, Steps
 from torch import Tensor
 
 LN10 = math.log(10)
@@ -92,7 +92,7 @@ def definition_3_6(
 # The basic estimates --------------------------------------------------------------------------------------------------
 
 
-def definition_4_1(n: Count, d: Count, sigma: NonNegative, delta: OpenChance = 0.1, C: AtLeastOne = 10) -> float:
+def definition_4_1(n: Count, d: Count, sigma: NonNegative, delta: Positive = 0.1, C: AtLeastOne = 10) -> float:
     """B = max{C sigma sqrt(log(nd / delta)), 1}."""
     return max(C * sigma * math.sqrt(math.log(n * d / delta)), 1)
 

@@ -13,6 +13,7 @@ from theorybook.validation import Chance, Count, Limits, Natural, OpenChance, Po
 from torch import Tensor
 
 from attention_theory.attention import Weights
+from attention_theory.device import gradients
 from attention_theory.exponential.windows import SIZES
 from attention_theory.patches.population import every_point
 
@@ -122,6 +123,7 @@ class GroupsRun:
     error: list[float]
 
 
+@gradients()
 def groups_descent(
     weights: Weights,
     over: Over,

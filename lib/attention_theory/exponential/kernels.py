@@ -18,8 +18,8 @@ from theorybook.validation import FILLED, Count, Extended, Limits, Natural, NonN
 from torch import Tensor
 
 from attention_theory.attention import NAMED, Weights, attention_weights
-from attention_theory.device import generator
-from attention_theory.tangent.kernel import tangent_kernel
+from attention_theory.device import generator, gradients
+from attention_theory.tangent.kernel import angles, eigenvalues, tangent_kernel, unit_rows
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.training import train
 
@@ -88,11 +88,12 @@ def hermite_coefficients(
     The independent computation beside :func:`kernel_coefficients`; for smooth u, any function of torch.
     """
     nodes, masses = (torch.from_numpy(part) for part in special.roots_hermitenorm(max(80, 2 * count)))
-    nodes.requires_grad_(slope)
-    function = u(sigma * nodes)
     if slope:
-        function = torch.autograd.grad(function.sum(), nodes)[0] / sigma
-        nodes = nodes.detach()
+        with gradients():
+            scores = (sigma * nodes).requires_grad_()
+            (function,) = torch.autograd.grad(u(scores).sum(), scores)
+    else:
+        function = u(sigma * nodes)
     before, now = torch.zeros_like(nodes), (masses / math.sqrt(2 * math.pi)).sqrt()
     other = function * now
     found = []
@@ -122,7 +123,7 @@ def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.
         raise ValueError(f"{weights}: the kernel is a function of x.x' on the unit sphere only; give rows of length 1")
     gram = gram.clamp(-1, 1)
     if weights.family == "relu_power":
-        return _relu_kernel(gram, weights.knob, sigma)
+        return _relu_kernel(x, weights.knob, sigma)
     total = torch.zeros_like(gram)
     for coefficient in reversed(kernel_coefficients(weights, Fraction(sigma) ** 2)):
         total = gram * (float(coefficient) + total)
@@ -176,19 +177,20 @@ def unseen_weight(degree: Natural, sharpness: NonNegative) -> float:
     return b * float(special.gammainc(degree, b)) * math.exp(b) if degree else b * math.exp(b)
 
 
-def _relu_kernel(gram: Tensor, degree: float, sigma: float) -> Tensor:
+def _relu_kernel(x: Tensor, degree: float, sigma: float) -> Tensor:
     """The kernel rho p^2 E[relu(g)^q relu(g')^q] / E[relu(g)^p]^2 / sigma^2 with q = p - 1, in polar coordinates."""
     q = degree - 1
     radial = 2**q * math.gamma(q + 1) / (2 * math.pi)
     mean = 2 ** (degree / 2 - 1) * math.gamma((degree + 1) / 2) / math.sqrt(math.pi)
     nodes, masses = np.polynomial.legendre.leggauss(NODES)
-    theta = torch.arccos(gram)
+    u = unit_rows(x)
+    theta = angles(u, u)
     half = (math.pi - theta) / 2  # the arc where both cosines are positive, centred at theta / 2
-    total = torch.zeros_like(gram)
+    total = torch.zeros_like(theta)
     for node, mass in zip(nodes, masses):
         angle = theta / 2 + half * node
         total += mass * (torch.cos(angle).clamp(min=0) * torch.cos(angle - theta).clamp(min=0)) ** q
-    return gram * degree**2 * radial * half * total / (mean * sigma) ** 2
+    return u @ u.T * degree**2 * radial * half * total / (mean * sigma) ** 2
 
 
 def seen_dimension(degree: Count, d: Count) -> int:
@@ -259,7 +261,7 @@ def reachable_labellings(features: Float[Tensor, "n k"]) -> int:
 
 def smallest(kernel: Float[Tensor, "n n"]) -> Extended:
     """The smallest eigenvalue; nan where it cannot be told from 0 (below 1e-11 of the largest)."""
-    values = torch.linalg.eigvalsh(kernel)
+    values = eigenvalues(kernel)
     return float(values[0]) if values[0] > 1e-11 * values[-1] else math.nan
 
 

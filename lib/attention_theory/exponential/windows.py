@@ -54,8 +54,6 @@ class DataSet:
 
     def __post_init__(self):
         data.check_scales(self.model, self.b, self.c)
-        if not 0 < self.log_n < math.inf:
-            raise ValueError(f"log_n = {self.log_n} is not allowed: n must be finite and > 1")
         if self.key and self.model != "self-ones":
             raise ValueError(f"key = {self.key} is not allowed: it belongs to the model self-ones, got {self.model}")
 

@@ -9,7 +9,7 @@ from theorybook.validation import AtLeastOne, Count, Extended, Natural, Positive
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures, level_move
 from attention_theory.sensitivity.upper_bound import lowest_score, own_bound
 from attention_theory.sensitivity.word import climb
 
@@ -189,13 +189,16 @@ def raising_move(moved: OneTokenAttention, rows: Int[Tensor, "m"]) -> Float[Tens
         rows: (m,) indices among the other rows; for m > d - 1 the scores rise equally in the sense of least squares.
 
     Raises:
-        ValueError: d = 1, where no move is orthogonal to the token.
+        ValueError: d = 1, where no move is orthogonal to the token; or no such move raises all these scores alike.
     """
     if len(moved.x) == 1:
         raise ValueError("d = 1 is not allowed: no move is orthogonal to the token")
     unit = moved.x / moved.x.norm()
     K = moved.K[rows]
-    return moved._level_move(K - (K @ unit)[:, None] * unit)
+    move = level_move(K - (K @ unit)[:, None] * unit)
+    if move is None:
+        raise ValueError(f"rows = {rows.tolist()} are not allowed: no move raises all their scores by the same amount")
+    return move
 
 
 def from_below(moved: OneTokenAttention) -> float:

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
-from theorybook.validation import Chance, Count, Extended, Steps
+from theorybook.validation import Chance, Count, Extended, Natural, Steps
 
 from attention_theory.patches.population import check_population, group_kinds
 
@@ -24,7 +24,7 @@ def convolution_power(chance: np.ndarray, n: Steps) -> np.ndarray:
     return power
 
 
-def stray_law(n: Count, q: Chance) -> tuple[np.ndarray, np.ndarray]:
+def stray_law(n: Natural, q: Chance) -> tuple[np.ndarray, np.ndarray]:
     """Values -n ... n of the sum of n strays (+1 and -1 with probability q / 2 each), and their probabilities."""
     return np.arange(-n, n + 1), convolution_power(np.array([q / 2, 1 - q, q / 2]), n)
 

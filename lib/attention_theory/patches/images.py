@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,13 +26,23 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Images:
-    """A classification task: square images with values 0 to 255 and their labels."""
+    """A classification task: square images with values 0 to 255 and their labels.
+
+    Raises:
+        ValueError: images that are not square or of two sizes, labels that are not one for each image from 0 to classes - 1.
+    """
 
     train: UInt8[Tensor, "train channels side side"]
     train_labels: Int[Tensor, "train"]
     test: UInt8[Tensor, "test channels side side"]
     test_labels: Int[Tensor, "test"]
     classes: Size
+
+    def __post_init__(self) -> None:
+        for name, pixels, labels in (("train", self.train, self.train_labels), ("test", self.test, self.test_labels)):
+            check_labelled(f"the {name} images", pixels, labels, self.classes)
+        if self.train.shape[1:] != self.test.shape[1:]:
+            raise ValueError(f"train images of shape {(*self.train.shape[1:],)}, test images of {(*self.test.shape[1:],)}")
 
     @property
     def side(self) -> int:
@@ -44,16 +55,33 @@ class Images:
         return self.train.shape[1]
 
 
+def check_labelled(where: str, pixels: Tensor, labels: Tensor, classes: int) -> None:
+    """Raise ValueError unless these are square images of bytes, each with a label from 0 to classes - 1."""
+    fault = None
+    if pixels.dtype != torch.uint8 or pixels.ndim != 4 or pixels.shape[2] != pixels.shape[3]:
+        fault = f"{str(pixels.dtype).removeprefix('torch.')} of shape {(*pixels.shape,)}, not uint8 (n, channels, side, side)"
+    elif labels.shape != pixels.shape[:1] or not pixels.numel():
+        fault = f"{len(pixels)} images of shape {(*pixels.shape[1:],)} with labels of shape {(*labels.shape,)}"
+    elif labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        fault = f"labels of type {str(labels.dtype).removeprefix('torch.')}, not integers"
+    elif not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        fault = f"labels from {int(labels.min())} to {int(labels.max())} of {classes} classes, which are 0 to {classes - 1}"
+    if fault:
+        raise ValueError(f"{where}: {fault}")
+
+
 class _Arrays(pickle.Unpickler):
-    """Unpickles lists, dictionaries and NumPy arrays, and nothing that runs code."""
+    """Unpickles lists, dictionaries, NumPy arrays and numbers, and nothing that runs code."""
 
     allowed = {("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")} | {
-        (module, "_reconstruct") for module in ("numpy.core.multiarray", "numpy._core.multiarray")
+        (f"numpy.{core}.{module}", name)
+        for core in ("core", "_core")
+        for module, name in (("multiarray", "_reconstruct"), ("multiarray", "scalar"), ("numeric", "_frombuffer"))
     }
 
     def find_class(self, module, name):
         if (module, name) not in self.allowed:
-            raise ValueError(f"the file asks for {module}.{name}: this is no CIFAR batch")
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
         return super().find_class(module, name)
 
 
@@ -84,43 +112,72 @@ def load_cifar(root: str | Path, classes: Literal[10, 100] = 10) -> Images:
         FileNotFoundError: the files are not there; the message says where to get them.
     """
     folder, parts, last, key = {
-        10: ("cifar-10-batches-py", [f"data_batch_{i}" for i in range(1, 6)], "test_batch", b"labels"),
-        100: ("cifar-100-python", ["train"], "test", b"fine_labels"),
+        10: ("cifar-10-batches-py", [f"data_batch_{i}" for i in range(1, 6)], "test_batch", "labels"),
+        100: ("cifar-100-python", ["train"], "test", "fine_labels"),
     }[classes]
 
-    def read(file):
-        path = Path(root) / folder / file
-        batch = _Arrays(io.BytesIO(_bytes(path, f"cifar{classes}")), encoding="bytes").load()
-        if not isinstance(batch, dict) or b"data" not in batch or key not in batch:
-            raise ValueError(f"{path} has no data and {key.decode()}: this is no CIFAR batch")
-        return np.asarray(batch[b"data"], np.uint8).reshape(-1, 3, 32, 32), np.asarray(batch[key], np.int64)
+    def unpickled(content: bytes) -> tuple[np.ndarray, np.ndarray]:
+        batch = _Arrays(io.BytesIO(content), encoding="bytes").load()
+        batch = {name if isinstance(name, str) else name.decode(): value for name, value in batch.items()}
+        pixels = np.asarray(batch["data"])
+        if pixels.ndim != 2 or pixels.shape[1] != 3 * 32 * 32:
+            raise ValueError(f"data of shape {pixels.shape}, not (images, 3072)")
+        return pixels.reshape(len(pixels), 3, 32, 32), np.asarray(batch[key])
 
-    pixels, labels = (np.concatenate(columns) for columns in zip(*map(read, parts)))
-    found = pixels, labels, *read(last)
-    pixels, labels, test, test_labels = map(torch.as_tensor, found)
-    return Images(pixels, labels, test, test_labels, classes)
+    def read(file: str) -> tuple[Tensor, Tensor]:
+        return _read(Path(root) / folder / file, f"cifar{classes}", unpickled, classes)
+
+    pixels, labels = (torch.cat(columns) for columns in zip(*map(read, parts)))
+    return Images(pixels, labels, *read(last), classes)
 
 
 def load_svhn(root: str | Path) -> Images:
     """Street view house numbers, cropped digits, from ``train_32x32.mat`` and ``test_32x32.mat`` in ``root``.
 
     Raises:
+        ValueError: a file that is not one of these.
         FileNotFoundError: the files are not there; the message says where to get them.
     """
 
-    def read(file):
-        content = loadmat(io.BytesIO(_bytes(Path(root) / file, "svhn")))
+    def unpacked(content: bytes) -> tuple[np.ndarray, np.ndarray]:
+        found = loadmat(io.BytesIO(content))
+        labels = found["y"].ravel()
+        if not set(np.unique(labels)) <= set(range(1, 11)):
+            raise ValueError(f"labels from {labels.min()} to {labels.max()}, not 1 to 10")
         # (side, side, channels, images); the digit 0 carries the label 10
-        pixels = np.ascontiguousarray(content["X"].transpose(3, 2, 0, 1))
-        return torch.as_tensor(pixels), torch.as_tensor(content["y"].ravel().astype(np.int64) % 10)
+        return np.ascontiguousarray(found["X"].transpose(3, 2, 0, 1)), labels.astype(np.int64) % 10
+
+    def read(file: str) -> tuple[Tensor, Tensor]:
+        return _read(Path(root) / file, "svhn", unpacked, 10)
 
     return Images(*read("train_32x32.mat"), *read("test_32x32.mat"), 10)
 
 
-def _bytes(path: Path, name: str) -> bytes:
+#: How files begin that were saved in place of the data.
+INSTEAD = {
+    b"": "it is empty",
+    b"version https://git-lfs": "it is a pointer of Git LFS, not the file (git lfs pull brings it)",
+    b"<": "it is a web page, not the file",
+    b"\x1f\x8b": "it is still packed",
+}
+
+
+def _read(
+    path: Path, name: str, unpacked: Callable[[bytes], tuple[np.ndarray, np.ndarray]], classes: int
+) -> tuple[Tensor, Tensor]:
+    """Images and labels of one published file; a ValueError with its path where it does not hold them."""
+    path = path.expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; get {SOURCES[name]} and unpack it there")
-    return path.read_bytes()
+    content = path.read_bytes()
+    try:
+        pixels, labels = (torch.as_tensor(part) for part in unpacked(content))
+        check_labelled("it holds", pixels, labels, classes)
+    except Exception as error:  # what a broken file does to its reader has no limits: errors of any kind
+        known = (words for start, words in INSTEAD.items() if (content.startswith(start) if start else not content))
+        reason = next(known, str(error).splitlines()[0] if str(error) else type(error).__name__)
+        raise ValueError(f"{path} is no file of {name}: {reason}; get {SOURCES[name]}") from error
+    return pixels, labels.long()
 
 
 def load_images(name: str, root: str | Path = "data", seed: Seed = 0) -> Images:
@@ -136,6 +193,17 @@ def load_images(name: str, root: str | Path = "data", seed: Seed = 0) -> Images:
     return loaders[name]()
 
 
+def tiles_along(side: Size, size: Size) -> int:
+    """How many squares of this size fit along an edge of an image.
+
+    Raises:
+        ValueError: the size does not divide the side, so that pixels would be dropped.
+    """
+    if size < 1 or side % size:
+        raise ValueError(f"squares of {size} x {size} pixels do not tile an image of side {side}: the size must divide it")
+    return side // size
+
+
 def grid_permutation(side: Size, s: Count, seed: Seed) -> Int[Tensor, "pixels"]:
     """A permutation of the pixels that moves whole s x s squares of a side x side image (jelassi2022, Section 6).
 
@@ -144,9 +212,7 @@ def grid_permutation(side: Size, s: Count, seed: Seed) -> Int[Tensor, "pixels"]:
     Raises:
         ValueError: s does not divide side.
     """
-    if s < 1 or side % s:
-        raise ValueError(f"squares of s = {s} do not tile an image of side {side}: s must divide it")
-    squares = side // s
+    squares = tiles_along(side, s)
     order = torch.randperm(squares**2, generator=generator(seed))
     places = torch.arange(side**2).reshape(squares, s, squares, s).transpose(1, 2).reshape(squares**2, s, s)
     return places[order].reshape(squares, squares, s, s).transpose(1, 2).reshape(-1)
@@ -161,13 +227,19 @@ def patch_permutation(side: Size, s: Count, patch: Size, seed: Seed) -> Int[Tens
     """How :func:`grid_permutation` moves patches: entry i names the patch of the original that stands at place i.
 
     Raises:
-        ValueError: the patch size does not divide s, so that patches are torn apart.
+        ValueError: s does not divide side, or the patch size does not divide s, so that patches are torn apart.
     """
+    tiles_along(side, s)
     if s % patch:
         raise ValueError(f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must divide s")
     return grid_permutation(side // patch, s // patch, seed)
 
 
 def patches_of(pixels: Float[Tensor, "n channels side side"], patch: Size) -> Float[Tensor, "n D features"]:
-    """Square patches in reading order, each flattened."""
+    """Square patches in reading order, each flattened.
+
+    Raises:
+        ValueError: the patch size does not divide the side.
+    """
+    tiles_along(pixels.shape[-1], patch)
     return torch.nn.functional.unfold(pixels, patch, stride=patch).transpose(1, 2)

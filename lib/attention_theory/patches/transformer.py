@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator
-from attention_theory.patches.images import patches_of
+from attention_theory.patches.images import patches_of, tiles_along
 
 ATTENTION = ("vanilla", "positional")
 
@@ -86,15 +86,14 @@ class VisionTransformer(nn.Module):
         super().__init__()
         if attention not in ATTENTION:
             raise ValueError(f"attention {attention!r} is unknown; choose one of {', '.join(ATTENTION)}")
-        if patch < 1 or side % patch:
-            raise ValueError(f"patches of {patch} pixels do not tile an image of side {side}: the size must divide it")
+        D = tiles_along(side, patch) ** 2
         self.patch, self.attention = patch, attention
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.embed = nn.Linear(channels * patch**2, dim)
             self.blocks = nn.ModuleList(Block(dim, heads, hidden) for _ in range(layers))
             self.norm, self.head = nn.LayerNorm(dim), nn.Linear(dim, classes)
-        start = torch.randn((side // patch) ** 2, dim, generator=generator(seed), dtype=torch.float64)
+        start = torch.randn(D, dim, generator=generator(seed), dtype=torch.float64)
         self.positions = nn.Parameter((position_scale * start).to(torch.get_default_dtype()))
 
     def forward(self, pixels: Float[Tensor, "n channels side side"]) -> Float[Tensor, "n classes"]:
@@ -124,8 +123,12 @@ def forward_flops(
     hidden: Size,
     attention: str = "vanilla",
 ) -> int:
-    """Multiplications and additions of one image's forward pass (matrix products only)."""
-    D = (side // patch) ** 2
+    """Multiplications and additions of one image's forward pass (matrix products only).
+
+    Raises:
+        ValueError: the patch size does not divide the side.
+    """
+    D = tiles_along(side, patch) ** 2
     scores = 2 * D * dim * dim * 2 + 2 * D * D * dim  # queries, keys, their products
     values = 2 * D * dim * dim * 2 + 2 * D * D * dim  # values, output, weighted sums
     if attention == "positional":

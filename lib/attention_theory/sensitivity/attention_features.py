@@ -68,6 +68,19 @@ class RandomAttentionFeatures(FeatureMap):
         return OneTokenAttention(self.weights, self.W, X, token)
 
 
+def level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"] | None:
+    """The move of length sqrt(d) that raises the inner products with all rows by the same amount.
+
+    delta is proportional to R^T (R R^T)^(-1) 1, the shortest solution of R delta = 1 (by the pseudo-inverse, so that more rows
+    than dimensions are served in the sense of least squares). None where every move raises some as much as it lowers others.
+    """
+    delta = least_squares(rows, torch.ones_like(rows[:, 0]))
+    rise = torch.linalg.vector_norm(rows @ delta) / math.sqrt(len(rows))  # at most 1
+    if not float(rise) > 1e3 * torch.finfo(rows.dtype).eps:
+        return None
+    return delta * (math.sqrt(len(delta)) / torch.linalg.vector_norm(delta))
+
+
 class OneTokenAttention:
     """phi(X) = weights(X W X^T / sqrt d) X as a function of the move of one token, in O(nd + d^2) operations a move.
 
@@ -87,6 +100,8 @@ class OneTokenAttention:
     """
 
     def __init__(self, weights: Kind, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: Natural = 0):
+        if len(W) != X.shape[1]:
+            raise ValueError(f"a map of tokens in R^{len(W)} does not take a context of shape {tuple(X.shape)}")
         check_token(token, len(X))
         self.weights, self.W, self.x, self.token = as_weights(weights), W, X[token], token
         family, knob = self.weights.family, self.weights.knob
@@ -135,9 +150,7 @@ class OneTokenAttention:
 
     def own_row(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
         """The features of the moved token itself (zero if it finds nothing to attend to)."""
-        query = moved @ self.W / math.sqrt(len(self.x))
-        scores = torch.cat([query @ self.others.T, (query * moved).sum(dim=1, keepdim=True)], dim=1)
-        weights, _ = self.weights.normalised(scores)
+        weights, _ = self.weights.normalised(self._scores_of(moved))
         return weights[:, :-1] @ self.others + weights[:, -1:] * moved
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
@@ -149,8 +162,9 @@ class OneTokenAttention:
 
     def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m nd"]) -> Float[Tensor, "batch m"]:
         """Inner products of flat phi(X^i(delta)) with each direction, without the (n, d) features of each move."""
-        if directions.shape[1] % len(self.x):
-            raise ValueError(f"directions of {directions.shape[1]} numbers are not made of tokens of {len(self.x)}")
+        if directions.shape[1] != self._keys.numel():
+            n, d = self._keys.shape
+            raise ValueError(f"directions of {directions.shape[1]} numbers are not those of {n} tokens in R^{d}")
         moved = self.x + deltas
         rows = directions.unflatten(1, (-1, len(self.x)))
         others = torch.cat([rows[:, : self.token], rows[:, self.token + 1 :]], dim=1)
@@ -192,7 +206,7 @@ class OneTokenAttention:
         before, a, step = self._own_scores, self._own_weights, deltas @ self.W / math.sqrt(len(self.x))
         own = (step * (self.x + deltas)).sum(dim=1) + deltas @ self._query
         added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
-        rise = self.weights.normalised(before + added)[0] - a
+        rise = self.weights.normalised(self._own_scores_after(deltas, before + added))[0] - a
         if self.weights.family == "sharp":
             usable = (self.weights.knob * added.detach()).abs().amax(dim=1, keepdim=True) < 1
             if bool(usable.any()):
@@ -207,6 +221,22 @@ class OneTokenAttention:
                 rise = torch.where(usable, (grown - a * grown.sum(dim=1, keepdim=True)) / new, rise)
         return rise @ self._keys + (a[-1] + rise[:, -1:]) * deltas
 
+    def _own_scores_after(self, deltas: Tensor, sums: Tensor) -> Tensor:
+        """The moved token's scores: the sums of scores before and added ones, but where only their rounding errors are left.
+
+        The move to 0 does that. Powers do not see the scale of a row, and would make weights of the errors.
+        """
+        if self.weights.family in ("sharp", "truncated"):
+            return sums
+        noise = 1e3 * torch.finfo(sums.dtype).eps * self._own_scores.abs().amax()
+        lost = sums.detach().abs().amax(dim=1, keepdim=True) <= noise
+        return torch.where(lost, self._scores_of(self.x + deltas), sums) if bool(lost.any()) else sums
+
+    def _scores_of(self, moved: Tensor) -> Tensor:
+        """The scores of the token itself at its new places, on the others and on itself."""
+        query = moved @ self.W / math.sqrt(len(self.x))
+        return torch.cat([query @ self.others.T, (query * moved).sum(dim=1, keepdim=True)], dim=1)
+
     def _rise(self, before: Tensor, added: Tensor) -> Tensor:
         """u(before + added) - u(before); for ReLU weights without cancellation where both scores are positive."""
         after = before + added
@@ -215,25 +245,36 @@ class OneTokenAttention:
         return torch.where((before > 0) & (after > 0), added, grown) if linear else grown
 
     def starts(self) -> Float[Tensor, "starts d"]:
-        """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`."""
-        return torch.stack([self.even_move(), self.averting_move()]) if len(self.others) else self.x[None]
+        """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`, or the token if none is."""
+        even, averting = (level_move(rows) if len(rows) else None for rows in (self.K, -self._images))
+        found = [move for move in (even, averting) if move is not None]
+        return torch.stack(found or [self.x])
 
     def even_move(self) -> Float[Tensor, "d"]:
         """The move of length sqrt(d) that raises the scores on the token by the same amount in all other rows.
 
-        delta is proportional to K^T (K K^T)^(-1) 1, the shortest solution of K delta = 1 (by the pseudo-inverse, so
-        that more tokens than dimensions are served in the sense of least squares).
+        Raises:
+            ValueError: there is none, as with W = 0, or a single token.
         """
-        return self._level_move(self.K)
+        return self._existing(self.K, "raises the scores on the token by the same amount in all other rows")
 
     def averting_move(self) -> Float[Tensor, "d"]:
         """The move of length sqrt(d) that lowers the token's own scores on all others by the same amount.
 
         With ReLU weights the token then attends to itself alone.
-        """
-        return -self._level_move(self.others @ self.W.T / math.sqrt(len(self.x)))
 
-    @staticmethod
-    def _level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"]:
-        delta = least_squares(rows, torch.ones_like(rows[:, 0]))
-        return delta * (math.sqrt(len(delta)) / torch.linalg.vector_norm(delta))
+        Raises:
+            ValueError: there is none, as with W = 0, or a single token.
+        """
+        return -self._existing(self._images, "lowers the token's scores on all others by the same amount")
+
+    @property
+    def _images(self) -> Float[Tensor, "others d"]:
+        """Row j has the inner products with a move that this adds to the token's score on token j."""
+        return self.others @ self.W.T / math.sqrt(len(self.x))
+
+    def _existing(self, rows: Tensor, what: str) -> Tensor:
+        move = level_move(rows) if len(rows) else None
+        if move is None:
+            raise ValueError(f"no move {what}")
+        return move

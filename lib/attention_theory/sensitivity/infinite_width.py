@@ -5,7 +5,10 @@
 0.099
 """
 
+import math
+
 import numpy as np
+from scipy import special
 from theorybook.validation import AtLeastOne, Cosine, NonNegative, Signed, Size
 
 
@@ -29,7 +32,10 @@ def infinite_width_change(
     With |delta| = length sqrt(d) and the given cosine between delta and the token it moves,
     |X^i(delta)| = q |X| with q^2 = 1 + (length^2 + 2 length cosine) / n, and the cosine between X and X^i(delta) is
     (1 + length cosine / n) / q. Each layer keeps q and maps the cosine by :func:`arc_cosine`; the squared relative
-    change is 1 + q^2 - 2 q (cosine).
+    change is 1 + q^2 - 2 q (cosine) = (1 - q)^2 + 4 q sin^2(angle / 2).
+
+    Computed are angles, by which :func:`arc_cosine` says sin^2(t'/2) = sin^2(t/2) - (sin t - t cos t) / (2 pi), and no numbers
+    that nearly cancel are subtracted: small moves and long contexts keep all their digits.
 
     Args:
         n: number of tokens. For m moved tokens put n / m.
@@ -42,11 +48,14 @@ def infinite_width_change(
     """
     if not (np.all(np.abs(cosine) <= 1) and np.all((np.asarray(length) >= 0) & (np.asarray(length) <= 1))):
         raise ValueError("the cosine lies in [-1, 1] and the length, in units of sqrt(d), in [0, 1]")
-    q = np.sqrt(np.maximum(1 + (np.square(length) + 2 * length * cosine) / n, 0.0))
-    angle = (1 + length * cosine / n) / np.where(q == 0, 1, q)
+    longer = (np.square(length) + 2 * length * cosine) / n  # q^2 - 1
+    q = np.sqrt(np.maximum(1 + longer, 0.0))
+    sine_of_move = np.sqrt((1 - cosine) * (1 + cosine) + np.square(cosine) * ((n - 1) / n))  # sin of the angle with all of X
+    angle = np.arctan2(length * sine_of_move / math.sqrt(n), 1 + length * cosine / n)
     for _ in range(depth):
-        angle = arc_cosine(angle)
-    return np.sqrt(np.maximum(1 + q**2 - 2 * q * angle, 0.0))
+        square = np.sin(angle / 2) ** 2 - angle**2 * special.spherical_jn(1, angle) / (2 * math.pi)
+        angle = 2 * np.arcsin(np.sqrt(np.maximum(square, 0.0)))
+    return np.hypot(longer / (1 + q), 2 * np.sqrt(q) * np.sin(angle / 2))
 
 
 def infinite_width_sensitivity(n: AtLeastOne, depth: Size = 1) -> float:

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from theorybook.validation import EMPTY, Seed, Signed, Size, Steps
 from torch import Tensor
 
-from attention_theory.device import least_squares, normal
+from attention_theory.device import gradients, least_squares, normal
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
 from attention_theory.sensitivity.word import OneToken
@@ -221,7 +221,7 @@ def best_moves(
         return torch.stack(columns).gather(0, chosen[None])[0] + penalty * found["shift"].square()
 
     d = len(one.x)
-    lead = one.even_move()[None] if isinstance(one, OneTokenAttention) else torch.stack([one.x, -one.x])
+    lead = one.starts()[:1] if isinstance(one, OneTokenAttention) else torch.stack([one.x, -one.x])
     first = torch.cat([lead, normal(starts, d, generator=starts_generator(seed)).to(one.x)])[:starts]
     first = first * (d**0.5 / first.norm(dim=1, keepdim=True))
     delta, value = descend(objective, first.repeat(len(losses), 1), steps)
@@ -247,9 +247,10 @@ def descend(
     mean, square = torch.zeros_like(delta), torch.zeros_like(delta[:, :1])
     best, lowest = delta, torch.full_like(delta[:, 0], torch.inf)
     for step in range(steps + 1):
-        delta = delta.detach().requires_grad_(True)
-        value = objective(delta)
-        (gradient,) = torch.autograd.grad(value.sum(), delta)
+        with gradients():
+            delta = delta.detach().requires_grad_(True)
+            value = objective(delta)
+            (gradient,) = torch.autograd.grad(value.sum(), delta)
         delta, value = delta.detach(), value.detach()
         better = value < lowest
         best, lowest = torch.where(better[:, None], delta, best), torch.where(better, value, lowest)

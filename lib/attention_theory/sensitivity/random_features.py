@@ -12,7 +12,7 @@ from theorybook.devices import Where
 from theorybook.validation import Count, Natural, Seed, Size
 from torch import Tensor
 
-from attention_theory.device import normal
+from attention_theory.device import gradients, normal
 from attention_theory.sensitivity.context import FeatureMap, check_token, starts_generator, weights_generator
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere
@@ -148,8 +148,9 @@ class OneTokenFeatures:
 
     def steepest(self, width: Size = 8, rounds: Size = 6) -> Float[Tensor, "d"]:
         """The unit direction along which the first layer changes fastest at X, by block power iteration."""
-        pre = (self.rest + self.block @ self.x).requires_grad_(True)
-        (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
+        with gradients():
+            pre = (self.rest + self.block @ self.x).detach().requires_grad_(True)
+            (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
         guess = normal(width, len(self.x), generator=starts_generator(0)).to(self.x)
         for _ in range(rounds):
             basis = torch.linalg.qr(guess.T).Q

@@ -93,12 +93,11 @@ def lowest_score(weights: Weights) -> float:
     """Where u of an even degree p is least: 0 for a power, the root of T_(p-1) for the truncated exponential."""
     if weights.family == "power":
         return 0.0
-    degree = int(weights.knob)
 
     def slope(z: float) -> float:
-        return sum(z**k / math.factorial(k) for k in range(degree))
+        return float(weights.slope(torch.tensor(z, dtype=torch.float64)))
 
-    root: Any = brentq(slope, -float(degree), 0.0)
+    root: Any = brentq(slope, -float(weights.knob), 0.0)
     return float(root)
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from theorybook.validation import Natural, Seed, Size, Steps
 from torch import Tensor
 
-from attention_theory.device import normal
+from attention_theory.device import gradients, normal
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import FeatureMap, check_norm, starts_generator
 from attention_theory.sensitivity.random_features import OneTokenFeatures
@@ -82,7 +82,8 @@ def climb(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0)
 
 
 def _value_and_gradient(moved: OneToken, delta: Tensor) -> tuple[Tensor, Tensor]:
-    delta = delta.detach().requires_grad_(True)
-    value = moved.change(delta)
-    (gradient,) = torch.autograd.grad(value.sum(), delta)
+    with gradients():
+        delta = delta.detach().requires_grad_(True)
+        value = moved.change(delta)
+        (gradient,) = torch.autograd.grad(value.sum(), delta)
     return value.detach(), gradient

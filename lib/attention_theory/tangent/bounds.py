@@ -85,7 +85,7 @@ class FitGuarantee:
     """What :func:`fit_guarantee` found: it applies if ``movement < radius``."""
 
     lam: float
-    radius: Positive
+    radius: NonNegative
     movement: Extended
 
     @property

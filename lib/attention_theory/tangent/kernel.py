@@ -125,16 +125,43 @@ def limit_kernel(
         x2: (..., n2, d), ``x`` when left out.
         sigma: standard deviation of the first layer.
         kind: one of ``softmax``, ``exp``, ``relu``.
+
+    Raises:
+        ValueError: a row of zeros with ``relu``.
     """
+    u = unit_rows(x, "x") if kind == "relu" else x
+    u2 = u if x2 is None else unit_rows(x2, "x2") if kind == "relu" else x2
     x2 = x if x2 is None else x2
     gram = x @ x2.mT
     if kind == "softmax":
         return gram * torch.exp(sigma**2 * gram)
-    squares = x.square().sum(-1)[..., :, None], x2.square().sum(-1)[..., None, :]
     if kind == "exp":
-        return gram * torch.exp(sigma**2 / 2 * (squares[0] + squares[1] + 2 * gram))
-    cosine = gram / (squares[0] * squares[1]).sqrt()
-    return gram * (torch.pi - cosine.clamp(-1, 1).arccos()) / (2 * torch.pi)
+        squares = x.square().sum(-1)[..., :, None] + x2.square().sum(-1)[..., None, :]
+        return gram * torch.exp(sigma**2 / 2 * (squares + 2 * gram))
+    return gram * (torch.pi - angles(u, u2)) / (2 * torch.pi)
+
+
+def unit_rows(x: Float[Tensor, "*batch n d"], name: str = "x") -> Float[Tensor, "*batch n d"]:
+    """The rows over their lengths, at any scale.
+
+    Raises:
+        ValueError: a row of zeros, which has no direction.
+    """
+    largest = x.detach().abs().amax(dim=-1, keepdim=True)  # a scale that lengths do not depend on
+    if bool((largest == 0).any()):
+        row = (largest[..., 0] == 0).nonzero()[0].tolist()
+        raise ValueError(f"row {', '.join(map(str, row))} of {name} is zero and has no direction: leave it out")
+    scaled = x / largest
+    return scaled / torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
+
+
+def angles(u: Float[Tensor, "*batch n d"], u2: Float[Tensor, "*batch n2 d"]) -> Float[Tensor, "*batch n n2"]:
+    """Angles between unit rows, 2 atan2(|u - u2|, |u + u2|): accurate also for rows that agree, where arccos loses half.
+
+    Their gradient is 0 at equal rows, and at opposite ones.
+    """
+    apart, together = (torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist") for v in (u2, -u2))
+    return 2 * torch.atan2(apart, together)
 
 
 def error_constant(x: Float[Tensor, "n d"], sigma: NonNegative, outputs: Size) -> float:
@@ -171,8 +198,12 @@ def rank_bound(net: SoftmaxNetwork, n: Count) -> int:
 
 
 def rank(kernel: Float64[Tensor, "k k"], tolerance: NonNegative = 1e-11) -> int:
-    """Number of eigenvalues above ``tolerance`` times the largest."""
-    values = torch.linalg.eigvalsh(kernel)
+    """Number of eigenvalues above ``tolerance`` times the largest.
+
+    Raises:
+        ValueError: as in :func:`eigenvalues`.
+    """
+    values = eigenvalues(kernel)
     return int((values > tolerance * values[-1]).sum())
 
 
@@ -184,15 +215,30 @@ def symmetric(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
     return kernel
 
 
+def eigenvalues(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n"]:
+    """The eigenvalues of a kernel matrix in order, those that are negative by rounding included.
+
+    Raises:
+        ValueError: the matrix is not symmetric, or has an eigenvalue that is negative beyond rounding: it is no kernel.
+    """
+    values = torch.linalg.eigvalsh(symmetric(kernel))
+    if values[0] < -1e3 * torch.finfo(kernel.dtype).eps * values.abs().max():
+        raise ValueError(
+            f"a kernel has no negative eigenvalue, this matrix has {values[0]:.3g} (the largest is {values[-1]:.3g}), which is "
+            f"more than the rounding of {str(kernel.dtype).removeprefix('torch.')}"
+        )
+    return values
+
+
 def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
     """lambda, the smallest eigenvalue of a kernel matrix; 0 with a warning when it cannot be told from rounding.
 
     It vanishes when an input repeats or is zero, or when there are too few neurons (below 2 n outputs / d in pairs).
 
     Raises:
-        ValueError: the matrix is not symmetric.
+        ValueError: as in :func:`eigenvalues`.
     """
-    values = torch.linalg.eigvalsh(symmetric(kernel))
+    values = eigenvalues(kernel)
     if values[0] > len(kernel) * torch.finfo(kernel.dtype).eps * values[-1].abs():
         return values[0].item()
     warnings.warn(

@@ -63,7 +63,7 @@ class SoftmaxNetwork:
 
     @property
     def m(self) -> int:
-        """Arithmetic of neurons."""
+        """Number of neurons."""
         return self.W.shape[1]
 
     @property

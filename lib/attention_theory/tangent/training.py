@@ -17,7 +17,7 @@ from theorybook.validation import ANY, Count, NonNegative, Positive, Steps
 from torch import Tensor
 
 from attention_theory.device import generator, normal, signs
-from attention_theory.tangent.kernel import Activation, symmetric, tangent_kernel
+from attention_theory.tangent.kernel import Activation, eigenvalues, symmetric, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
 # One softmax network -------------------------------------------------------------------------------------------------
@@ -47,9 +47,9 @@ def largest_rate(kernel: Float[Tensor, "k k"], m: Count) -> float:
         m: number of neurons.
 
     Raises:
-        ValueError: the kernel is not symmetric, or has no positive eigenvalue.
+        ValueError: as in :func:`attention_theory.tangent.kernel.eigenvalues`, or no eigenvalue is positive.
     """
-    top = float(torch.linalg.eigvalsh(symmetric(kernel))[-1])
+    top = float(eigenvalues(kernel)[-1])
     if not top > 0:
         raise ValueError(f"the largest eigenvalue must be positive, got {top:.3g}")
     return 2 / (m * top)
@@ -125,11 +125,13 @@ def ntk_regression(
     """Coefficients gamma(tau) of the update gamma - rate (m H gamma - vec Y) from 0 (cao2024, eq. 24).
 
     The predictor is m K gamma (eq. 22), with the rows of K = ``tangent_kernel(net, test, x)``; vec Y stacks the outputs
-    as the kernel does, ``y.T.flatten()``. The update is solved exactly in the eigenvectors of H, at any step.
+    as the kernel does, ``y.T.flatten()``. The update is solved exactly in the eigenvectors of H, at any step, whatever the
+    signs of its eigenvalues. It follows a network whose outputs are 0 at the start, as those of paired weights are. For any
+    other network give y - F(W(0), x) as labels, and add F(W(0), test) to the predictor.
 
     Args:
         kernel: H at the start, (n outputs, n outputs).
-        y: (n, outputs) labels.
+        y: (n, outputs) labels, less the network's outputs at the start.
         steps: the last step.
         rate: eta.
         m: number of neurons.
@@ -146,17 +148,16 @@ def ntk_regression(
     at = _recorded(steps, at)
     values, vectors = torch.linalg.eigh(symmetric(kernel))
     labels = vectors.T @ y.T.flatten()
-    decay = rate * m * values.clamp(min=0)
-    return at, [vectors @ (rate * learned(decay, tau) * labels) for tau in at]
+    return at, [vectors @ (rate * learned(rate * m * values, tau) * labels) for tau in at]
 
 
 def learned(decay: Float[Tensor, " k"], steps: Steps) -> Float[Tensor, " k"]:
     """What so many steps learn in the eigenvectors of a kernel, over the first step: the sum of the powers of 1 - decay.
 
-    ``decay`` is the rate times the eigenvalue, from 0 to 2; nothing is lost where it is small.
+    ``decay`` is the rate times the eigenvalue; nothing is lost where it is small. From 0 to 2 nothing grows.
     """
     left = torch.where(decay < 0.5, -torch.expm1(steps * torch.log1p(-decay.clamp(max=0.5))), 1 - (1 - decay) ** steps)
-    return torch.where(decay > 0, left / torch.where(decay > 0, decay, 1), steps)
+    return torch.where(decay != 0, left / torch.where(decay != 0, decay, 1), steps)
 
 
 class LossTerms(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 from myst_nb.sphinx_ import HideCodeCellNode
 
 from theorybook import book
-from theorybook.book import address, repository, root, version
+from theorybook.book import address, clone, repository, version
 from theorybook.sphinx import docstrings, ledger, pages, search
 from theorybook.sphinx.finish import finish_pages, numbered_boxes
 
@@ -21,7 +21,7 @@ def source(domain: str, info: dict[str, str]) -> str | None:
     """Where the lines of a function or class stand in the repository; None for what has none, such as a field."""
     try:
         thing = inspect.unwrap(pkgutil.resolve_name("{module}:{fullname}".format(**info)))
-        path = Path(inspect.getsourcefile(thing)).relative_to(root())
+        path = Path(inspect.getsourcefile(thing)).relative_to(clone())
         lines, first = inspect.getsourcelines(thing)
     except (AttributeError, TypeError, OSError, ValueError):
         return None

@@ -27,11 +27,40 @@ from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, book, load_le
 from theorybook.sphinx.typeset import typeset
 
 PAGE = "book/ledger/ledger"
-WEAKEST = ("planned", "false", "corrected", "empty", "open", "asymptotic", "imported", "holds-in-regime", "reproduced", "holds")
+WEAKEST = (
+    "planned",
+    "false",
+    "missed",
+    "corrected",
+    "empty",
+    "open",
+    "asymptotic",
+    "imported",
+    "holds-in-regime",
+    "reproduced",
+    "held",
+    "holds",
+)
 #: Outcomes after a number.
-PLURAL = {"holds": "hold", "holds-in-regime": "hold in a stated range", "false": "fail"}
+PLURAL = {
+    "holds": "hold",
+    "holds-in-regime": "hold in a stated range",
+    "false": "fail",
+    "held": "predictions held",
+    "missed": "predictions missed",
+}
 #: In front of a card's line, for those who see no colours.
-SIGNS = {"holds": "✓", "holds-in-regime": "✓", "reproduced": "✓", "corrected": "✎", "false": "✗", "empty": "∅", "open": "?"}
+SIGNS = {
+    "holds": "✓",
+    "holds-in-regime": "✓",
+    "reproduced": "✓",
+    "corrected": "✎",
+    "false": "✗",
+    "empty": "∅",
+    "open": "?",
+    "held": "✓",
+    "missed": "✗",
+}
 #: A card shows so many checks before the rest folds.
 MOST_CHECKS = 3
 Link = Callable[[str], str]  # document name -> its address, seen from the page at hand
@@ -222,6 +251,8 @@ def in_numbers() -> str:
         f"({found['holds-in-regime']} of them in a stated range), {found['corrected']} hold after a correction, "
         f"{found['false']} fail without one known here, {found['empty']} are true but speak of no size that can be run, "
         f"{found['open']} of our own are open: their checks hold and there is no proof, "
+        f"{found['held'] + found['missed']} ask trained models what a theorem predicted ({found['held']} held, "
+        f"{found['missed']} missed), "
         f"{found['imported'] + found['asymptotic']} are quoted unchecked."
     )
 

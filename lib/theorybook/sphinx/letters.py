@@ -6,8 +6,8 @@ import re
 
 #: Built page of notation.
 PAGE = "book/notation.html"
-#: Words and marks inside formulas.
-#: What is read over: words and marks, the normal law and extreme singular values (said for all parts), and indices.
+#: What is not a letter inside a formula: words and marks, the normal law and extreme singular values (said for all parts),
+#: and indices.
 NO_LETTERS = re.compile(
     r"\\(?:text|operatorname|mathrm|begin|end|label)\{[^{}]*\}|(?<![A-Za-z])N\(|\\(?:sigma|lambda)_\{\\m(?:ax|in)\}"
     r"|_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|.)"

@@ -12,10 +12,12 @@ import argparse
 import json
 import math
 import os
+import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from attention_theory.device import generator
@@ -23,7 +25,7 @@ from attention_theory.patches.images import Images, grid_permutation, load_image
 from attention_theory.patches.transformer import VisionTransformer
 from theorybook.devices import Device
 from theorybook.sweep import provenance
-from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps
+from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps, outside
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -142,21 +144,23 @@ def train_images(
         network: another network than the recipe's, for example a convolutional one.
 
     Raises:
-        ValueError: the checkpoint in ``out`` belongs to another recipe.
+        ValueError: nothing can be written in ``out``, or its checkpoint is broken or belongs to another recipe.
     """
-    if recipe.batch % world:
-        raise ValueError(f"a batch of {recipe.batch} does not split over {world} processes")
+    size = min(recipe.batch, len(images.train_labels))
+    if size % world:
+        raise ValueError(f"a batch of {size} does not split over {world} processes")
+    saved = saved_state(recipe, out, device)
     network = (recipe.model(images) if network is None else network).to(device)
     model = nn.parallel.DistributedDataParallel(network) if world > 1 else network
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.999), weight_decay=recipe.weight_decay)
+    checkpoint = None if out is None else checkpoint_in(out)
     history: list[dict] = []
-    checkpoint = Path(out) / "checkpoint.pt" if out is not None else None
-    if checkpoint is not None and checkpoint.exists():
-        saved = torch.load(checkpoint, map_location=device, weights_only=True)
-        if saved["recipe"] != asdict(recipe):
-            raise ValueError(f"{checkpoint} belongs to another recipe; choose another folder or remove it")
-        network.load_state_dict(saved["network"])
-        optimizer.load_state_dict(saved["optimizer"])
+    if saved is not None:
+        try:
+            network.load_state_dict(saved["network"])
+            optimizer.load_state_dict(saved["optimizer"])
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise ValueError(f"{checkpoint} does not fit the network; choose another folder or remove it ({error})") from error
         history = saved["history"]
 
     order = grid_permutation(images.side, recipe.shuffle or images.side, SHUFFLE_SEED)
@@ -174,7 +178,8 @@ def train_images(
         total = torch.zeros((), dtype=torch.float64, device=device)  # read once an epoch: each reading waits for a GPU
         model.train()
         # a last incomplete batch is left out: every process must see equally many
-        for batch in batches[: max(1, len(labels) // recipe.batch)]:
+        batches = batches[: len(labels) // size]
+        for batch in batches:
             share = slice(rank, None, world)
             x = permute(augmented(pixels[batch], recipe.augment, source, recipe.data, share), order)
             loss = nn.functional.cross_entropy(
@@ -183,7 +188,7 @@ def train_images(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            total += loss.detach().double() * recipe.batch / len(labels)
+            total += loss.detach().double() / len(batches)  # batches of one size
         correct = _correct(network, images, mean, std, device, rank, world)
         if world > 1:
             sums = torch.stack([total / world, total.new_tensor(correct)])
@@ -191,7 +196,6 @@ def train_images(
             total, correct = sums[0], sums[1].item()
         history.append({"epoch": epoch + 1, "loss": total.item(), "accuracy": correct / len(images.test_labels)})
         if checkpoint is not None and rank == 0:
-            checkpoint.parent.mkdir(parents=True, exist_ok=True)
             state = {
                 "recipe": asdict(recipe),
                 "network": network.state_dict(),
@@ -201,6 +205,59 @@ def train_images(
             torch.save(state, checkpoint.with_suffix(".partial"))
             os.replace(checkpoint.with_suffix(".partial"), checkpoint)
     return network, history
+
+
+def checkpoint_in(out: str | Path) -> Path:
+    """The checkpoint's path in a folder, ``~`` expanded."""
+    return Path(out).expanduser() / "checkpoint.pt"
+
+
+def saved_state(recipe: Recipe, out: str | Path | None, device: Device = "cpu") -> dict[str, Any] | None:
+    """What the checkpoint in the folder ``out`` holds, None if there is none. The folder is made and written to, as a trial.
+
+    Raises:
+        ValueError: nothing can be written there, or the checkpoint is broken or belongs to another recipe.
+    """
+    if out is None:
+        return None
+    checkpoint = checkpoint_in(out)
+    try:
+        checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=checkpoint.parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"nothing can be written in {checkpoint.parent}: {error}") from error
+    if not checkpoint.exists():
+        return None
+    try:
+        saved = torch.load(checkpoint, map_location=device, weights_only=True)
+        found, epochs = saved["recipe"], [row["epoch"] for row in saved["history"]]
+        whole = {"network", "optimizer"} <= saved.keys() and epochs == list(range(1, len(epochs) + 1))
+    except Exception as error:  # what a broken file does to its reader has no limits: errors of any kind
+        raise ValueError(f"{checkpoint} is broken; remove it to start anew ({type(error).__name__}: {error})") from error
+    if not whole:
+        raise ValueError(f"{checkpoint} is not a checkpoint of this command; choose another folder or remove it")
+    if found != asdict(recipe):
+        raise ValueError(f"{checkpoint} belongs to another recipe; choose another folder or remove it")
+    return saved
+
+
+def device_named(name: str | None) -> torch.device:
+    """The device that this process computes on: with ``cuda`` and with None the GPU of its local rank, if there is one.
+
+    Raises:
+        ValueError: no device of this machine.
+    """
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        if device.type == "cuda" and device.index is None:
+            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(f"device {name!r} is not on this machine: {str(error).splitlines()[0]}") from error
+    return device
 
 
 @torch.no_grad()
@@ -233,8 +290,10 @@ def main(arguments: list[str] | None = None) -> dict:
         parser.add_argument("--" + field.replace("_", "-"), type=type(default), default=default, help="default %(default)s")
     given = vars(parser.parse_args(arguments))
     root, out, device = (given.pop(key) for key in ("root", "out", "device"))
+    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     try:
-        recipe = Recipe(**given)
+        recipe, device = outside(Recipe)(**given), device_named(device)  # the command line is checked as any reader's call
+        saved_state(recipe, out)
         images = load_images(recipe.data, root, recipe.seed)
         recipe.model(images)
         grid_permutation(images.side, recipe.shuffle or images.side, SHUFFLE_SEED)
@@ -242,14 +301,11 @@ def main(arguments: list[str] | None = None) -> dict:
             auto_augment(recipe.data)
     except (ValueError, FileNotFoundError, ImportError) as error:
         parser.error(str(error))
-    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    if device is None:
-        device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
-    if device.startswith("cuda"):
+    if device.type == "cuda":
         torch.cuda.set_device(device)
     if world > 1:
         end_with_launcher()
-        torch.distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         _, history = train_images(recipe, images, out, device=device, rank=rank, world=world)
     finally:
@@ -257,7 +313,7 @@ def main(arguments: list[str] | None = None) -> dict:
             torch.distributed.destroy_process_group()
     record = {"recipe": asdict(recipe), "processes": world, **provenance(device), "history": history}
     if rank == 0:
-        (Path(out) / "record.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        checkpoint_in(out).with_name("record.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(f"test accuracy after {recipe.epochs} epochs: {history[-1]['accuracy']:.4f}")
     return record
 

@@ -10,12 +10,12 @@ from attention_theory.tangent.training import largest_rate, ntk_regression, trai
 from jaxtyping import Float
 from scipy.optimize import brentq
 from theorybook.devices import Device
-from theorybook.validation import ANY, Count, Limits, NonNegative, Positive, Seed, Size, Steps
+from theorybook.validation import ANY, Count, Limits, NonNegative, Positive, Seed, Signed, Size, Steps
 from torch import Tensor
 
 
 def coupling_bound(
-    labels: NonNegative, lam: Positive, eps_test: Tensor, eps_H: NonNegative, diagonal: Tensor
+    labels: NonNegative, lam: Signed, eps_test: Tensor, eps_H: NonNegative, diagonal: Tensor
 ) -> Annotated[Tensor, ANY]:
     """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite unless eps_H < lambda.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import torch
+from attention_theory.device import gradients
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
 from attention_theory.tangent.training import largest_rate, loss_terms, train
@@ -101,6 +102,7 @@ def longest_step(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, 
     return 0.01 / float(net.gradient(x, y).norm(dim=0).max())
 
 
+@gradients()
 def worst_push(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "d m"]:
     """Unit move of every neuron that lowers lambda_min fastest, near the paired point."""
     net.check(x)

@@ -1,0 +1,1 @@
+"""The measurements of Part VI; each needs the models (``make models``) and is kept as a record."""

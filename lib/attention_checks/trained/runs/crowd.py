@@ -1,0 +1,125 @@
+"""Contrast, share and spread of every head at several lengths, beside what independent scores give::
+
+    IMDB_REVIEWS=... python -m attention_checks.trained.runs.crowd --out book/data --jobs 2
+
+writes ``trained-crowd-minilm.json`` and ``trained-crowd-smollm2.json``.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from attention_theory.trained import crowd, texts
+from attention_theory.trained.models import minilm, smollm2
+from theorybook.sweep import Recording, command_line
+from theorybook.validation import Bit, Size
+
+#: Numbers of tokens of the texts of MiniLM; of keys that the rows of SmolLM2 see.
+LENGTHS = {"MiniLM": (16, 32, 64, 128, 256, 510), "SmolLM2": (16, 32, 64, 128, 256, 511)}
+#: What is kept of each head at each length: means over rows, contrast and spread as medians; the two means under independence
+#: for the law of the head, and that of the best share for the law of the second length. ``all_`` counts the special keys in.
+STATISTICS = ("share", "contrast", "spread", "rivals", "independent", "carried", "all_share", "all_contrast")
+
+
+def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """Statistics (text, length, statistic) as medians over heads, and (length, head, statistic) as means over texts.
+
+    ``slope`` is, for each text, the median over heads of the slope of the contrast against the log of the number of keys.
+    """
+    torch.set_num_threads(1)
+    lengths = LENGTHS[model]
+    network = minilm() if model == "MiniLM" else smollm2()
+    rows = _minilm_rows if model == "MiniLM" else _smollm_rows
+    found, pools = [], [[] for _ in lengths]
+    with torch.no_grad():
+        for text in texts.drawn(kind, network, max(lengths), draw, count):
+            per_length = rows(network, text, lengths)
+            found.append(torch.stack([statistics for statistics, _ in per_length]))
+            for pool, (_, centred) in zip(pools, per_length):
+                pool.append(centred)
+    measured = torch.stack(found)  # text, length, head, statistic
+    laws = [[crowd.law(scores) for scores in torch.cat(pool, 1)] for pool in pools]
+    keys = [n - (model == "SmolLM2") for n in lengths]
+    independent = torch.tensor([[_expected(law, n) for law in heads] for heads, n in zip(laws, keys)])
+    carried = torch.tensor([[_expected(law, n) for law in laws[1]] for n in keys])
+    expected = torch.stack([independent, carried], -1).float()
+    whole = torch.cat([measured[..., :4], expected.expand(count, *expected.shape), measured[..., 4:]], -1)
+    x = torch.tensor(keys).log()
+    slopes = torch.einsum("l,tlh->th", x - x.mean(), whole[..., 1]) / (x - x.mean()).square().sum()
+    ratios = whole[..., 0, None] / whole[..., 4:6]
+    return {
+        "texts": whole.median(2).values.numpy(),
+        "ratios": ratios.median(2).values.numpy(),
+        "fall": (whole[:, -1, :, 6] / whole[:, 0, :, 6]).median(1).values.numpy(),
+        "slope": slopes.median(1).values.numpy(),
+        "heads": whole.mean(0).numpy().astype(np.float16),
+    }
+
+
+def _expected(law: tuple[np.ndarray, np.ndarray], n: int) -> float:
+    return crowd.expected_row(*law, n, 150).best
+
+
+def _statistics(scores: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
+    row = crowd.row_statistics(scores, mask)
+    return [row.share.mean(1), row.contrast.median(1).values, row.spread.median(1).values, row.rivals.mean(1)]
+
+
+def _of(scores: torch.Tensor, mask: torch.Tensor, inner: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of one layer's rows: statistics without the special keys and with them, and some centred scores of the first kind."""
+    inside, whole = _statistics(scores, inner), _statistics(scores, mask)
+    centred = crowd.centred_rows(scores, inner)[:, inner]
+    some = centred[:, torch.linspace(0, centred.shape[1] - 1, min(4096, centred.shape[1])).long()]
+    return torch.stack([*inside, *whole[:2]], -1), some
+
+
+def _minilm_rows(network, text, lengths):
+    """One pass for each length, on the beginning of the text; keys without [CLS] and [SEP], and without their rows."""
+    found = []
+    for n in lengths:
+        seen = []
+
+        def watch(layer, scores, weights, values, seen=seen):
+            mask = torch.ones(scores.shape[1] - 2, scores.shape[2], dtype=torch.bool)
+            inner = mask.clone()
+            inner[:, [0, -1]] = False
+            seen.append(_of(scores[:, 1:-1], mask, inner))
+
+        network(network.framed(text[:n]), watch=watch)
+        found.append(tuple(torch.cat(part) for part in zip(*seen)))
+    return found
+
+
+def _smollm_rows(network, text, lengths):
+    """One pass; rows that see n keys or a few less (one in nine), without the first key."""
+    rows = [torch.arange(n - n // 9 - 1, n) for n in lengths]
+    seen = [[] for _ in lengths]
+
+    def watch(layer, scores, weights, values):
+        allowed = torch.ones(scores.shape[1:], dtype=torch.bool).tril()
+        for at, kept in zip(rows, seen):
+            mask = allowed[at]
+            inner = mask.clone()
+            inner[:, 0] = False
+            kept.append(_of(scores[:, at], mask, inner))
+
+    network(torch.tensor(text), watch=watch)
+    return [tuple(torch.cat(part) for part in zip(*kept)) for kept in seen]
+
+
+#: Kinds of text; shuffled text is the control of MiniLM, whose attention sees both ways.
+KINDS = {"MiniLM": ("prose", "shuffled", "pydoc", "imdb"), "SmolLM2": ("prose", "pydoc", "imdb")}
+RECORDINGS = [
+    Recording(
+        f"trained-crowd-{model.lower()}",
+        run,
+        [dict(kind=kind, draw=draw) for kind in kinds for draw in (0, 1)],
+        settings=dict(model=model, count=texts.COUNT),
+        tolerance=2e-2,
+        digits=4,
+    )
+    for model, kinds in KINDS.items()
+]
+
+if __name__ == "__main__":
+    command_line(RECORDINGS)

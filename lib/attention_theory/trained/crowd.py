@@ -1,0 +1,131 @@
+"""One row against its crowd: contrast, share, and what independent scores would give (chapter "The crowd in real heads")."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+from theorybook.validation import Limits, Numbers, Positive, Size
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class RowStatistics:
+    """Of each row of weights: share of its best key, its contrast against the mean rival, the spread of the row's scores.
+
+    ``rivals`` is the number of keys that the weights amount to, the exponential of their entropy.
+    """
+
+    share: Float[Tensor, "heads queries"]
+    contrast: Float[Tensor, "heads queries"]
+    spread: Float[Tensor, "heads queries"]
+    rivals: Float[Tensor, "heads queries"]
+
+
+def row_statistics(scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"]) -> RowStatistics:
+    """Statistics of softmax rows over the allowed keys; a row needs two of them.
+
+    Raises:
+        ValueError: a row has fewer than two allowed keys.
+    """
+    n = mask.sum(-1)
+    if int(n.min()) < 2:
+        raise ValueError("a row with fewer than two allowed keys has no rivals")
+    log_weights = torch.log_softmax(scores.masked_fill(~mask, -math.inf), -1)
+    best = log_weights.amax(-1)
+    share = best.exp()
+    centred = centred_rows(scores, mask)
+    weights = log_weights.exp()
+    entropy = -(weights * log_weights.masked_fill(~mask, 0)).sum(-1)
+    contrast = best - torch.log((1 - share).clamp(min=1e-12)) + torch.log(n - 1.0)
+    return RowStatistics(share, contrast, (centred.square().sum(-1) / n).sqrt(), entropy.exp())
+
+
+def centred_rows(
+    scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"]
+) -> Float[Tensor, "heads queries keys"]:
+    """Scores less the mean of their row; 0 where the mask excludes."""
+    mean = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1)[:, None]
+    return (scores - mean).masked_fill(~mask, 0)
+
+
+@dataclass(frozen=True)
+class ExpectedRow:
+    """Of n independent weights over their sum: the mean of the largest share, and of the sum of squared shares."""
+
+    best: float
+    squares: float
+
+
+def expected_row(u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], points: Size = 400) -> ExpectedRow:
+    r"""The two means for n independent values of u, exact for a law with finitely many values.
+
+    .. math:: E\,\frac{\max_i u_i}{\sum_i u_i} = \sum_k v_k \int_0^\infty \varphi_k^n - \varphi_{k-1}^n\,dt, \quad
+       \varphi_k(t) = E\,[e^{-tu}; u \le v_k]
+
+    .. math:: E \sum_i \Big(\frac{u_i}{\sum_j u_j}\Big)^2 = n \int_0^\infty t\, E[u^2 e^{-tu}]\, (E\, e^{-tu})^{n-1}\, dt
+
+    Args:
+        u: the values, all positive.
+        chances: of each value; they are divided by their sum.
+        n: how many are drawn.
+        points: of the quadrature in log t.
+
+    Raises:
+        ValueError: a value that is not positive, or different numbers of values and chances.
+    """
+    v, p = (np.asarray(x, dtype=float).ravel() for x in (u, chances))
+    if len(v) != len(p) or min(v.min(), p.min()) <= 0:
+        raise ValueError(f"needs as many positive chances as positive values, got {len(p)} and {len(v)}")
+    order = np.argsort(v)
+    v, p = v[order] / v.max(), p[order] / p.sum()  # shares do not see a common factor
+    low, high = math.log(1e-14 / n), math.log(800 / (n * v[0]))  # below and above nothing is left of the integrals
+    x, weight = np.polynomial.legendre.leggauss(points)
+    t, dt = np.exp((high - low) / 2 * x + (high + low) / 2), (high - low) / 2 * weight
+    dt = dt * t  # the nodes are even in log t
+    terms = p * np.exp(-t[:, None] * v)
+    phi = np.cumsum(terms, 1)
+    below = np.concatenate([np.zeros((len(t), 1)), phi[:, :-1]], 1)
+    best = ((phi**n - below**n) @ v) @ dt
+    squares = n * ((terms @ v**2) * phi[:, -1] ** (n - 1)) @ (t * dt)
+    return ExpectedRow(float(best), float(squares))
+
+
+def enumerated_row(u: Sequence[int], chances: Sequence[Fraction], n: Annotated[int, Limits(2, 8)]) -> tuple[Fraction, Fraction]:
+    """The same by going through every row, in fractions: for integers u and few of them."""
+    best, squares = Fraction(0), Fraction(0)
+    for row in itertools.product(range(len(u)), repeat=n):
+        chance, total = math.prod((chances[i] for i in row), start=Fraction(1)), sum(u[i] for i in row)
+        best += chance * Fraction(max(u[i] for i in row), total)
+        squares += chance * Fraction(sum(u[i] ** 2 for i in row), total**2)
+    return best, squares
+
+
+def gaussian_row(spread: Positive, n: Annotated[int, Limits(2)], values: Size = 1024) -> ExpectedRow:
+    """:func:`expected_row` for u = exp(s z), z standard Gaussian, on so many even places from -9 to 9."""
+    z = np.linspace(-9, 9, values)
+    return expected_row(np.exp(spread * z), np.exp(-(z**2) / 2), n)
+
+
+def law(scores: Float[Tensor, "scores"], values: Size = 512) -> tuple[NDArray, NDArray]:
+    """Values of u = exp(score) and their chances that stand for the law of these scores.
+
+    The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the rest in equal parts, each by
+    its mean of u.
+
+    Raises:
+        ValueError: fewer than two scores for each value.
+    """
+    part = len(scores) // values - 1
+    if part < 1:
+        raise ValueError(f"{len(scores)} scores cannot stand for {2 * values} values: take more scores or fewer values")
+    u = (scores.double().sort().values - scores.max().double()).exp()[-values * (part + 1) :]  # a common factor is not seen
+    parts = u[:-values].view(values, part).mean(1)
+    chances = np.repeat([float(part), 1.0], values)
+    return torch.cat([parts, u[-values:]]).numpy(), chances

@@ -1,0 +1,68 @@
+"""A key that is read for nothing: what it changes to silence it, and to forbid it (chapter "The sink")."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from theorybook.validation import Natural
+from torch import Tensor
+
+from attention_theory.trained.models import softmax
+
+
+@dataclass(frozen=True)
+class TwoWays:
+    """How far a row's output moves: when the key's value is set to 0, and when the key is excluded."""
+
+    silenced: Float[Tensor, "*heads queries"]
+    forbidden: Float[Tensor, "*heads queries"]
+
+
+def two_ways(weights: Float[Tensor, "*heads queries keys"], values: Float[Tensor, "*heads keys d"], key: Natural) -> TwoWays:
+    """How far each row moves, w |v| and w |m - v|: w the key's weight, v its value, m what the others give without it.
+
+    Args:
+        weights: rows that sum to 1.
+        values: of the keys.
+        key: which one.
+
+    Raises:
+        ValueError: there is no such key, or it has the whole weight of a row, so that nothing is left without it.
+    """
+    if key >= weights.shape[-1]:
+        raise ValueError(f"key {key} is not among {weights.shape[-1]}")
+    w, v = weights[..., key, None], values[..., None, key, :]
+    if bool((w >= 1).any()):
+        raise ValueError(f"key {key} has the whole weight of a row: without it the row has nothing to read")
+    others = (weights @ values - w * v) / (1 - w)
+    return TwoWays(w[..., 0] * v.norm(dim=-1), w[..., 0] * (others - v).norm(dim=-1))
+
+
+def silencing(key: Natural, first_row: Natural = 0) -> Callable[[Tensor, Tensor, int], Tensor]:
+    """Softmax whose weights on a key are set to 0 afterwards, from a row on: the key keeps its share and gives nothing."""
+
+    def weigh(scores: Tensor, mask: Tensor, layer: int) -> Tensor:
+        weights = softmax(scores, mask)
+        weights[:, first_row:, key] = 0
+        return weights
+
+    return weigh
+
+
+def forbidding(mask: Bool[Tensor, "queries keys"], key: Natural, first_row: Natural = 0) -> Bool[Tensor, "queries keys"]:
+    """The mask without a key, from a row on."""
+    found = mask.clone()
+    found[first_row:, key] = False
+    return found
+
+
+def sink_score(
+    scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"], key: Natural
+) -> Float[Tensor, "heads queries"]:
+    """By how much a key's score is above log-sum-exp of the others: its weight is above one half where this is positive."""
+    allowed = scores.masked_fill(~mask, -math.inf)
+    others = allowed.clone()
+    others[..., key] = -math.inf
+    return allowed[..., key] - torch.logsumexp(others, -1)

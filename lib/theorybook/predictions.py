@@ -1,0 +1,112 @@
+"""Predictions: what a theorem says about trained models, fixed and committed before anything is measured.
+
+A file of predictions is a YAML list. ``commit`` is the commit that brought a prediction; it is written after that commit, and a
+test asks git whether the prediction stood there as it stands now.
+"""
+
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from theorybook.checks import Check, number
+from theorybook.intervals import mean_interval
+from theorybook.ledger import book_folders
+from theorybook.validation import ANY, Numbers, Size
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One prediction.
+
+    Attributes:
+        id: its name.
+        theorem: the ledger id of the statement that is asked, or the label of one that its chapter brings.
+        measures: the number that is taken from each text, in words.
+        why: how the prediction follows from the theorem.
+        low, high: the predicted range of its mean over texts; infinite where the theorem bounds one side only.
+        known: what had been seen in trials when this was written.
+        date: when it was written.
+        commit: the commit that brought it.
+    """
+
+    id: str
+    theorem: str
+    measures: str
+    why: str
+    low: Annotated[float, ANY]
+    high: Annotated[float, ANY]
+    known: str
+    date: str
+    commit: str = ""
+
+    def __post_init__(self):
+        if not self.low < self.high:
+            raise ValueError(f"{self.id}: the range from {self.low} to {self.high} is empty")
+
+
+def load_predictions(path: str | Path | None = None) -> dict[str, Prediction]:
+    """The predictions of a file by id; without a path, of the book's ``trained/predictions.yml``.
+
+    Raises:
+        FileNotFoundError: there is no such file here.
+        ValueError: no YAML, unknown or missing fields, a repeated id, an empty range.
+    """
+    import yaml  # here, so that the mathematics imports without it
+
+    if path is None:
+        places = (folder / "trained" / "predictions.yml" for folder in book_folders())
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            raise FileNotFoundError("trained/predictions.yml is not here: open the chapter in a clone of the book")
+    path = Path(path)
+    try:
+        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not readable as YAML; restore it with git checkout ({error})") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path}: a list of mappings is expected; restore it with git checkout")
+    found: dict[str, Prediction] = {}
+    for row in rows:
+        missing = [field.name for field in fields(Prediction) if field.default is MISSING and field.name not in row]
+        unknown = [str(name) for name in row if name not in Prediction.__dataclass_fields__]
+        for what, names in (("lacks", missing), ("has unknown fields", unknown)):
+            if names:
+                raise ValueError(f"{path.name}: {row.get('id', row)} {what}: {', '.join(names)}")
+        if row["id"] in found:
+            raise ValueError(f"{path.name}: the prediction {row['id']} stands there twice")
+        numbers = {name: float(row[name]) for name in ("low", "high")}
+        found[row["id"]] = Prediction(**row | numbers | {"date": str(row["date"])})
+    return found
+
+
+def measured(prediction: Prediction, draws: Sequence[Numbers], digits: Size = 3) -> Check:
+    """Compare what a prediction says about trained models with what was measured on texts.
+
+    It is *held* if, in every draw of texts, the whole interval of the mean over texts (bootstrap by text) lies in the predicted
+    range. An interval that reaches over an end of the range counts as missed.
+
+    Args:
+        prediction: fixed before the run (:func:`load_predictions`).
+        draws: for each draw of texts one number for each text.
+        digits: significant digits shown.
+
+    Raises:
+        ValueError: no draw, or a draw with fewer than two texts.
+    """
+    if not len(draws):
+        raise ValueError(f"{prediction.id}: nothing was measured, so nothing can be compared")
+    found = [mean_interval(texts) for texts in draws]
+    low, high = prediction.low, prediction.high
+    holds = all(low <= each.low and each.high <= high for each in found)
+    seen = ", ".join(f"[{number(each.low, digits)}, {number(each.high, digits)}]" for each in found)
+    texts = " and ".join(str(np.size(each)) for each in draws)
+    return Check(
+        "measured",
+        holds,
+        f"{prediction.measures}: predicted [{number(low, digits)}, {number(high, digits)}] on {prediction.date} in "
+        f"{prediction.commit[:7] or 'a commit to come'}; 99.9% intervals over {texts} texts {seen}: "
+        f"{'held' if holds else 'missed'}",
+    )

@@ -1,0 +1,101 @@
+"""The tool that makes mutants draws as many as it was asked for, of every kind of place, and knows which tests reach each."""
+
+import ast
+
+import mutants
+import pytest
+from mutants import PACKAGE, PARTS, Mutant, drawn_from_rows
+
+MODULE = """
+LIMIT, STEPS = 3, 5
+#: with a type
+SHARE: float = 0.25
+
+
+def inner(x, beta=1.0):
+    return beta * x
+
+
+class Sizes:
+    n: int = 7
+
+    def twice(self):
+        return 2 * self.n
+
+
+def outer(x):
+    return inner(x) + LIMIT
+
+
+def far(x):
+    return outer(x)
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of one part, with one module and its proofs."""
+    folder = tmp_path / "attention_theory"
+    (folder / "part").mkdir(parents=True)
+    (folder / "part" / "__init__.py").touch()
+    for name in ("sums", "proofs"):
+        (folder / "part" / f"{name}.py").write_text(MODULE)
+    monkeypatch.setattr(mutants, "PACKAGE", folder)
+    monkeypatch.setattr(mutants, "PARTS", ("part",))
+    cached = (mutants.uses, mutants.reached_from, mutants._tree, mutants._names)
+    for function in cached:
+        function.cache_clear()
+    yield folder
+    for function in cached:
+        function.cache_clear()
+
+
+def test_defaults_constants_and_fields_are_places(package):
+    found = {(m.function, m.old) for m in mutants.mutants(package / "part" / "sums.py")}
+    assert {("LIMIT", "3"), ("LIMIT", "5"), ("SHARE", "0.25"), ("inner", "1.0"), ("Sizes", "7"), ("Sizes.twice", "2")} <= found
+
+
+def test_every_change_is_the_one_that_is_told(package):
+    path = package / "part" / "sums.py"
+    for mutant in mutants.mutants(path):
+        before, after = ast.parse(MODULE), ast.parse(mutants.mutated(path, mutant.site))
+        assert ast.dump(before) != ast.dump(after) and mutant.new in ast.unparse(after)
+
+
+@pytest.mark.parametrize("sample", [1, 3, 7, 0])
+@pytest.mark.parametrize("proofs", [False, True], ids=["rows", "proofs"])
+def test_as_many_are_drawn_as_asked(sample, proofs, package, monkeypatch):
+    reached = {f"part.{module}.{name}" for module in ("sums", "proofs") for name in ("inner", "outer", "LIMIT", "Sizes")}
+    monkeypatch.setattr(
+        mutants, "claims_by_proof" if proofs else "claims_by_reach", lambda: {name: ["a/b"] for name in reached}
+    )
+    places, chosen = drawn_from_rows(sample, 0, proofs)
+    assert len(set(chosen)) == (sample or places["part"]) and places["part"] > 7
+    assert not proofs or {mutant.module for mutant in chosen} == {"part.proofs"}
+
+
+def test_parts_are_drawn_in_turn(monkeypatch):
+    def some(path):
+        return [Mutant(path.relative_to(PACKAGE).parts[0], path.stem, 1, "a", "b", site) for site in range(3)]
+
+    monkeypatch.setattr(mutants, "claims_by_reach", lambda: {""})
+    monkeypatch.setattr(mutants, "top", lambda mutant: "")
+    monkeypatch.setattr(mutants, "mutants", some)
+    _, chosen = drawn_from_rows(len(PARTS) + 2, 0)
+    assert len(chosen) == len(PARTS) + 2 and {mutant.module for mutant in chosen[: len(PARTS)]} == set(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "tests"),
+    [
+        (8, "inner", ["inner"]),  # in the body
+        (7, "inner", ["inner"]),  # a default
+        (2, "LIMIT", ["outer"]),  # of what uses it, the nearest: far only comes through outer
+        (12, "Sizes", ["twice"]),  # a field
+        (4, "SHARE", []),  # nobody uses it
+    ],
+)
+def test_tests_of_a_place_are_those_that_reach_it(line, function, tests, package):
+    lines = {"part.sums": {"8": ["inner"], "15": ["twice"], "19": ["slow", "outer"], "23": ["far"], "7": ["importer"]}}
+    seconds = {"inner": 1.0, "twice": 1.0, "outer": 2.0, "slow": 90.0, "far": 0.1, "importer": 0.1}
+    assert mutants.tests_of(Mutant("part.sums", function, line, "", "", 0), lines, seconds) == tests

@@ -1,0 +1,54 @@
+"""Execute chapters with the last place of every inexact result at random, and name the compared outputs that move.
+
+    python tools/jitter.py [--seeds 0,1,2] [--jobs N] [chapter.md ...]
+
+Without chapters: all of ``_toc.yml``. The stored notebooks are read and never written; ``last_place`` says what is perturbed.
+What moves here will differ on some other machine. The exit code is 1 if anything moved.
+"""
+
+import functools
+import sys
+from pathlib import Path
+
+import nbformat
+
+sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
+from execute import Failed, arguments_for, chapters, differences, named, read, run, side_by_side
+
+#: Runs before the chapter's first cell.
+START = "import sys; sys.path.insert(0, {folder!r}); import last_place; last_place.perturb({seed}); del sys.path[0]"
+
+
+def moved(source: Path, seed: int) -> tuple[str, list[str]]:
+    """A chapter and seed, and what of the chapter's stored outputs is otherwise when it is perturbed."""
+    name = f"{named(source)}, seed {seed}"
+    try:
+        notebook = read(source)
+        start = nbformat.v4.new_code_cell(START.format(folder=str(Path(__file__).parent), seed=seed))
+        notebook.cells.insert(0, start)
+        run(notebook, source, allow_errors=True)
+        if start.outputs:
+            return name, [f"could not be perturbed: {start.outputs[0]}"]
+        del notebook.cells[0]
+        return name, differences(nbformat.read(source.with_suffix(".ipynb"), as_version=4), notebook)
+    except (Failed, OSError) as error:
+        return name, [str(error)]
+
+
+def main() -> int:
+    parser = arguments_for(__doc__)
+    parser.add_argument("--seeds", default="0", type=lambda text: [int(seed) for seed in text.split(",")], help="such as 0,1,2")
+    given = parser.parse_args()
+    found = False
+    for seed in given.seeds:
+        work = functools.partial(moved, seed=seed)
+        for name, places in side_by_side(work, given.chapters or chapters(), given.jobs, f"perturbing, seed {seed}"):
+            if places:
+                found = True
+                print(f"{name}: {len(places)} cells move", *places, sep="\n    ", flush=True)
+    print("some outputs depend on rounding" if found else "nothing moves")
+    return int(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
