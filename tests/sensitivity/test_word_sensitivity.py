@@ -482,3 +482,15 @@ def test_infinite_width_keeps_its_digits(n, cosine, power, depth):
 def test_infinite_width_at_small_moves_and_long_contexts():
     assert float(sensitivity.infinite_width_change(100, 0.0, 1e-8)) == pytest.approx(1e-9, rel=1e-8)
     assert float(sensitivity.infinite_width_change(1e15, 0.5)) == pytest.approx(1e-7 / math.sqrt(10), rel=1e-6)
+
+
+def test_the_wider_search_is_a_literal_change_and_leaves_the_kinks_of_relu():
+    X, raf = context(20, 192, 1), sensitivity.RandomAttentionFeatures.sample(192, 1, "relu")
+    view = raf.one_token(X, 0)
+    found = sensitivity.search(view)
+    assert found.value == pytest.approx(paper.equation_3_4(raf, X, 0, found.delta), rel=1e-9)
+    assert found.value > 1.02 * sensitivity.climb(view).value
+    assert found.history.shape == (101, 9) and bool((found.history.diff(dim=0) >= 0).all())
+    aimed = view.aimed_moves(3)
+    assert aimed.shape == (3, 192) and torch.allclose(aimed.norm(dim=1), torch.tensor(192.0).double().sqrt())
+    assert sensitivity.search(sensitivity.RandomFeatures.sample(4, 6, 20, 1).one_token(context(4, 6), 0), 1, 1).value > 0

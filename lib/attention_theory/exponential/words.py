@@ -30,7 +30,9 @@ def word_sensitivity(
     starts: Size = 4,
     steps: Steps = 60,
 ) -> Sensitivity:
-    """S(X) = max |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), climbed from several starts.
+    """S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), climbed from several starts: a lower estimate.
+
+    (ReLU powers jump where a row's last positive score vanishes, and need not attain it.)
 
     Args:
         weights: as in :class:`OneTokenAttention`. The hard maximum has no slope: its starts are compared, not climbed.
