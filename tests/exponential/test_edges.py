@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from fractions import Fraction
 
 import pytest
 import torch
@@ -206,6 +207,41 @@ def test_no_drawn_rows_of_three_weights_below_the_ratio_read_the_crowd_right():
             above = math.floor(ratio * least) + 1
             assert answer(above, above, least) > 0
     assert tried > 600
+
+
+def crowds(L, C, k):
+    """Images with one full group and k minuses in each other, by hand."""
+    kinds = [tuple(-1 if i in chosen else 0 for i in range(C)) for chosen in itertools.combinations(range(C), k)]
+    for at, others in itertools.product(range(L), itertools.product(kinds, repeat=L - 1)):
+        yield sum((*others[:at], (1,) * C, *others[at:]), ())
+
+
+def answer_of(rows, image):
+    """In fractions, with rows divided by their sums; (own, partner, stranger) of each patch."""
+    C, total = 3, Fraction(0)
+    for i, (own, partner, stranger) in enumerate(rows):
+        row = [own if j == i else partner if j // C == i // C else stranger for j in range(len(image))]
+        total += Fraction(sum(w * x for w, x in zip(row, image)), sum(row)) ** 3
+    return total
+
+
+def test_rows_that_differ_read_one_crowd_and_never_all():
+    """What "the same three weights in every row" is for: without it single images are read at the ratio 2."""
+    images = list(crowds(3, 3, 2))
+    assert sorted(images) == sorted(tuple(map(int, image)) for image in space.crowd_images(9, 3, 2).tolist())
+    single = [(2, 2, 1)] * 3 + [(1, 1, 1)] * 6
+    assert answer_of(single, (1, 1, 1, -1, -1, 0, -1, -1, 0)) > 0 > answer_of(single, (-1, -1, 0, 1, 1, 1, -1, -1, 0))
+    draw = random.Random(11)
+    for ratio in (2, 4, 5.7):
+        for _ in range(60):
+            rows = [
+                [draw.choice((1000, int(1000 * ratio), draw.randint(1000, int(1000 * ratio)))) for _ in "lgh"]
+                for _ in images[0]
+            ]
+            answers = [answer_of(rows, image) for image in images]
+            assert sum(answers) < 0 and min(answers) < 0
+    above = [(5710, 5710, 1000)] * 9
+    assert min(answer_of(above, image) for image in images) > 0
 
 
 def test_the_law_of_the_window_at_drawn_sizes():

@@ -13,7 +13,7 @@ from attention_theory.evidence.intervals import CONFIDENCE, Interval, power_law
 from attention_theory.evidence.prove import Proof
 from attention_theory.evidence.words import plain
 
-#: From the strongest to the weakest.
+#: In the order of cards. Only a proof covers all cases; of the others none is stronger than its neighbour as such.
 METHODS = (
     "proof",  # covers all cases of the stated range
     "identity",  # two computations agree to rounding
