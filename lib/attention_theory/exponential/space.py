@@ -302,7 +302,7 @@ def escape_steps(
         beta: sharpness.
         ratio: of two weights.
         D, p, nu: as in :func:`population_descent`.
-        alpha: largest length of the value vector during these steps.
+        alpha: a bound on |alpha| during these steps; the value vector may point either way.
         rate: of descent on the scores.
     """
     return (1 - ratio**-0.5) * math.exp(beta) / (rate * beta**2 * score_gradient_bound(D, alpha, p, nu))
