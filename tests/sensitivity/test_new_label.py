@@ -184,6 +184,13 @@ def test_a_search_of_the_worst_gamma_is_a_lower_bound():
         assert reached(many) <= one.certificate() / math.sqrt(model.smallest) * math.sqrt(51)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_leaning_tokens_have_their_share_in_a_common_mean(share):
+    X = worst.leaning(share, 4, 500, 200, generator(0))
+    assert X.square().sum(-1) == pytest.approx(200 * np.ones((4, 500)))
+    assert X.mean(1).square().sum(-1) / 200 == pytest.approx(share * np.ones(4), abs=0.02)
+
+
 def test_a_turned_answer_is_the_literal_one():
     found = worst.turned(0.4, 0, n=4, d=12, N=5)
     assert found["gamma"] < 1 and 0 <= found["again"] < 4

@@ -8,7 +8,7 @@ import pytest
 import torch
 from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal
-from attention_theory.sensitivity import paper
+from attention_theory.sensitivity import paper, upper_bound
 from attention_theory.sensitivity.deferred import Apply
 from attention_theory.sensitivity.paper import moved
 from attention_theory.sensitivity.runs import theorem_3, word
@@ -494,3 +494,17 @@ def test_the_wider_search_is_a_literal_change_and_leaves_the_kinks_of_relu():
     aimed = view.aimed_moves(3)
     assert aimed.shape == (3, 192) and torch.allclose(aimed.norm(dim=1), torch.tensor(192.0).double().sqrt())
     assert sensitivity.search(sensitivity.RandomFeatures.sample(4, 6, 20, 1).one_token(context(4, 6), 0), 1, 1).value > 0
+
+
+def test_the_bound_of_the_rows_is_as_low_as_its_multiplier_can_make_it():
+    """The dual problem on a fine grid, with the weights of softmax written out: no slack but that of the cells."""
+    d = 16
+    X = tokens.contexts("iid", 1, 40, d, seed=3)[0]
+    moved = sensitivity.RandomAttentionFeatures.sample(d, 3).one_token(X, 0)
+    s = torch.linspace(-60, 60, 24_001, dtype=torch.float64)[:, None]
+    a = moved.unmoved_weight
+    p = a * s.exp() / (1 - a + a * s.exp())
+    h = (p * d**0.5 + (p - a).abs() * (moved.x - moved.M).norm(dim=1)).square()
+    budget = d * float(torch.linalg.svdvals(moved.K)[0]) ** 2
+    dual = min(m * budget + float((h - m * s.square()).amax(0).sum()) for m in np.geomspace(1e-5, 1e3, 400))
+    assert dual * (1 - 1e-3) < upper_bound.rows_bound(moved) < 1.1 * dual

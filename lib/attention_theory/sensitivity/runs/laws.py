@@ -43,11 +43,12 @@ def gram_in_law(draws: Size = 40, k: Count = 5000) -> dict[str, tuple[np.ndarray
     the Gram matrix; its fourth moment over three squares of that variance, which is 1 for Gaussians alone (eight numbers are
     summed, too few for the central limit theorem); and its mean product with what the moved token adds in the first context.
     """
-    contexts, c = tokens.contexts("anisotropic", 4, 3, 4, seed=5), torch.tensor([1.0, -1.0, 0.5, 2.0]).double()
-    predicted = float((c @ contexts[:, 1:].flatten(1)).square().sum() / 12)
+    n, d, c = 3, 4, torch.tensor([1.0, -1.0, 0.5, 2.0]).double()
+    contexts = tokens.contexts("anisotropic", len(c), n, d, seed=5)
+    predicted = float((c @ contexts[:, 1:].flatten(1)).square().sum() / (n * d))
     found: dict[str, list[tuple[float, float, float]]] = {"in law": [], "literal": []}
     for draw in range(draws):
-        drawn = RandomFeatures.sample(3, 4, k, seed=1000 + draw)
+        drawn = RandomFeatures.sample(n, d, k, seed=1000 + draw)
         ones = {"in law": one_token_in_law(contexts, 0, k, seed=draw), "literal": [drawn.one_token(X, 0) for X in contexts]}
         for name, views in ones.items():
             rest, own = torch.stack([one.rest for one in views]).T @ c, views[0].block @ views[0].x
