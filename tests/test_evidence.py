@@ -228,6 +228,8 @@ def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
     [
         ({"outcome": "proven"}, "unknown outcome 'proven'"),
         ({"method": "vote"}, "unknown method 'vote'"),
+        ({"seen": "exact"}, "goes with the method proof"),
+        ({"method": "proof", "seen": "vote"}, "seen is one of"),
         ({"chapter": None}, "needs a chapter"),
         ({"outcome": "imported"}, "needs a reason"),
         ({"id": "other/lemma-1"}, "must begin with paper/"),

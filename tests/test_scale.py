@@ -50,7 +50,7 @@ def test_cores_cluster_and_device_give_the_same_numbers_in_the_same_order(listin
 
 
 @pytest.mark.parametrize(
-    ("listing", "package"), [("slurm.py", "dask_jobqueue"), ("array.py", "submitit"), ("on_ray.py", "ray.util.joblib")]
+    ("listing", "package"), [("on_slurm.py", "dask_jobqueue"), ("job_array.py", "submitit"), ("on_ray.py", "ray.util.joblib")]
 )
 def test_a_listing_for_other_packages_gives_the_same_numbers(listing, package, listings):
     """Where they are installed: they are no part of the book's environment."""

@@ -1,5 +1,7 @@
 """Attention, sweeps, tables, random numbers."""
 
+import math
+
 import joblib
 import pytest
 import torch
@@ -55,3 +57,10 @@ def test_table_rounds_numbers_and_keeps_integers_and_text():
     table = figures.table({"n": [100, 7], "rate": [0.12345, 2.0], "name": ["a", "b"]}, {"rate": ".2f"})
     assert table.rows == [["100", "0.12", "a"], ["7", "2.00", "b"]]
     assert "0.12" in repr(table) and "<table>" in table._repr_html_()
+
+
+def test_a_zero_in_a_table_has_no_sign():
+    values = [-1e-17, -0.004, 0.0, -0.006, -math.inf]
+    assert [row[0] for row in figures.table({"a": values}, ".2f").rows] == ["0.00", "0.00", "0.00", "-0.01", "-inf"]
+    assert figures.table({"a": [-0.0]}).rows == [["0"]]
+    assert figures.table({"a": [-1e-20]}).rows == [["-1e-20"]]

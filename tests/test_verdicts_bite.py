@@ -280,6 +280,7 @@ MUTANTS = [
     ("exponential/own-range", "exponential.space", "group * (a - b - value)", "group * (a - b)"),
     ("exponential/own-range", "exponential.proofs", "ends = 1 / Fraction(high)", "ends = Fraction(1)"),
     ("exponential/own-range", "exponential.space", "(C * least + root * (", "(C * least - root * ("),
+    ("exponential/own-range", "exponential.space", "for at in range(D // C)", "for at in range(1)"),
     ("exponential/own-arrival", "exponential.space", "(self.D - self.C) * raised[2]", "self.D * raised[2]"),
     ("exponential/own-time", "patches.population", "int(found[0, 0])", "int(found[-1, 0])"),
     ("exponential/own-undivided", "exponential.dividing", "+ beta * large**2", "+ beta * large"),

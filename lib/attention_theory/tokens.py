@@ -152,7 +152,7 @@ def embed(words: Sequence, d: Count) -> Float[Tensor, "*batch d"]:
     return on_sphere(torch.from_numpy(data["vectors"][rows, :d]).double())
 
 
-# The paper's data: BERT embeddings of film reviews -------------------------------------------------------------------
+# BERT embeddings of film reviews -------------------------------------------------------------------------------------
 
 
 def bert_base(name: str = "google-bert/bert-base-uncased") -> dict[str, Any]:
@@ -192,9 +192,11 @@ class Embedding(Protocol):
 def bert_contexts(
     texts: Iterable[str], count: Size, n: Count, d: Count, seed: Seed, *, tokenizer: Callable[..., Any], model: Embedding
 ) -> Float[Tensor, "count n d"]:
-    """Contexts from texts: the first d coordinates of the embeddings of the first n tokens (bombari2024, Figures 2-7).
+    """Contexts from texts: the first d coordinates of the embeddings of the first n tokens.
 
-    A token's embedding is its row of the model's input embedding, without position; special tokens are left out.
+    A token's embedding is its row of the model's input embedding, without position; special tokens are left out. The data of
+    bombari2024, Figures 2 to 7, are others, by the authors' scripts: the output of BERT's layer 0 (word, position and type,
+    after LayerNorm), with [CLS], which is the token that moves, and padding; reviews below 240 tokens with their HTML.
 
     Args:
         texts: at least ``count`` of them must have n tokens.

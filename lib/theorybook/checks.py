@@ -13,7 +13,7 @@ from theorybook.prove import Proof
 from theorybook.validation import NonNegative, Numbers, OpenChance, Signed, Size
 from theorybook.words import plain
 
-#: From the strongest to the weakest.
+#: In the order of cards. Only a proof covers all cases; of the others none is stronger than its neighbour as such.
 METHODS = (
     "proof",  # covers all cases of the stated range
     "identity",  # two computations agree to rounding

@@ -1,5 +1,6 @@
 """Figures that read well on light and dark pages, and the small tables that carry their numbers."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,9 @@ def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -
     def cell(header, value):
         if isinstance(value, (str, bool, int)):
             return str(value)
-        return format(float(value), formats if isinstance(formats, str) else formats.get(header, ".3g"))
+        shown = format(float(value), formats if isinstance(formats, str) else formats.get(header, ".3g"))
+        # a zero has no sign: on which side of it a number was rounded differs from machine to machine
+        return re.sub(r"^-(?=[0.]+(e[+-]\d+|%)?$)", "", shown)
 
     rows = [[cell(header, value) for header, value in zip(columns, row)] for row in zip(*columns.values())]
     return Table(rows, list(columns))

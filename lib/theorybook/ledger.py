@@ -28,7 +28,8 @@ class Entry:
         chapter: ``<part>/<slug>``, where its verdict stands.
         label: its statement box, figure or table on that page.
         code: the function that carries it, as a full path: ``attention_theory.separation.exact.success_probability``.
-        method: of the check that the statement rests on; a side check may have a stronger one.
+        method: what the statement rests on; a side check may have a stronger one.
+        seen: for a proof on the page, which people read, the method of what the machine saw of it; the method is ``proof``.
         outcome: what its verdict must give.
         note: what a reader should know besides; the reason, where there is no verdict.
     """
@@ -42,11 +43,17 @@ class Entry:
     method: str | None
     outcome: str
     note: str
+    seen: str | None = None
     label: str | None = None
     code: str | None = None
     hypotheses: str = ""
     constants: str = ""
     scope: str = ""
+
+    @property
+    def rests_on(self) -> str:
+        """Its method for pages; of a proof on the page with what the machine saw."""
+        return f"proof on the page, machine: {self.seen}" if self.seen else self.method or ""
 
     @property
     def paragraphs(self) -> list[tuple[str, str]]:
@@ -92,6 +99,8 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
             f"unknown outcome {entry.outcome!r}, not one of {', '.join(OUTCOMES)}": entry.outcome not in OUTCOMES,
             f"unknown method {entry.method!r}, not one of {', '.join(METHODS)}": entry.method not in METHODS
             and (entry.method or entry.outcome in COMPUTED),
+            f"seen is one of {', '.join(METHODS)}, and goes with the method proof": bool(entry.seen)
+            and (entry.seen not in METHODS or entry.method != "proof"),
             "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
             "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
         }

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from fractions import Fraction
 
 import pytest
 import torch
@@ -208,6 +209,64 @@ def test_no_drawn_rows_of_three_weights_below_the_ratio_read_the_crowd_right():
     assert tried > 600
 
 
+def crowds(L, C, k):
+    """Images with one full group and k minuses in each other, by hand."""
+    kinds = [tuple(-1 if i in chosen else 0 for i in range(C)) for chosen in itertools.combinations(range(C), k)]
+    for at, others in itertools.product(range(L), itertools.product(kinds, repeat=L - 1)):
+        yield sum((*others[:at], (1,) * C, *others[at:]), ())
+
+
+def answer_of(rows, image):
+    """In fractions, with rows divided by their sums; (own, partner, stranger) of each patch."""
+    C, total = 3, Fraction(0)
+    for i, (own, partner, stranger) in enumerate(rows):
+        row = [own if j == i else partner if j // C == i // C else stranger for j in range(len(image))]
+        total += Fraction(sum(w * x for w, x in zip(row, image)), sum(row)) ** 3
+    return total
+
+
+def test_rows_that_differ_read_one_crowd_and_never_all():
+    """What "the same three weights in every row" is for: without it single images are read at the ratio 2."""
+    images = list(crowds(3, 3, 2))
+    assert sorted(images) == sorted(tuple(map(int, image)) for image in space.crowd_images(9, 3, 2).tolist())
+    single = [(2, 2, 1)] * 3 + [(1, 1, 1)] * 6
+    assert answer_of(single, (1, 1, 1, -1, -1, 0, -1, -1, 0)) > 0 > answer_of(single, (-1, -1, 0, 1, 1, 1, -1, -1, 0))
+    draw = random.Random(11)
+    for ratio in (2, 4, 5.7):
+        for _ in range(60):
+            rows = [
+                [draw.choice((1000, int(1000 * ratio), draw.randint(1000, int(1000 * ratio)))) for _ in "lgh"]
+                for _ in images[0]
+            ]
+            answers = [answer_of(rows, image) for image in images]
+            assert sum(answers) < 0 and min(answers) < 0
+    above = [(5710, 5710, 1000)] * 9
+    assert min(answer_of(above, image) for image in images) > 0
+
+
+def test_a_large_alpha_escapes_before_the_time_of_a_small_bound():
+    """The bound is one on |alpha|: with alpha = -3 the time of alpha <= 0.01 is passed at the first step."""
+    D, beta, alpha, rate = 3, 2.0, -3.0, 0.01
+    X, y = torch.tensor([[1.0, -1.0, 1.0]]).double(), torch.tensor([1.0]).double()
+    A = torch.eye(D, dtype=torch.float64).requires_grad_()
+    seen = D * alpha * (torch.softmax(beta * A, dim=1) @ X.T)
+    torch.log1p(torch.exp(-y * (seen**3).sum(0))).mean().backward()
+    scores = beta * (A - rate * A.grad).detach()
+    ratio = math.exp(
+        float(max(abs(scores[i, j] - scores[i, k]) for i in range(D) for j in range(D) for k in range(D) if i not in (j, k)))
+    )
+    assert space.escape_steps(beta, ratio, D, 3, rate, nu=0) <= 1 < space.escape_steps(beta, ratio, D, 0.01, rate, nu=0)
+
+
+def test_blocks_of_different_sizes_break_the_bound_for_any_scores():
+    """What "of equal size" is for: equal weights, one block with 801 of 1000 rows beside 199 blocks of one row."""
+    n, blocks, b = 1000, 200, 0.2
+    least = b * (801 - 199) / n  # with + for the large block, whatever the others' signs are
+    assert least > 0.1  # and with + for c: it fires with probability 1/4
+    found = windows.DataSet("self-ones", math.log(n), 0.0, b, 0.8, d=blocks + 2)
+    assert windows.fires_at_most_for_any_scores(0.0, found, 1) < 1e-5 < 1 / 4
+
+
 def test_the_law_of_the_window_at_drawn_sizes():
     """The exact probability at n = e^700, wherever every exponent of the proof is at least 0.05 from a tie."""
     draw, seen = random.Random(9), {True: 0, False: 0}
@@ -255,7 +314,7 @@ def test_gradients_of_networks_at_opposite_pairs_have_the_rank_that_is_said(d):
 
 
 def test_no_drawn_world_escapes_before_its_time():
-    """Literal descent on drawn data in [-1, 1], signs among them, with steps small and large: all pairs of weights of a row."""
+    """Literal descent on drawn data in [-1, 1], signs among them, small and large steps, both signs of alpha: all pairs."""
     source, draw, cases, nearest = torch.Generator().manual_seed(10), random.Random(10), 0, 0.0
     for trial in range(60):
         D, beta, alpha, nu = draw.choice((3, 4, 5)), draw.uniform(0.5, 8), draw.uniform(0.05, 1), draw.choice((0.0, 0.3))
@@ -273,7 +332,7 @@ def test_no_drawn_world_escapes_before_its_time():
                 allowed = space.escape_steps(beta, ratio, D, alpha, rate, 3, nu)
                 assert step >= allowed
                 cases, nearest = cases + 1, max(nearest, allowed / step)
-            seen = D * alpha * (torch.softmax(beta * A, dim=1) @ X.T)
+            seen = D * (-1) ** trial * alpha * (torch.softmax(beta * A, dim=1) @ X.T)
             loss = torch.log1p(torch.exp(-y * (seen**3 + nu * seen).sum(0))).mean()
             (slope,) = torch.autograd.grad(loss, A)
             A = (A - rate * slope * off).detach().requires_grad_()

@@ -225,6 +225,16 @@ def test_what_a_move_gathers_stands_on_both_sides_of_its_change(u):
     assert 0 < words.from_below(moved) <= 1.3 * best / float(moved.norm)
 
 
+@pytest.mark.parametrize("m", [1, 2, 4, 7])
+def test_a_rise_of_several_rows_is_what_its_proof_says(m):
+    """Step 1 of the proof: the mean length of a normal vector, over the root of a mean that is simulated here."""
+    d, draws, k = 12, 20_000, 12 - m
+    x = tokens.on_sphere(normal(draws, m, d, generator=generator(m))) / d**0.5
+    inverse = float((x @ x.mT).inverse().sum((1, 2)).mean())
+    length = math.sqrt(2) * math.exp(math.lgamma((k + 1) / 2) - math.lgamma(k / 2))
+    assert words._rise(d, m) == pytest.approx(length / inverse**0.5, rel=0.02)
+
+
 def test_the_token_moved_to_zero_is_a_bound_from_below():
     X = tokens.contexts("iid", 1, 300, 4, seed=5)[0]
     W = RandomAttentionFeatures.sample(4, 4).W

@@ -50,3 +50,10 @@ def test_labels():
     assert world.label(X).tolist() == [1, -1, 0, 0]  # the third image could have either label, the fourth none
     assert world.label(X, threshold=1.0).tolist() == [0, 0, 0, 0]  # as printed: strict, so a pure group does not pass
     assert world.label(X, threshold=0.0).tolist() == [1, -1, 0, 0]
+
+
+def test_a_sum_on_the_threshold_does_not_pass_by_rounding():
+    task = patches.PatchDistribution(8, 4, 2, 0.0, 0.5)
+    X, _ = task.sample(20, seed=0)
+    for off in (-1e-15, 0.0, 1e-15):
+        assert task.label(X * (1 + off), threshold=1.0).tolist() == [0.0] * 20

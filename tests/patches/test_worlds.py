@@ -15,6 +15,7 @@ from attention_theory import patches
 from attention_theory.device import generator, normal
 from attention_theory.patches import errors, hidden
 from attention_theory.patches.population import Trajectory
+from scipy.stats import skellam
 
 SIZES = [(6, 2, 0.5), (6, 3, 0.8), (4, 1, 0.3)]
 
@@ -170,7 +171,22 @@ def test_disagreement_of_groups_one_after_the_other(D, C, q, p):
         law = longer
     wrong = [sum(chance for (F, f), chance in law.items() if F * f < 0 and f * sign > 0) for sign in (1, -1)]
     assert patches.block_disagreement(D, C, q, p) == pytest.approx(sum(wrong), rel=1e-11)
+    either = sum(chance for (F, f), chance in law.items() if F * f <= 0)
+    assert patches.block_disagreement(D, C, q, p, ties=True) == pytest.approx(either, rel=1e-11)
     assert (wrong[1] > 0) == ((D, C, p) in {(14, 2, 1), (21, 3, 3)})
+
+
+def test_score_of_zero_against_a_label():
+    """F = 0 where f* is not 0: it stands in P[f* F <= 0], and in no bound by the label noise."""
+    D, C, q = 66, 6, 1 / 11
+    below, tie = patches.block_disagreement(D, C, q), 2 * patches.label_noise_floor(D, C, q)[0]
+    assert patches.block_disagreement(D, C, q, ties=True) - (below + tie) == pytest.approx(1.06e-11, rel=0.01)
+
+
+def test_power_of_lone_strays_is_that_of_two_poisson_numbers():
+    for C, a in ((8, 5.5), (16, 5.5), (8, 5)):
+        exact = skellam.logcdf(-(C**3), C**a / 2, C**a / 2) / (-C * math.log(2))
+        assert errors.stray_power(C, a) == pytest.approx(exact, rel=0.02)
 
 
 def test_critical_stray_rate_of_the_linear_score():

@@ -12,6 +12,7 @@ from attention_checks.sensitivity.runs import theorem_3, word
 from attention_checks.sensitivity.runs.deferred import power_iterations
 from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal
+from attention_theory.sensitivity import upper_bound
 from attention_theory.sensitivity.deferred import Apply
 from hypothesis import given
 from hypothesis import strategies as st
@@ -444,7 +445,7 @@ def test_word_sensitivity_where_no_move_is_even():
 def test_relu_jumps_where_the_last_positive_score_vanishes():
     X, raf = context(2, 3, 1), sensitivity.RandomAttentionFeatures.sample(3, 1, "relu")
     found = sensitivity.word_sensitivity(raf, X)
-    at = lambda share: paper.equation_3_4(raf, X, 0, share * found.delta)
+    at = lambda share: printed.equation_3_4(raf, X, 0, share * found.delta)
     assert at(1) < 0.7 * found.value  # there the row of weights is 0/0, and zero by convention
     assert at(1 - 1e-7) == pytest.approx(found.value, rel=1e-5) or at(1 + 1e-7) == pytest.approx(found.value, rel=1e-5)
 
@@ -482,3 +483,29 @@ def test_infinite_width_keeps_its_digits(n, cosine, power, depth):
 def test_infinite_width_at_small_moves_and_long_contexts():
     assert float(sensitivity.infinite_width_change(100, 0.0, 1e-8)) == pytest.approx(1e-9, rel=1e-8)
     assert float(sensitivity.infinite_width_change(1e15, 0.5)) == pytest.approx(1e-7 / math.sqrt(10), rel=1e-6)
+
+
+def test_the_wider_search_is_a_literal_change_and_leaves_the_kinks_of_relu():
+    X, raf = context(20, 192, 1), sensitivity.RandomAttentionFeatures.sample(192, 1, "relu")
+    view = raf.one_token(X, 0)
+    found = sensitivity.search(view)
+    assert found.value == pytest.approx(printed.equation_3_4(raf, X, 0, found.delta), rel=1e-9)
+    assert found.value > 1.02 * sensitivity.climb(view).value
+    assert found.history.shape == (101, 9) and bool((found.history.diff(dim=0) >= 0).all())
+    aimed = view.aimed_moves(3)
+    assert aimed.shape == (3, 192) and torch.allclose(aimed.norm(dim=1), torch.tensor(192.0).double().sqrt())
+    assert sensitivity.search(sensitivity.RandomFeatures.sample(4, 6, 20, 1).one_token(context(4, 6), 0), 1, 1).value > 0
+
+
+def test_the_bound_of_the_rows_is_as_low_as_its_multiplier_can_make_it():
+    """The dual problem on a fine grid, with the weights of softmax written out: no slack but that of the cells."""
+    d = 16
+    X = tokens.contexts("iid", 1, 40, d, seed=3)[0]
+    moved = sensitivity.RandomAttentionFeatures.sample(d, 3).one_token(X, 0)
+    s = torch.linspace(-60, 60, 24_001, dtype=torch.float64)[:, None]
+    a = moved.unmoved_weight
+    p = a * s.exp() / (1 - a + a * s.exp())
+    h = (p * d**0.5 + (p - a).abs() * (moved.x - moved.M).norm(dim=1)).square()
+    budget = d * float(torch.linalg.svdvals(moved.K)[0]) ** 2
+    dual = min(m * budget + float((h - m * s.square()).amax(0).sum()) for m in np.geomspace(1e-5, 1e3, 400))
+    assert dual * (1 - 1e-3) < upper_bound.rows_bound(moved) < 1.1 * dual

@@ -63,7 +63,8 @@ def test_draw_coupling_runs_six_condition_numbers(monkeypatch, kind, sizes):
     n, d, sigma, tests, outputs = sizes
     calls, m, seed = seen(monkeypatch), 40, 3
     coupling.draw_coupling(kind, m, seed, n, d, sigma, tests, outputs)
-    ((net, x, y, test, rate, at),) = calls
+    ((net, x, y, test, rate, at, subtracted),) = calls
+    assert subtracted
     expected = getattr(SoftmaxNetwork, kind)(d, m, 2000 + seed, sigma, outputs=outputs)
     assert torch.equal(net.W, expected.W) and torch.equal(net.a, expected.a)
     for points, size, dimension, number in ((x, n, d, seed), (y, n, outputs, 500 + seed), (test, tests, d, 1000 + seed)):
@@ -73,6 +74,21 @@ def test_draw_coupling_runs_six_condition_numbers(monkeypatch, kind, sizes):
     assert rate == pytest.approx(0.5 / (m * values[-1])) and (steps > 1500) == (n == 8)
     assert at[0] == 0 and at[-1] == min(steps, 1500) and len(at) == 16
     assert max(abs(step - k * at[-1] / 15) for k, step in enumerate(at)) <= 1
+
+
+def test_labels_as_they_are():
+    x, y, test, at = unit_points(2, 2, 1), unit_points(2, 1, 2), unit_points(3, 2, 3), [0, 4]
+    found = {}
+    for kind in ("paired", "unpaired"):
+        net = getattr(SoftmaxNetwork, kind)(2, 6, 1, outputs=1)
+        found[kind] = [coupling.couple(net, x, y, test, 0.001, at, subtracted).gap for subtracted in (True, False)]
+    torch.testing.assert_close(*found["paired"], rtol=1e-9, atol=1e-12)
+    _, K, _ = kernels(net.W, net.a, x, test)
+    now = descend(net, x, y, 4, 0.001)[-1]
+    gamma = paper.equation_24(kernels(net.W, net.a, x, test)[0], y.T.flatten(), 0.001, 6, 4)[-1]
+    last = (paper.equation_1(now, net.a, test).T.flatten() - paper.definition_f_1(K, gamma, 6)).abs()
+    first = paper.equation_1(net.W, net.a, test).T.flatten().abs()
+    torch.testing.assert_close(found["unpaired"][1], torch.maximum(first, last).double(), rtol=1e-8, atol=1e-12)
 
 
 def test_points_of_the_circle_by_their_angles():

@@ -10,7 +10,7 @@ import torch
 from attention_theory.attention import Weights, attention_weights
 from attention_theory.exponential.families import power, relu_power, sharp, truncated
 from attention_theory.exponential.kernels import exact_rank, kernel_coefficients, limit_kernel
-from attention_theory.exponential.space import first_push, margin, push_difference
+from attention_theory.exponential.space import crowd_images, first_push, margin, push_difference
 from attention_theory.exponential.windows import DataSet
 from theorybook.prove import Number, Proof, ball, every, joined, nonnegative, positive, same
 from theorybook.validation import Count, Limits, Size
@@ -290,7 +290,9 @@ AGAINST = [(3, 0), (0, 2), (0, 2)]
 def range_needed(high: Number = "5.7") -> Proof:
     """D = 9, C = 3: rows whose weights differ by this factor at most read :data:`AGAINST` wrong, sum of the cubes < 0.
 
-    The weights of a patch on itself and on its group are l and g, that on the others is 1; l and g lie in [1/high, high].
+    The weights of a patch on itself and on its group are l and g, that on the others is 1; l and g lie in [1/high, high]. The
+    same polynomial, times 3, is what one row adds to the answers of all 27 images of :func:`crowd_images`: so rows with three
+    weights each of their own misread one of them.
     """
     image = torch.tensor([1.0, 1, 1, -1, -1, 0, -1, -1, 0], dtype=torch.float64)
     same = torch.arange(9) // 3 == (torch.arange(9) // 3)[:, None]
@@ -300,10 +302,22 @@ def range_needed(high: Number = "5.7") -> Proof:
         read = attention_weights(math.log(l) * torch.eye(9).double() + group, sharp(1)) @ image * (l + 2 * g + 6)
         return float((read**3).sum())
 
+    def of_one_row(l: float, g: float) -> float:
+        row = torch.tensor([l, g, g, 1.0, 1, 1, 1, 1, 1], dtype=torch.float64)
+        return float(((crowd_images(9, 3, 2) @ row) ** 3).sum()) / 3
+
+    at = [{"l": l, "g": g} for l, g in ((1.0, 1.2), (5.0, 3.0), (0.3, 0.2))]
     ends = 1 / Fraction(high), Fraction(high)
-    return positive(
-        "the answer to the contents (+++)(--0)(--0) is below 0", lambda l, g: (margin(AGAINST, 3, l, g), 0 * l), l=ends, g=ends
-    ).tied([{"l": l, "g": g} for l, g in ((1.0, 1.2), (5.0, 3.0), (0.3, 0.2))], left=cubes)
+    return (
+        positive(
+            "the answer to the contents (+++)(--0)(--0) is below 0",
+            lambda l, g: (margin(AGAINST, 3, l, g), 0 * l),
+            l=ends,
+            g=ends,
+        )
+        .tied(at, left=cubes)
+        .tied(at, left=of_one_row)
+    )
 
 
 @functools.cache

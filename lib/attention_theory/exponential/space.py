@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement
+from itertools import chain, combinations, combinations_with_replacement, product
 from typing import Annotated, Any
 
+import torch
 from jaxtyping import Float
 from theorybook.prove import ball
 from theorybook.validation import (
@@ -145,12 +146,29 @@ def least_range(D: Count, C: Count, against: Count) -> float:
     return (D // C - 1) * against / C
 
 
+def crowd_images(D: Count, C: Count, against: Count) -> Float[Tensor, "images D"]:
+    """All images with one group full of +1, ``against`` patches -1 in each other group, and nothing else.
+
+    There are L binom(C, k)^(L - 1) of them: each group may be the full one, and each other group chooses its patches.
+
+    Raises:
+        ValueError: as :func:`least_range`.
+    """
+    least_range(D, C, against)
+    crowds = [[-1.0 if i in chosen else 0.0 for i in range(C)] for chosen in combinations(range(C), against)]
+    full = [1.0] * C
+    images = [
+        [*chain(*others[:at], full, *others[at:])] for at in range(D // C) for others in product(crowds, repeat=D // C - 1)
+    ]
+    return torch.tensor(images, dtype=torch.float64)
+
+
 def least_ratio(D: Count, C: Count, against: Count) -> float:
     """((L - 1) k + t ((L - 2) k - C)) / (C - t k), t = (L - 1)^(1/3): the range that rows of three weights need.
 
-    Where strangers have the smallest weight of a row: with less, the image of :func:`least_range` is misread; with more weight
-    on the whole own group it is read (ours; chapter "Space", "The range that groups need"). The layer answers with the sign of
-    a sum of cubes.
+    Where strangers have the smallest weight of a row: with less, one of the images of :func:`crowd_images` is misread, and all
+    of them if every row has the same three weights; with more weight on the whole own group they are read (ours; chapter
+    "Space", "The range that groups need"). The layer answers with the sign of a sum of cubes.
 
     Raises:
         ValueError: C does not divide D, a vote reads the image right, or perfect groups misread it.
@@ -284,7 +302,7 @@ def escape_steps(
         beta: sharpness.
         ratio: of two weights.
         D, p, nu: as in :func:`population_descent`.
-        alpha: largest length of the value vector during these steps.
+        alpha: a bound on |alpha| during these steps; the value vector may point either way.
         rate: of descent on the scores.
     """
     return (1 - ratio**-0.5) * math.exp(beta) / (rate * beta**2 * score_gradient_bound(D, alpha, p, nu))

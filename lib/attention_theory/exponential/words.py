@@ -30,7 +30,9 @@ def word_sensitivity(
     starts: Size = 4,
     steps: Steps = 60,
 ) -> Sensitivity:
-    """S(X) = max |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), climbed from several starts.
+    """S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), climbed from several starts: a lower estimate.
+
+    (ReLU powers jump where a row's last positive score vanishes, and need not attain it.)
 
     Args:
         weights: as in :class:`OneTokenAttention`. The hard maximum has no slope: its starts are compared, not climbed.
@@ -308,10 +310,14 @@ def random_law(beta: Positive, n: AtLeastOne, d: Count) -> Law:
     return Law(rows, lean**3 / (length + math.sqrt(d / n)) ** 2, length, n)
 
 
+def _rise(d: int, m: int) -> float:
+    """The mean of the most by which one move raises m scores alike, orthogonally to its token, is at least this."""
+    return math.sqrt((d - m - 1) * (d - m - 0.5) / (m * (d - 2))) if m > 1 else math.sqrt(d - 1.5)
+
+
 def _raised(beta: float, n: float, d: int, m: int) -> float:
     """The geometric mean of the change of m rows, all raised by the same move, is at least this."""
-    rise = math.sqrt((d - m - 1) * (d - m - 0.5) / (m * (d - 2))) if m > 1 else math.sqrt(d - 1.5)
-    y = math.log(n - 1) + beta**2 / 2 - beta * rise
+    y = math.log(n - 1) + beta**2 / 2 - beta * _rise(d, m)
     spread = beta**2 * (1 + (math.sqrt(1 - 1 / (2 * m)) + beta / math.sqrt(2 * d)) ** 2)
     p = 1 / (1 + math.exp(y)) if y < 700 else 0.0
     gamma = (1 + math.sqrt(2)) ** (-(mean_row(beta, n - 1, d) ** 2) / d)

@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtri
-from theorybook.validation import Chance, Count, Extended, Natural, Steps
+from scipy.special import log_ndtr, ndtri
+from theorybook.validation import Chance, Count, Extended, Natural, NonNegative, Steps
 
 from attention_theory.patches.population import check_population, group_kinds
 
@@ -109,11 +109,11 @@ def block_error_by_fourier(D: Count, C: Count, q: Chance, p: Count = 3, size: Co
     return float(others[values < 0].sum() + others[values == 0].sum() / 2)
 
 
-def block_disagreement(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
+def block_disagreement(D: Count, C: Count, q: Chance, p: Count = 3, ties: bool = False) -> float:
     """P[f* F < 0] for the classifier of :func:`block_error`: it is held against the labelling function, not the label.
 
-    f* counts the groups that are full of +1, less those full of -1 (Theorem 3.2 is about this number). Given these counts
-    the other groups are independent.
+    With ``ties`` it is P[f* F <= 0], which Theorem 3.2 is about: F = 0 and f* = 0 count as well. f* counts the groups that are
+    full of +1, less those full of -1. Given these counts the other groups are independent, and their sum has a symmetric law.
 
     Raises:
         ValueError: C does not divide D, q outside [0, 1], or p not a positive odd number.
@@ -130,13 +130,22 @@ def block_disagreement(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
             minus = n - rest - plus
             ways = math.comb(n, rest) * math.comb(n - rest, plus) * full ** (n - rest)
             lead = 1 + plus - minus  # sign of f*; the score is lead C^p plus the others' sum
-            edge = rest * size - lead * size
-            if lead > 0 and edge > 0:
-                wrong += ways * cumulated[edge - 1]
-            elif lead < 0 and edge < len(others):
-                wrong += ways * (cumulated[-1] - cumulated[edge])
+            edge = (rest - abs(lead)) * size  # where the others' sum cancels it
+            if lead == 0:
+                wrong += ties * ways * cumulated[-1]
+            elif edge + ties > 0:
+                wrong += ways * cumulated[edge - 1 + ties]
         others = np.convolve(others, part) if rest < n else others
     return float(wrong)
+
+
+def stray_power(C: Count, a: NonNegative, p: Count = 3) -> float:
+    """The x in Phi(-C^(p - a/2)) = D^(-x) at D = 2^C: the error of the cubes (p-th powers) against C^a lone strays, C large.
+
+    Among so many patches the strays lie one to a group, so that their powers +1 and -1 add up to a normal number of variance
+    C^a, against C^p. The power x grows with C if 2p - a > 1, and vanishes if 2p - a < 1 (Theorem 3.2).
+    """
+    return -float(log_ndtr(-(C ** (p - a / 2)))) / (C * math.log(2))
 
 
 def label_noise_floor(D: Count, C: Count, q: Chance) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from theorybook.devices import Where
-from theorybook.validation import Count, Natural, Seed
+from theorybook.validation import Count, Natural, Seed, Steps
 from torch import Tensor
 
 from attention_theory.attention import Weights, as_weights, attend, attention_weights, blocks
@@ -249,6 +249,16 @@ class OneTokenAttention:
         even, averting = (level_move(rows) if len(rows) else None for rows in (self.K, -self._images))
         found = [move for move in (even, averting) if move is not None]
         return torch.stack(found or [self.x])
+
+    def aimed_moves(self, count: Steps) -> Float[Tensor, "aimed d"]:
+        """The moves of length sqrt(d) that raise one other row's score most, for the rows that then give the largest weights.
+
+        At most ``count`` of them: rows whose score no move changes have none.
+        """
+        reach = torch.linalg.vector_norm(self.K, dim=1)
+        weight = self.weight_at(self.scores + math.sqrt(len(self.x)) * reach)
+        rows = torch.where(reach > 0, weight, -1).argsort(descending=True)[: min(count, int((reach > 0).sum()))]
+        return self.K[rows] * (math.sqrt(len(self.x)) / reach[rows, None])
 
     def even_move(self) -> Float[Tensor, "d"]:
         """The move of length sqrt(d) that raises the scores on the token by the same amount in all other rows.

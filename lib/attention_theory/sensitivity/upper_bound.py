@@ -18,7 +18,8 @@ CELLS, LAST_SCORE = 2000, 60.0
 def sensitivity_bound(moved: OneTokenAttention) -> float:
     """No move of length at most sqrt(d) changes the features by more than this, relative to |phi(X)|.
 
-    It is the root of :func:`rows_bound` plus the square of :func:`own_bound`, over |phi(X)|.
+    It is the root of :func:`rows_bound` plus the square of :func:`own_bound`, over |phi(X)|. It bounds the supremum, which ReLU
+    weights need not attain (:func:`attention_theory.sensitivity.word.word_sensitivity`).
 
     Args:
         moved: attention features as a function of one token.

@@ -205,6 +205,7 @@ def card(verdict: dict[str, Any], link: Link) -> Markup:
     if verdict["remark"]:
         lines.append(Markup("<em>{}</em>").format(typeset(verdict["remark"])))
     methods = ", ".join(sorted({check["method"] for check in verdict["checks"]}, key=METHODS.index))
+    methods = f"proof on the page; machine: {methods}" if entry.seen else methods
     return pieces(link).card(claim, verdict["outcome"], methods, lines, links)
 
 

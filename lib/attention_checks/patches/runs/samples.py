@@ -68,18 +68,19 @@ def displaced(moves: np.ndarray, seed: Seed = 0) -> tuple[Displaced, Displaced]:
 
     Over all points of D = 6, C = 2, q = 0.4 with noise of both signs in one direction across w, at a state of Event I.
     """
-    X, y, chance = every_point(6, 2, 0.4)
+    D, C = 6, 2
+    X, y, chance = every_point(D, C, 0.4)
     noise = 0.5 * torch.randn(X.shape, generator=generator(seed), dtype=torch.float64)
     points = torch.cat([torch.cat([X, s * noise], 2) for s in (1, -1)])
     y, chance = torch.cat([y, y]), torch.cat([chance, chance]) / 2
-    A, v = three_values(6, 2, 1.0, 0.2, -0.1), torch.tensor([0.12, 0.0], dtype=torch.float64)
+    A, v = three_values(D, C, 1.0, 0.2, -0.1), torch.tensor([0.12, 0.0], dtype=torch.float64)
 
     def gradients(A, v):
         return PositionalViT(A, v, temperature=1.0).gradients(points, y, chance)
 
     dA, dv = gradients(A, v)
     answers = []
-    for unit_A, unit_v in ((0.0, torch.tensor([0.0, 1.0])), (torch.eye(6).roll(1, 1)[:1].T * torch.eye(1, 6), 0.0)):
+    for unit_A, unit_v in ((0.0, torch.tensor([0.0, 1.0])), (torch.eye(D).roll(1, 1)[:1].T * torch.eye(1, D), 0.0)):
         there = [gradients(A + unit_A * float(h), v + unit_v * float(h)) for h in moves]
         scores = [float((a - dA).abs().max()) for a, _ in there]
         answers.append(Displaced(scores, [abs(float((b - dv)[0])) for _, b in there]))

@@ -38,21 +38,26 @@ def small_norm_exponent(k: Count, epsilon: OpenChance) -> float:
 def gram_in_law(draws: Size = 40, k: Count = 5000) -> dict[str, tuple[np.ndarray, float]]:
     """Pre-activations of four contexts that resemble each other, drawn in law and through a literal V, and their predictions.
 
-    Each entry has one value for every draw: the variance of a fixed combination of what the other tokens add, over that by
-    the Gram matrix; and its mean product with what the moved token adds in the first context.
+    Each entry has one value for every draw. Of a fixed combination of what the other tokens add: its variance over that by
+    the Gram matrix; its fourth moment over three squares of that variance, which is 1 for Gaussians alone (eight numbers are
+    summed, too few for the central limit theorem); and its mean product with what the moved token adds in the first context.
     """
-    contexts, c = tokens.contexts("anisotropic", 4, 6, 16, seed=5), torch.tensor([1.0, -1.0, 0.5, 2.0]).double()
-    predicted = float((c @ contexts[:, 1:].flatten(1)).square().sum() / 96)
-    found: dict[str, list[tuple[float, float]]] = {"in law": [], "literal": []}
+    n, d, c = 3, 4, torch.tensor([1.0, -1.0, 0.5, 2.0]).double()
+    contexts = tokens.contexts("anisotropic", len(c), n, d, seed=5)
+    predicted = float((c @ contexts[:, 1:].flatten(1)).square().sum() / (n * d))
+    found: dict[str, list[tuple[float, float, float]]] = {"in law": [], "literal": []}
     for draw in range(draws):
-        drawn = RandomFeatures.sample(6, 16, k, seed=1000 + draw)
+        drawn = RandomFeatures.sample(n, d, k, seed=1000 + draw)
         ones = {"in law": one_token_in_law(contexts, 0, k, seed=draw), "literal": [drawn.one_token(X, 0) for X in contexts]}
         for name, views in ones.items():
             rest, own = torch.stack([one.rest for one in views]).T @ c, views[0].block @ views[0].x
-            found[name].append((float(rest.square().mean()) / predicted, float((rest * own).mean())))
+            square = rest.square() / predicted
+            found[name].append((float(square.mean()), float(square.square().mean()) / 3, float((rest * own).mean())))
     columns = {name: np.transpose(rows) for name, rows in found.items()}
     return {
         f"{what}, {name}": (values[j], at)
         for name, values in columns.items()
-        for j, (what, at) in enumerate({"variance over prediction": 1.0, "times the moved block": 0.0}.items())
+        for j, (what, at) in enumerate(
+            {"variance over prediction": 1.0, "fourth moment": 1.0, "times the moved block": 0.0}.items()
+        )
     }

@@ -3,7 +3,9 @@
     python -m attention_checks.sensitivity.runs.new_label --only bombari2024-figures-4-7 --out book/data
 
 takes ten minutes of a core, ``bombari2024-figures-4-7-large`` (N = 700 and 1300) as long and 3 GB.
-``bombari2024-figures-4-7-bert`` is the paper's own data (it needs transformers, datasets and the network).
+``bombari2024-figures-4-7-bert`` takes rows of BERT's input embedding and fair signs as labels (the paper has the output of
+BERT's layer 0 and the reviews' sentiment, :func:`attention_theory.tokens.bert_contexts`); it needs transformers, datasets and
+the network.
 Each point draws contexts, labels (fair signs) and a map, trains, and looks for the worst moves of the first token. The
 errors are evaluated from the parameters theta_f and theta_r on the literal features of the moved context, apart from the
 search. Runs of one point with different N share their draw: the first N contexts train, the last one is X.

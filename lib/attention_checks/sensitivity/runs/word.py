@@ -3,8 +3,8 @@
     python -m attention_checks.sensitivity.runs.word --only bombari2024-figure-3 --out book/data
 
 also for ``bombari2024-figure-2-left``, ``bombari2024-figure-2-right`` and ``bombari2024-figure-3-bert``, which draws
-Figure 3 on the paper's own data (it needs transformers, datasets and the network). The chapters recompute a part of each
-record and compare.
+Figure 3 on rows of BERT's input embedding (:func:`attention_theory.tokens.bert_contexts` says how they differ from the
+paper's data; it needs transformers, datasets and the network). The chapters recompute a part of each record and compare.
 """
 
 import itertools

@@ -12,7 +12,7 @@ from attention_theory.sensitivity.word import OneToken
 from jaxtyping import Float
 from theorybook.devices import Device
 from theorybook.validation import AtLeastOne, Chance, Count, Positive, Seed
-from torch import Tensor
+from torch import Generator, Tensor
 
 from attention_checks.sensitivity.runs.new_label import Map, mapped
 
@@ -97,6 +97,11 @@ def slack_law(n: AtLeastOne, d: AtLeastOne, k: AtLeastOne) -> float:
     return math.sqrt(1 / n**2 + 2 * d / (n * k))
 
 
+def leaning(share: Chance, N: Count, n: Count, d: Count, draw: Generator) -> Float[Tensor, "N n d"]:
+    """Contexts whose tokens have this share of their square in a common mean, in expectation for large d."""
+    return tokens.on_sphere((1 - share) ** 0.5 * normal(N, n, d, generator=draw) + share**0.5)
+
+
 def turned(
     share: Chance, trial: Seed, n: Count = 30, d: Count = 192, N: Count = 60, device: Device = "cpu"
 ) -> dict[str, float]:
@@ -105,8 +110,7 @@ def turned(
     The moves make the error small at gamma near 0 (losses ``target-fine`` and ``target-again`` with penalty 1).
     """
     draw = generator(trial)
-    contexts = tokens.on_sphere((1 - share) ** 0.5 * normal(N + 1, n, d, generator=draw) + share**0.5).to(device)
-    labels = signs(N + 1, generator=draw).to(device)
+    contexts, labels = leaning(share, N + 1, n, d, draw).to(device), signs(N + 1, generator=draw).to(device)
     model, one = learned(contexts, labels, "RAF", trial)
     found = model.measure(one, best_moves(model, one, [("target-fine", 1.0), ("target-again", 1.0)]))
     gamma = float(found["shift"].abs().max())

@@ -61,15 +61,19 @@ def couple(
     test: Float[Tensor, "t d"],
     rate: NonNegative,
     at: list[int],
+    start_subtracted: bool = True,
 ) -> Coupling:
     """Train the network and its kernel regression at the same rate; compare them at the steps ``at``.
 
-    An unpaired network does not start at zero: it learns F(W(0), x) + y, and what it has learnt is compared.
+    The regression starts at zero, an unpaired network does not. So the network is trained on the labels F(W(0), x) + y, and
+    what it has learnt, F(W(t), x) - F(W(0), x), is compared. With ``start_subtracted=False`` the labels are y and the outputs
+    are compared as they are, which changes nothing from a paired start.
     """
     H, K = tangent_kernel(net, x), tangent_kernel(net, test, x)
-    run = train(net, x, y + net(x), at[-1], rate, at=at, kernel=False)
+    first, first_test = (net(points) * start_subtracted for points in (x, test))
+    run = train(net, x, y + first, at[-1], rate, at=at, kernel=False)
     gammas = ntk_regression(H, y, at[-1], rate, net.m, at=at)[1]
-    gaps = [(now(test) - net(test)).T.flatten() - net.m * K @ gamma for now, gamma in zip(run.path, gammas)]
+    gaps = [(now(test) - first_test).T.flatten() - net.m * K @ gamma for now, gamma in zip(run.path, gammas)]
     eps_H = max(float((tangent_kernel(now, x) - H).norm()) for now in run.path)
     eps_test = torch.stack([(tangent_kernel(now, test, x) - K).norm(dim=1) for now in run.path]).amax(0)
     lam, diagonal = float(torch.linalg.eigvalsh(H)[0]), tangent_kernel(net, test).diagonal()
@@ -87,6 +91,7 @@ def draw_coupling(
     tests: Size = 20,
     outputs: Size = 1,
     device: Device = "cpu",
+    start_subtracted: bool = True,
 ) -> Coupling:
     """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
 
@@ -100,6 +105,7 @@ def draw_coupling(
         tests: test points.
         outputs: number of outputs.
         device: where to compute; all is drawn on the CPU.
+        start_subtracted: as in :func:`couple`.
     """
     draws = ((n, d, seed), (n, outputs, 500 + seed), (tests, d, 1000 + seed))
     x, y, test = (unit_points(*draw).to(device) for draw in draws)
@@ -107,7 +113,7 @@ def draw_coupling(
     values = torch.linalg.eigvalsh(tangent_kernel(net, x))
     steps = int(min(6 * float(values[-1] / values[0]), 1500))
     at = sorted(set(torch.linspace(0, steps, 16).int().tolist()))
-    return couple(net, x, y, test, 0.5 / (net.m * float(values[-1])), at)
+    return couple(net, x, y, test, 0.5 / (net.m * float(values[-1])), at, start_subtracted)
 
 
 def on_circle(angles: Tensor) -> Float[Tensor, "n 2"]:
