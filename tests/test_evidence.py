@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 from scipy import stats
 from theorybook import Check, VerdictError, compare, exponent, identity, interval, judge, verdict
 
-PREDICTED = evidence.Prediction("p", "x/own-y", "x", "by y", 1.0, 2.0, "nothing", "2026-11-25")
+PREDICTED = theorybook.Prediction("p", "x/own-y", "x", "by y", 1.0, 2.0, "nothing", "2026-11-25")
 GOOD, BAD = Check("exact", True, "good"), Check("exact", False, "bad")
 REFUTING, STANDING = Check("counterexample", False, "refutes"), Check("counterexample", True, "refutes nothing")
 
@@ -243,7 +243,7 @@ def test_a_malformed_ledger_is_refused(tmp_path, fields, message):
         theorybook.load_ledger(path)
     path.write_text(path.read_text().replace("note:", "#"))
     with pytest.raises(ValueError, match="lacks: note"):
-        evidence.load_ledger(path)
+        theorybook.load_ledger(path)
 
 
 @pytest.mark.parametrize(
@@ -256,18 +256,18 @@ def test_a_malformed_ledger_is_refused(tmp_path, fields, message):
     ],
 )
 def test_a_prediction_is_held_if_every_interval_lies_in_its_range(draws, fate):
-    found = judge("a/b", printed=evidence.measured(PREDICTED, draws))
+    found = judge("a/b", printed=theorybook.measured(PREDICTED, draws))
     assert found.outcome == fate and fate in found.checks[0].text and found.methods == ["measured"]
 
 
 def test_a_failure_beside_a_measurement_is_a_mistake_and_not_a_miss():
-    held, missed = (evidence.measured(PREDICTED, [draw]) for draw in ([1.4, 1.5], [3.0, 3.1]))
+    held, missed = (theorybook.measured(PREDICTED, [draw]) for draw in ([1.4, 1.5], [3.0, 3.1]))
     assert judge("a/b", printed=[GOOD, held]).outcome == "held"
     assert judge("a/b", printed=[GOOD, missed]).outcome == "missed"
     for checks in ({"printed": [BAD, held]}, {"printed": [BAD, missed]}, {"printed": held, "corrected": GOOD}):
         assert judge("a/b", **checks).outcome == "unsettled"
     with pytest.raises(ValueError, match="nothing was measured"):
-        evidence.measured(PREDICTED, [])
+        theorybook.measured(PREDICTED, [])
 
 
 def test_a_missed_prediction_that_the_ledger_calls_held_raises(tmp_path, monkeypatch):
@@ -276,9 +276,9 @@ def test_a_missed_prediction_that_the_ledger_calls_held_raises(tmp_path, monkeyp
                outcome="held", note="")  # fmt: skip
     (tmp_path / "ledger").mkdir()
     (tmp_path / "ledger" / "a.yml").write_text(yaml.safe_dump([row]))
-    verdict("a/b", printed=evidence.measured(PREDICTED, [[1.4, 1.5]]))
+    verdict("a/b", printed=theorybook.measured(PREDICTED, [[1.4, 1.5]]))
     with pytest.raises(VerdictError, match="declares 'held', the checks give 'missed'"):
-        verdict("a/b", printed=evidence.measured(PREDICTED, [[3.0, 3.1]]))
+        verdict("a/b", printed=theorybook.measured(PREDICTED, [[3.0, 3.1]]))
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_a_spoilt_file_of_predictions_is_refused(change, words, tmp_path):
     fields = "theorem: x/own-y\n  measures: x\n  why: by y\n  low: 1\n  high: .inf\n  known: nothing\n  date: 2026-11-25\n"
     path = tmp_path / "predictions.yml"
     path.write_text(f"- id: p\n  {fields}")
-    assert evidence.load_predictions(path)["p"].high == float("inf")
+    assert theorybook.load_predictions(path)["p"].high == float("inf")
     path.write_text(change(path.read_text()))
     with pytest.raises(ValueError, match=words):
-        evidence.load_predictions(path)
+        theorybook.load_predictions(path)

@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT
 from theorybook.sphinx import letters
 
-PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
+PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential")
 GREEK = r"""alpha beta gamma delta epsilon varepsilon zeta eta theta kappa lambda mu nu xi pi rho varrho sigma tau upsilon phi
     varphi chi psi omega Gamma Delta Theta Lambda Xi Phi Psi Omega"""
 #: Said once for all parts, at the top of the page: what is neither a letter of a part nor of one page.

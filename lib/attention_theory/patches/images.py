@@ -55,7 +55,7 @@ class Images:
         return self.train.shape[1]
 
 
-def check_labelled(where: str, pixels: Tensor, labels: Tensor, classes: int) -> None:
+def check_labelled(where: str, pixels: Tensor, labels: Tensor, classes: Count) -> None:
     """Raise ValueError unless these are square images of bytes, each with a label from 0 to classes - 1."""
     fault = None
     if pixels.dtype != torch.uint8 or pixels.ndim != 4 or pixels.shape[2] != pixels.shape[3]:
