@@ -1,11 +1,16 @@
 """Proofs over boxes: true bounds go through, bounds past the true constant fail with the offending box."""
 
+import inspect
+import typing
 from fractions import Fraction
+from importlib import import_module
+from typing import Any
 
 import flint
 import numpy as np
 import pytest
 import sympy
+from attention_checks.tangent import proofs as tangent_proofs
 from theorybook import Proof, compare, prove, proved
 from theorybook.prove import NotProved, entropy, every, exprel, exprel2, joined, nonnegative, positive, power, same
 
@@ -155,6 +160,45 @@ def test_a_proof_is_tied_to_what_it_is_about():
     x = sympy.Symbol("x")
     matrix = same("", sympy.Matrix([x, 2 * x]), sympy.Matrix([x, x + x])).tied([{"x": 3.0}], [[3.0, 6.0]])
     assert not matrix.untied and every("", bool, [True]).beside("counts", [1], [2]).untied == ["counts"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: prove.letters(u="x"), "u = 'x' is no list of numbers"),
+        (lambda: prove.letters(u=3), "u = 3 is no list of numbers"),
+        (lambda: prove.letters(u=np.eye(2)), "is no list of numbers"),
+        (lambda: same("square", sympy.Symbol("x"), None), "a side is None"),
+        *(
+            (lambda found=found, expected=expected: same("one", 1, 1).beside("f", found, expected), "one: f: ")
+            for found, expected in (
+                ([1.0], "unknown"),
+                ([1.0], "x"),
+                ([1.0], ""),
+                ([], ""),
+                ([1.0], 3),
+                ([1.0], None),
+                ([1.0], ["x"]),
+            )
+        ),
+    ],
+)
+def test_an_odd_call_is_refused_with_what_is_asked_for(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_family_of_proofs_says_what_it_takes():
+    """No argument of a public function of a ``proofs`` module may be anything."""
+    for part in ("sensitivity", "separation", "tangent", "patches", "exponential"):
+        module = import_module(f"attention_theory.{part}.proofs")
+        for name, family in vars(module).items():
+            if inspect.isfunction(family) and family.__module__ == module.__name__ and not name.startswith("_"):
+                hints = typing.get_type_hints(inspect.unwrap(family), include_extras=True) | {"return": None}
+                assert Any not in hints.values(), (part, name)
+    for wrong in (lambda: tangent_proofs.network({}), lambda: tangent_proofs.kernel(3, 3), lambda: tangent_proofs.series(3)):
+        with pytest.raises(ValueError, match="is not allowed: (Callable|module)"):
+            wrong()
 
 
 def test_identities_and_cases():

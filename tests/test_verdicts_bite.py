@@ -208,7 +208,7 @@ MUTANTS = [
     ("jelassi2022/own-best-length", "patches.population", "return along(*weights), d_gamma", "return along(1, 0, 0), d_gamma"),
     ("jelassi2022/own-first-step", "patches.population", "- 3 * q * (2 + a))", "- 3 * q * (1 + a))"),
     ("jelassi2022/own-first-step", "patches.proofs", "V = q * (r - 1) + q * (1 + a) ** 2", "V = q * r + q * (1 + a) ** 2"),
-    ("jelassi2022/own-vote", "patches.errors", "return C**p + scale *", "return scale *"),
+    ("jelassi2022/own-vote", "patches.errors", "return C**p + np.arange(", "return np.arange("),
     ("jelassi2022/own-vote", "patches.proofs", "(second - C**2) ** 2 / fourth", "(second + C**2) ** 2 / fourth"),
     ("jelassi2022/theorem-3.2-1", "patches.errors", "lead = 1 + plus - minus", "lead = plus - minus"),
     ("jelassi2022/lemma-k.4", "patches.printed", "return 2**C * q**k", "return 2**C * q ** (k + 1)"),

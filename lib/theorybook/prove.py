@@ -100,8 +100,21 @@ class Proof:
         return [what for what, _, holds in self.ties if not holds]
 
     def beside(self, what: str, found: Any, expected: Any) -> "Proof":
-        """The same proof with one more tie: two computations of what it is about, number by number."""
-        pairs = [(np.ravel(_floats(x)), np.ravel(_floats(y))) for x, y in zip(found, expected, strict=True)]
+        """The same proof with one more tie: two computations of what it is about, number by number.
+
+        Args:
+            what: what is compared.
+            found, expected: a number or an array for each point.
+
+        Raises:
+            ValueError: anything but numbers, sizes that do not fit, or nothing to compare.
+        """
+        try:
+            pairs = [(np.ravel(_floats(x)), np.ravel(_floats(y))) for x, y in zip(found, expected, strict=True)]
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{self.what}: {what}: needs a number or an array for each point on both sides ({error})"
+            ) from error
         if not pairs or any(x.shape != y.shape or not x.size for x, y in pairs):
             raise ValueError(f"{self.what}: {what}: sizes that do not fit, or nothing to compare")
         holds = all(np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs)
@@ -432,6 +445,8 @@ def same(
     """
     import sympy
 
+    if left is None or right is None:
+        raise ValueError(f"{what}: a side is None; it must be an expression, a number or a matrix of them")
     left, right = sympy.Matrix([left]), sympy.Matrix([right])
     if left.shape != right.shape or not len(left):
         raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
@@ -510,7 +525,14 @@ def joined(what: str, *proofs: Proof) -> Proof:
 
 
 def letters(**vectors: Any) -> dict[str, float]:
-    """A point of :meth:`Proof.tied` from vectors: ``S=[.1, .9]`` as S1 and S2."""
+    """A point of :meth:`Proof.tied` from vectors: ``S=[.1, .9]`` as S1 and S2.
+
+    Raises:
+        ValueError: anything but a list or array of numbers.
+    """
+    for name, values in vectors.items():
+        if isinstance(values, str) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
+            raise ValueError(f"{name} = {values!r} is no list of numbers")
     return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
 
 

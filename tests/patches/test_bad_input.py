@@ -4,7 +4,7 @@ import pytest
 import torch
 from attention_checks.patches.runs import lemmas, train_images
 from attention_theory import patches
-from attention_theory.patches import errors, gaussian, similarity, transformer
+from attention_theory.patches import gaussian, similarity, transformer
 from attention_theory.patches import images as pictures
 
 square = torch.zeros(4, 4).double()
@@ -27,14 +27,13 @@ world = patches.PatchDistribution(4, 2, 3, 0.5, 0.1)
         (lambda: patches.association(square, [0, 1, 1, 1]), r"sizes \[1, 3\]"),
         (lambda: patches.linear_error(10, 4, 0.5), "D = 10"),
         (lambda: patches.block_error(8, 4, 0.5, p=2), "p = 2"),
-        (lambda: errors.block_error_by_fourier(8, 4, 0.5, size=200), "choose at least 256"),
         (lambda: patches.label_noise_floor(8, 3, 0.5), "C = 3"),
         (lambda: patches.population_descent(8, 3, 0.5), "C = 3"),
         (lambda: patches.population_descent(8, 4, 0.5, p=2), "p = 2"),
         (lambda: patches.Population(64, 4, 0.5), "multisets"),
         (lambda: patches.every_point(8, 3, 0.5), "C = 3"),
         (lambda: patches.every_point(40, 2, 0.5), "40 . 3.38 data points"),
-        (lambda: patches.linear_error(10**9, 2, 0.5), "the exact sums are for at most 100 000"),
+        (lambda: patches.Population(10**9, 2, 0.5), "the exact sums are for at most 100 000"),
         (lambda: patches.three_values(5, 2, 1.0, 0.0, 0.0), "D = 5"),
         (lambda: patches.train_vit(world, 5, steps=0, seed=0), "steps = 0"),
         (lambda: patches.train_vit(world, 5, seed=0, p=2), "p = 2"),

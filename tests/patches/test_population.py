@@ -1,6 +1,9 @@
 """Exact population descent and exact errors against every point of small populations."""
 
-import numpy as np
+import signal
+import time
+from fractions import Fraction
+
 import pytest
 import torch
 from attention_theory import patches
@@ -56,7 +59,6 @@ def test_exact_errors_against_every_point(size):
         margin = y * (sums**p).sum(1)
         expected = float((chance * ((margin < 0).double() + 0.5 * (margin == 0))).sum())
         assert patches.block_error(D, C, q, p) == pytest.approx(expected, abs=1e-12)
-        assert errors.block_error_by_fourier(D, C, q, p) == pytest.approx(expected, abs=1e-12)
         values, found = errors.block_score(D, C, q, p)
         score = (y[:, None] * sums) ** p
         wanted = [float(chance[score.sum(1) == value].sum()) for value in values]
@@ -91,6 +93,96 @@ def test_degenerate_populations():
     assert float(still.gamma.abs().max()) < 1e-10 and float(still.rho.abs().max()) < 1e-10
 
 
-def test_convolution_power():
-    assert errors.convolution_power(np.array([0.5, 0.5]), 3).tolist() == [1 / 8, 3 / 8, 3 / 8, 1 / 8]
-    assert errors.convolution_power(np.array([0.5, 0.5]), 0).tolist() == [1.0]
+def direct(chance, n):
+    """The law of a sum of n independent numbers 0 ... len(chance) - 1, in fractions."""
+    law = [Fraction(1)]
+    for _ in range(n):
+        law = [
+            sum(law[j] * chance[i - j] for j in range(len(law)) if 0 <= i - j < len(chance))
+            for i in range(len(law) + len(chance) - 1)
+        ]
+    return law
+
+
+@pytest.mark.parametrize("q", [0, Fraction(1, 1024), Fraction(1, 4), Fraction(3, 4), 1])
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 30])
+def test_the_law_of_strays_is_right_to_rounding_however_rare(n, q):
+    values, law = errors.stray_law(n, float(q))
+    assert values.tolist() == list(range(-n, n + 1))
+    expected = direct([Fraction(q) / 2, 1 - Fraction(q), Fraction(q) / 2], n)
+    assert law.tolist() == pytest.approx([float(x) for x in expected], rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("size", [(12, 3, Fraction(1, 64)), (32, 4, Fraction(1, 1024)), (24, 2, Fraction(1, 2)), (12, 4, 1)])
+@pytest.mark.parametrize("p", [1, 3])
+def test_block_errors_are_right_however_rare(size, p):
+    """An error of 10^-34 too, where a Fourier transform alone gives rounding of either sign."""
+    D, C, q = size
+    group = direct([Fraction(q) / 2, 1 - Fraction(q), Fraction(q) / 2], C)
+    powers = [Fraction(0)] * (2 * C**p + 1)
+    for value, chance in zip(range(-C, C + 1), group):
+        powers[value**p + C**p] += chance
+    n, expected = D // C - 1, Fraction(0)
+    for i, chance in enumerate(direct(powers, n)):
+        score = C**p + i - n * C**p
+        expected += chance * (Fraction(1, 2) if score == 0 else score < 0)
+    assert patches.block_error(D, C, float(q), p) == pytest.approx(float(expected), rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "seconds"),
+    [  # where it took long or failed, and at about a hundred times that
+        (lambda: patches.block_error(512, 16, 1 / 64), 5),
+        (lambda: patches.block_error(51_200, 16, 1 / 64), 5),
+        (lambda: patches.block_error(100_000, 100, 0.001), 20),
+        (lambda: patches.block_error(1400, 700, 0.1, p=1), 5),
+        (lambda: patches.block_error(140_000, 700, 0.1, p=1), 5),
+        (lambda: errors.block_score(512, 16, 1 / 64)[1].sum(), 10),
+        (lambda: patches.linear_error(10**5, 10, 1e-4), 5),
+        (lambda: patches.linear_error(10**7, 10, 1e-4), 60),
+        (lambda: patches.label_noise_floor(2800, 4, 0.1)[0], 5),
+        (lambda: patches.label_noise_floor(280_000, 4, 0.1)[0], 5),
+    ],
+)
+def test_large_sizes_end_in_time(call, seconds):
+    start = time.process_time()
+    assert 0 <= call() <= 1.0000001
+    assert time.process_time() - start < seconds
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: errors.block_score(100_000, 100, 0.001), "products, more than"),
+        (lambda: patches.block_disagreement(100_000, 100, 0.5), "products, more than"),
+        (lambda: patches.block_error(20_000, 400, 0.9, p=5), "places, at most"),
+        (lambda: patches.label_noise_floor(10**7, 1, 0.5), "too many for the exact sum"),
+        (lambda: patches.block_error(10**9, 10, 0.5), "at most 1e"),
+    ],
+)
+def test_larger_sizes_are_refused_at_once(call, message):
+    start = time.process_time()
+    with pytest.raises(ValueError, match=message):
+        call()
+    assert time.process_time() - start < 5
+
+
+def test_an_alarm_ends_a_long_sum():
+    """As KeyboardInterrupt does: the loops are in Python, with short steps."""
+
+    class Late(Exception):
+        pass
+
+    def late(*_):
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    start = time.monotonic()
+    try:
+        with pytest.raises(Late):
+            patches.linear_error(10**7, 10, 1e-4)
+        assert time.monotonic() - start < 10
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -8,8 +8,9 @@ hence the change of a score; scores at the start lie in [-B, B], B >= 1. A logar
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -44,7 +45,7 @@ def _network(*columns: list[float], seed: int = 0) -> SoftmaxNetwork:
 
 
 @functools.cache
-def series(paper: Any) -> dict[str, Proof]:
+def series(paper: ModuleType) -> dict[str, Proof]:
     """Facts A.3 and A.5 to A.8.
 
     A.5: both sides are >= 0, so their squares decide. A.6: (e^x - 1)/x lies between 0 and 2. A.7: the N-th partial sum is
@@ -81,7 +82,7 @@ def series(paper: Any) -> dict[str, Proof]:
 
 
 @functools.cache
-def perturbation(lemma_b_1: Any) -> dict[str, Proof]:
+def perturbation(lemma_b_1: Callable) -> dict[str, Proof]:
     """Lemma B.1, Parts 6 to 13: scores in [-B, B] that move by at most R. Deterministic; only Part 1 has a chance in it.
 
     6: <w_r - v_r, x_i + x_j> is some z with |z| <= 2R, and |e^z - 1| <= 2|z|. 7: |e^s - e^(s + h)| <= e^B (e^R - 1) for |h|
@@ -173,7 +174,7 @@ def covariance() -> dict[str, Proof]:
 
 
 @functools.cache
-def kernel(lemma_5_1: Any, theorem_4_2: Any) -> dict[str, Proof]:
+def kernel(lemma_5_1: Callable, theorem_4_2: Callable) -> dict[str, Proof]:
     """Lemma 5.1 with and without B (own-kernel-bound), for |a| <= 1, |x| <= 1.
 
     An entry is x_i.x_j m sum_r c_i c_j S_i S_j with c = a - <a, S>. Along a line of scores, at speed R, S_i S_j grows at most
@@ -260,7 +261,7 @@ def _two_levels(B: float) -> SoftmaxNetwork:
 
 
 @functools.cache
-def descent(paper: Any) -> dict[str, Proof]:
+def descent(paper: ModuleType) -> dict[str, Proof]:
     """Constants of the gradient descent, for B >= 1, scores at the start in [-B, B], weights within R of a paired start.
 
     ``d.1``: |Delta w_r| <= m sum |f| 2 S <= 2 e^(2B + 2R) sqrt(nd) |f| <= e^(3B) sqrt(nd) |f| for R <= 0.01. ``d.2``: a
@@ -457,7 +458,7 @@ def coupling() -> dict[str, Proof]:
 
 
 @functools.cache
-def network(equation_2: Any) -> dict[str, Proof]:
+def network(equation_2: Callable) -> dict[str, Proof]:
     """Identities of the network and its kernel, with symbols at m = 3 neurons: in a sum over neurons all terms are alike.
 
     ``equation-2``: dF/ds_r = m S_r (a_r - <a, S>), s the scores; times x it is the derivative with respect to w_r (equation

@@ -271,9 +271,14 @@ def population_descent(
     return Trajectory(*torch.tensor(rows, dtype=torch.float64).T)
 
 
-def check_population(D: Count, C: Count, q: Chance) -> None:
+def check_groups_fit(D: Count, C: Count) -> None:
     """Raise ValueError where C does not divide D."""
     if D % C:
         raise ValueError(f"D = {D} patches do not fall into groups of C = {C}: C must be a positive divisor of D")
+
+
+def check_population(D: Count, C: Count, q: Chance) -> None:
+    """Raise ValueError where C does not divide D, or D is too large for exact sums."""
+    check_groups_fit(D, C)
     if D > 100_000:
         raise ValueError(f"D = {D} patches; the exact sums are for at most 100 000")
