@@ -191,7 +191,7 @@ def test_an_odd_call_is_refused_with_what_is_asked_for(call, message):
 def test_a_family_of_proofs_says_what_it_takes():
     """No argument of a public function of a ``proofs`` module may be anything."""
     for part in ("sensitivity", "separation", "tangent", "patches", "exponential"):
-        module = import_module(f"attention_theory.{part}.proofs")
+        module = import_module(f"attention_checks.{part}.proofs")
         for name, family in vars(module).items():
             if inspect.isfunction(family) and family.__module__ == module.__name__ and not name.startswith("_"):
                 hints = typing.get_type_hints(inspect.unwrap(family), include_extras=True) | {"return": None}
