@@ -91,8 +91,7 @@ def expected_row(u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], poi
     dt = dt * t  # the nodes are even in log t
     terms = p * np.exp(-t[:, None] * v)
     phi = np.cumsum(terms, 1)
-    below = np.concatenate([np.zeros((len(t), 1)), phi[:, :-1]], 1)
-    best = ((phi**n - below**n) @ v) @ dt
+    best = (np.diff(phi**n, axis=1, prepend=0) @ v) @ dt
     squares = n * ((terms @ v**2) * phi[:, -1] ** (n - 1)) @ (t * dt)
     return ExpectedRow(float(best), float(squares))
 
@@ -113,7 +112,7 @@ def gaussian_row(spread: Positive, n: Annotated[int, Limits(2)], values: Size = 
     return expected_row(np.exp(spread * z), np.exp(-(z**2) / 2), n)
 
 
-def law(scores: Float[Tensor, "scores"], values: Size = 512) -> tuple[NDArray, NDArray]:
+def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, NDArray]:
     """Values of u = exp(score) and their chances that stand for the law of these scores.
 
     The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the rest in equal parts, each by

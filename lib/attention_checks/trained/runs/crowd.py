@@ -57,7 +57,7 @@ def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count:
 
 
 def _expected(law: tuple[np.ndarray, np.ndarray], n: int) -> float:
-    return crowd.expected_row(*law, n, 150).best
+    return crowd.expected_row(*law, n, 100).best
 
 
 def _statistics(scores: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
