@@ -22,7 +22,7 @@ STATISTICS = ("share", "contrast", "spread", "rivals", "independent", "carried",
 
 
 def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """Statistics (text, length, statistic) as medians over heads, and for one draw (length, head, statistic) as means over texts.
+    """Statistics (text, length, statistic) as medians over heads; for one draw (length, head, statistic) as means over texts.
 
     ``slope`` is, for each text, the median over heads of the slope of the contrast against the log of the number of keys.
     """
