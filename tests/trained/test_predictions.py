@@ -4,10 +4,10 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from attention_theory.evidence import load_ledger, load_predictions
-from attention_theory.evidence.records import read_record
 from conftest import BOOK, ROOT
 from records_check import recordings, untied
+from theorybook import load_ledger, load_predictions
+from theorybook.records import read_record
 
 FILE = "book/trained/predictions.yml"
 PREDICTIONS = load_predictions(ROOT / FILE)

@@ -7,10 +7,10 @@ import math
 from typing import Annotated, Literal
 
 import torch
+from theorybook.validation import Count, Limits, NonNegative, Positive
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.domain import Count, Limits, NonNegative, Positive
 from attention_theory.trained.crowd import centred_rows
 from attention_theory.trained.models import Weigh
 

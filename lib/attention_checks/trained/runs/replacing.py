@@ -1,6 +1,6 @@
 """Other weights in place of softmax in both models, without retraining::
 
-    IMDB_REVIEWS=... python -m attention_theory.trained.runs.replacing --out book/data --jobs 2
+    IMDB_REVIEWS=... python -m attention_checks.trained.runs.replacing --out book/data --jobs 2
 
 writes ``trained-replacing-minilm.json`` and ``trained-replacing-smollm2.json``.
 """
@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-
-from attention_theory.domain import Bit, Size
 from attention_theory.exponential import relu_power, truncated
-from attention_theory.sweep import Recording, command_line
 from attention_theory.trained import replacing, texts
 from attention_theory.trained.models import MiniLM, Weigh, minilm, smollm2
+from theorybook.sweep import Recording, command_line
+from theorybook.validation import Bit, Size
 
 DEGREES = (2, 4, 8, 16)
 #: What takes the place of softmax; each keeps the division by the row's sum.
