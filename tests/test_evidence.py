@@ -230,6 +230,8 @@ def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
         ({"method": "vote"}, "unknown method 'vote'"),
         ({"seen": "exact"}, "goes with the method proof"),
         ({"method": "proof", "seen": "vote"}, "seen is one of"),
+        ({"proof": "proofs.squares"}, "proof goes with the method proof"),
+        ({"method": "proof", "seen": "exact", "proof": "proofs.squares"}, "not with seen"),
         ({"chapter": None}, "needs a chapter"),
         ({"outcome": "imported"}, "needs a reason"),
         ({"id": "other/lemma-1"}, "must begin with paper/"),

@@ -1,11 +1,14 @@
 """The ledger tells the truth: each computed outcome is backed by a stored verdict, each verdict names an entry."""
 
+import ast
+import pkgutil
 import re
 from graphlib import TopologicalSorter
 
 import pytest
 import statements
 import yaml
+from mutation import statements_behind
 from theorybook import COMPUTED, load_ledger, stored_verdicts
 from theorybook.sphinx import ledger
 
@@ -99,6 +102,19 @@ def test_a_proof_on_the_page_is_the_method_of_its_row(entries, book):
         box = re.search(rf":label: {re.escape(entry.label or '-')}\n.*?\n:::\n(.*?)(?=\n#|\n:::+\{{prf|\Z)", page, flags=re.S)
         proof = entry.printed == "ours" and box and re.search(r"^\*Proof[.,]", box[1], flags=re.M)
         assert bool(entry.seen) == bool(proof or re.search("[Pp]roof on the page|[Pp]roved on the page", entry.note)), entry.id
+
+
+def test_a_proof_by_the_machine_names_its_function(entries):
+    """Each row with the method proof has one of ``seen`` and ``proof``, and its verdict reads from the function it names."""
+    for entry in entries.values():
+        assert bool(entry.seen) + bool(entry.proof) == (entry.method == "proof"), entry.id
+        if entry.proof:
+            package, name = entry.proof.rsplit(".", 1)
+            assert package.startswith("attention_checks.") and package.endswith(".proofs"), entry.id
+            assert callable(pkgutil.resolve_name(entry.proof)), entry.id
+            behind = ast.Module(statements_behind(entry.chapter, entry.id), [])
+            called = {ast.unparse(node) for node in ast.walk(behind) if isinstance(node, ast.Attribute)}
+            assert f"proofs.{name}" in called, f"{entry.id}: its verdict does not come to {entry.proof}"
 
 
 def test_rows_say_what_their_boxes_say():

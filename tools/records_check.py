@@ -20,7 +20,7 @@ from theorybook.sweep import Recording, sweep
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "book" / "data"
 #: Records that a tool writes by its own make target.
-TABLES = ("fuzz", "hostile-reading", "matrix", "mutants", "row-mutants", "speed")
+TABLES = ("fuzz", "hostile-reading", "matrix", "mutants", "row-mutants", "speed", "trained-reference")
 
 
 def recordings() -> dict[str, Recording]:

@@ -30,6 +30,7 @@ class Entry:
         code: the function that carries it, as a full path: ``attention_theory.separation.exact.success_probability``.
         method: what the statement rests on; a side check may have a stronger one.
         seen: for a proof on the page, which people read, the method of what the machine saw of it; the method is ``proof``.
+        proof: for a proof by the machine, the function that gives it, as a full path; the first, where it rests on several.
         outcome: what its verdict must give.
         note: what a reader should know besides; the reason, where there is no verdict.
     """
@@ -44,6 +45,7 @@ class Entry:
     outcome: str
     note: str
     seen: str | None = None
+    proof: str | None = None
     label: str | None = None
     code: str | None = None
     hypotheses: str = ""
@@ -101,6 +103,8 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
             and (entry.method or entry.outcome in COMPUTED),
             f"seen is one of {', '.join(METHODS)}, and goes with the method proof": bool(entry.seen)
             and (entry.seen not in METHODS or entry.method != "proof"),
+            "proof goes with the method proof, and not with seen, which is for proofs on the page": bool(entry.proof)
+            and (entry.method != "proof" or bool(entry.seen)),
             "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
             "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
         }

@@ -102,11 +102,12 @@ def measured(prediction: Prediction, draws: Sequence[Numbers], digits: Size = 3)
     low, high = prediction.low, prediction.high
     holds = all(low <= each.low and each.high <= high for each in found)
     seen = ", ".join(f"[{number(each.low, digits)}, {number(each.high, digits)}]" for each in found)
-    texts = " and ".join(str(np.size(each)) for each in draws)
+    sizes = sorted({np.size(each) for each in draws})
+    texts = f"{len(draws)} draws of {' or '.join(map(str, sizes))} texts"
     return Check(
         "measured",
         holds,
         f"{prediction.measures}: predicted [{number(low, digits)}, {number(high, digits)}] on {prediction.date} in "
-        f"{prediction.commit[:7] or 'a commit to come'}; 99.9% intervals over {texts} texts {seen}: "
+        f"{prediction.commit[:7] or 'a commit to come'}; 99.9% intervals in {texts} {seen}: "
         f"{'held' if holds else 'missed'}",
     )

@@ -1,5 +1,6 @@
 """One row against its crowd: contrast, share, and what independent scores would give (chapter "The crowd in real heads")."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -63,6 +64,11 @@ class ExpectedRow:
     squares: float
 
 
+@functools.cache
+def _legendre(points: int) -> tuple[NDArray, NDArray]:
+    return np.polynomial.legendre.leggauss(points)
+
+
 def expected_row(u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], points: Size = 400) -> ExpectedRow:
     r"""The two means for n independent values of u, exact for a law with finitely many values.
 
@@ -86,13 +92,12 @@ def expected_row(u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], poi
     order = np.argsort(v)
     v, p = v[order] / v.max(), p[order] / p.sum()  # shares do not see a common factor
     low, high = math.log(1e-14 / n), math.log(800 / (n * v[0]))  # below and above nothing is left of the integrals
-    x, weight = np.polynomial.legendre.leggauss(points)
+    x, weight = _legendre(points)
     t, dt = np.exp((high - low) / 2 * x + (high + low) / 2), (high - low) / 2 * weight
     dt = dt * t  # the nodes are even in log t
     terms = p * np.exp(-t[:, None] * v)
     phi = np.cumsum(terms, 1)
-    below = np.concatenate([np.zeros((len(t), 1)), phi[:, :-1]], 1)
-    best = ((phi**n - below**n) @ v) @ dt
+    best = (np.diff(phi**n, axis=1, prepend=0) @ v) @ dt
     squares = n * ((terms @ v**2) * phi[:, -1] ** (n - 1)) @ (t * dt)
     return ExpectedRow(float(best), float(squares))
 
@@ -113,7 +118,7 @@ def gaussian_row(spread: Positive, n: Annotated[int, Limits(2)], values: Size = 
     return expected_row(np.exp(spread * z), np.exp(-(z**2) / 2), n)
 
 
-def law(scores: Float[Tensor, "scores"], values: Size = 512) -> tuple[NDArray, NDArray]:
+def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, NDArray]:
     """Values of u = exp(score) and their chances that stand for the law of these scores.
 
     The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the rest in equal parts, each by

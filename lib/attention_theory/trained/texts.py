@@ -23,6 +23,8 @@ Kind = Literal["prose", "shuffled", "pydoc", "imdb"]
 PROSE = "61bd05ca2d1a6c8d432d1ac9c4e391d5e9c055d6"
 #: Two draws of so many texts.
 COUNT = 16
+#: The draw of which records keep every head, for the pictures of the chapters.
+PICTURED = ("prose", 0)
 
 
 @functools.cache

@@ -26,11 +26,11 @@ def skip_constants(app, what, name, obj, skip, options):
 
 
 def carried() -> dict[str, list]:
-    """Function -> the rows of the ledger that it carries."""
+    """Function -> the rows of the ledger that it carries or proves."""
     found = defaultdict(list)
     for entry in ledger.entries().values():
-        if entry.code:
-            found[entry.code].append(entry)
+        for function in dict.fromkeys(filter(None, (entry.code, entry.proof))):
+            found[function].append(entry)
     return found
 
 

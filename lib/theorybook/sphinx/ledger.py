@@ -187,6 +187,8 @@ def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
         found.append(_function(printed, "formula", link))
     if entry.code and entry.code != printed:
         found.append(_code(entry.code, link))
+    if entry.proof:
+        found.append(_function(entry.proof, "proof", link))
     return found
 
 
@@ -201,6 +203,8 @@ def card(verdict: dict[str, Any], link: Link) -> Markup:
         links.append(link_to(f"#{entry.label}", "statement"))
     if entry.code:
         links.append(_code(entry.code, link))
+    if entry.proof:
+        links.append(_function(entry.proof, "proof", link))
     lines = [typeset(check["text"]) for check in verdict["checks"]]
     if verdict["remark"]:
         lines.append(Markup("<em>{}</em>").format(typeset(verdict["remark"])))

@@ -1,0 +1,1 @@
+"""What only the verdicts of Part VI need: its measurements (:mod:`attention_checks.trained.runs`)."""

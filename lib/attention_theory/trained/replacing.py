@@ -1,0 +1,80 @@
+"""Other weights in place of softmax, without retraining (chapter "How much of the exponential a trained model uses").
+
+Each is a weight function of :mod:`attention_theory.trained.models`: scores (heads, queries, keys), mask, layer -> weights.
+"""
+
+import math
+from typing import Annotated, Literal
+
+import torch
+from theorybook.validation import Count, Limits, NonNegative, Positive
+from torch import Tensor
+
+from attention_theory.attention import Weights
+from attention_theory.trained.crowd import centred_rows
+from attention_theory.trained.models import Weigh
+
+#: What is subtracted from the scores of a row before u is applied: nothing, their mean, their maximum.
+Shift = Literal["none", "mean", "max"]
+
+
+def _over_sum(u: Tensor, mask: Tensor) -> Tensor:
+    """U over its row sum, where the mask allows; a row whose sum is 0 stays a row of zeros."""
+    u = u.masked_fill(~mask, 0)
+    total = u.sum(-1, keepdim=True)
+    return u / torch.where(total == 0, 1, total)
+
+
+def _largest(scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.masked_fill(~mask, -math.inf).amax(-1, keepdim=True)
+
+
+def _shifted(scores: Tensor, mask: Tensor, shift: Shift) -> Tensor:
+    if shift == "mean":
+        return centred_rows(scores, mask)
+    return scores - _largest(scores, mask) if shift == "max" else scores
+
+
+def family(weights: Weights, shift: Shift = "none") -> Weigh:
+    """U over its sum, u of the book's families, after a number of the row's own is subtracted from its scores."""
+    return lambda scores, mask, layer: _over_sum(weights(_shifted(scores, mask, shift)), mask)
+
+
+def sharper(beta: NonNegative) -> Weigh:
+    """Softmax of another sharpness: 0 averages."""
+    return lambda scores, mask, layer: torch.softmax((beta * scores).masked_fill(~mask, -math.inf), -1)
+
+
+def hard(scores: Tensor, mask: Tensor, layer: int = 0) -> Tensor:
+    """All weight on the largest score; equal ones share."""
+    return _over_sum((scores == _largest(scores, mask)).to(scores), mask)
+
+
+def power_of_the_maximum(p: Count) -> Weigh:
+    """(1 + (s - max s)/p)^p, cut off at 0: it becomes the exponential as p grows, and forgets all scores p below the best."""
+    return lambda scores, mask, layer: _over_sum((1 + _shifted(scores, mask, "max") / p).clamp(min=0) ** p, mask)
+
+
+def sparsemax(scores: Tensor, mask: Tensor, layer: int = 0) -> Tensor:
+    """The point of the simplex that is nearest to the scores: the positive parts of s - tau, tau such that they sum to 1."""
+    low = scores.masked_fill(~mask, -math.inf)
+    ordered = low.sort(-1, descending=True).values
+    k = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
+    above = torch.where(ordered.isfinite(), ordered, 0).cumsum(-1) - 1
+    size = (ordered.isfinite() & (k * ordered > above)).sum(-1, keepdim=True)
+    return (low - above.gather(-1, size - 1) / size).clamp(min=0)
+
+
+def undivided(constants: Tensor) -> Weigh:
+    """exp(s) over a constant for each layer and head, as if no row divided by its own sum; at most e^40."""
+    return lambda scores, mask, layer: (scores - constants[layer][:, None, None]).clamp(max=40).exp() * mask
+
+
+def sparsemax_share(gap: NonNegative, rivals: Annotated[int, Limits(1)]) -> float:
+    """Sparsemax: the share of one key whose score is by this gap above that of its equal rivals."""
+    return min(1.0, (1 + rivals * gap) / (1 + rivals))
+
+
+def needed_gap(wanted: Annotated[float, Limits(0, 1, "both")], rivals: Positive) -> float:
+    """The least gap at which sparsemax gives the wanted share; for softmax it is log(rivals) + log(share / (1 - share))."""
+    return max(0.0, (wanted * (1 + rivals) - 1) / rivals)

