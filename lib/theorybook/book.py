@@ -56,7 +56,7 @@ def pages() -> list[str]:
     found, rest = [toc["root"]], [*toc.get("parts", []), *toc.get("chapters", [])]
     while rest:
         entry = rest.pop(0)
-        found += [entry["file"]] * ("file" in entry)
+        found += [entry["file"]] if "file" in entry else []
         rest = [*entry.get("chapters", []), *entry.get("sections", []), *rest]
     return [str(Path(name).with_suffix("")) for name in found]
 
