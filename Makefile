@@ -16,21 +16,21 @@ PYTEST := $(BIN)/python -m pytest -q
 
 # every chapter is run and the pages are built from that, in _build; says which outputs differ from the stored ones
 book: $(READY)
-	$(BIN)/python tools/build.py --execute --jobs $(JOBS)
+	$(BIN)/python -m theorybook.tools.build --execute --jobs $(JOBS)
 
 # the pages from the stored outputs
 html: $(READY)
-	$(BIN)/python tools/build.py
+	$(BIN)/python -m theorybook.tools.build
 
 # for authors: chapters are run and their outputs stored; CHAPTERS="book/<part>/<slug>.md ...", all of them if none is given
 CHAPTERS ?=
 execute: $(READY)
-	$(BIN)/python tools/execute.py --jobs $(JOBS) $(CHAPTERS)
+	$(BIN)/python -m theorybook.tools.execute --jobs $(JOBS) $(CHAPTERS)
 
 # chapters with the last place of every inexact result at random: no compared output may move
 SEEDS ?= 0
 jitter: $(READY)
-	$(BIN)/python tools/jitter.py --jobs $(JOBS) --seeds $(SEEDS) $(CHAPTERS)
+	$(BIN)/python -m theorybook.tools.jitter --jobs $(JOBS) --seeds $(SEEDS) $(CHAPTERS)
 
 lint: $(READY)
 	$(BIN)/ruff check -q lib tests tools
@@ -42,8 +42,8 @@ test: $(READY)
 	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/test_verdicts_bite.py --ignore=tests/pages --ignore=tests/devices -n $(JOBS) \
 		--jaxtyping-packages=attention_theory,attention_checks,theorybook,typecheck.check
 	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py')
-	$(BIN)/python tools/records_check.py --jobs $(JOBS) --points 1 --seconds 5 --seed 0
-	$(PYTEST) -p forked_kernels --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
+	$(BIN)/python -m theorybook.tools.records_check --jobs $(JOBS) --points 1 --seconds 5 --seed 0
+	$(PYTEST) -p theorybook.tools.forked_kernels --nbval --nbval-current-env -n $(JOBS) --dist loadscope book
 	$(MAKE) -j2 html test-devices
 	$(PYTEST) tests/pages/test_links.py
 
@@ -78,7 +78,7 @@ colab: $(READY)
 
 # a sample of every record computed anew; another one each time
 records-check: $(READY)
-	$(BIN)/python tools/records_check.py --jobs $(JOBS)
+	$(BIN)/python -m theorybook.tools.records_check --jobs $(JOBS)
 
 # right calls of all public functions, noted while the tests run (for fuzz the chapters too); fuzz spoils them, devices sends them elsewhere
 examples: $(READY)
@@ -94,7 +94,7 @@ devices: examples
 
 # what a box says goes into the row of the ledger that it belongs to
 statements: $(READY)
-	$(BIN)/python tools/statements.py
+	$(BIN)/python -m theorybook.tools.statements
 
 # the two models of Part VI, by their hashes (190 MB); without them its chapters read their records
 models: $(READY)
@@ -114,7 +114,7 @@ matrix: $(READY)
 # the library's routes beside others, recorded for the page "Speed"; PYTHON_JAX: an interpreter with jax, and neural-tangents if wanted
 benchmark: $(READY)
 	$(BIN)/python tools/speed.py --out book/data $(if $(PYTHON_JAX),--jax $(PYTHON_JAX))
-	$(BIN)/python tools/execute.py book/speed.md
+	$(BIN)/python -m theorybook.tools.execute book/speed.md
 
 url: $(READY)
 	$(BIN)/python tools/repository_url.py

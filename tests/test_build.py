@@ -1,9 +1,9 @@
 """Pages are built from a copy: what git holds is only read, and outputs that differ from the stored ones are named."""
 
-import build
 import pytest
-from execute import execute
 from test_workflow import CHAPTER
+from theorybook.tools import build
+from theorybook.tools.execute import execute
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def root(tmp_path):
     for folder in ("book/part/.hidden", "lib", "tools"):
         (root / folder).mkdir(parents=True)
     (root / "_config.yml").write_text("title: a\n")
-    (root / "_toc.yml").write_text("parts:\n- chapters:\n  - file: book/part/one.ipynb\n")
+    (root / "_toc.yml").write_text("root: book/part/one.ipynb\nparts:\n- chapters:\n  - file: book/part/one.ipynb\n")
     (root / "book" / "part" / ".hidden" / "file").write_text("not copied")
     (root / "book" / "part" / "one.md").write_text(CHAPTER)
     assert execute(root / "book" / "part" / "one.md") == ""

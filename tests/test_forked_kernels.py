@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 
-import execute
-import forked_kernels
 import nbformat
 import pytest
 from conftest import ROOT
 from jupyter_client.manager import start_new_kernel
 from jupyter_client.provisioning import KernelProvisionerFactory
 from test_workflow import CHAPTER, running, wait_for
+from theorybook.tools import execute, forked_kernels
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere kernels start in the ordinary way")
 PARENT = "open(f'/proc/{os.getppid()}/cmdline').read()"
@@ -98,7 +97,7 @@ def test_without_its_server_a_kernel_ends_and_the_next_chapter_runs(forked, tmp_
 def test_a_killed_run_leaves_no_process_and_no_notebook(tmp_path):
     path = chapter(tmp_path, "import os\nopen('pids', 'w').write(f'{os.getpid()} {os.getppid()}\\n')\nwhile True: pass")
     pids = tmp_path / "pids"
-    run = subprocess.Popen([sys.executable, "tools/execute.py", path], cwd=ROOT, stderr=subprocess.DEVNULL)
+    run = subprocess.Popen([sys.executable, "-m", "theorybook.tools.execute", path], cwd=ROOT, stderr=subprocess.DEVNULL)
     assert wait_for(lambda: pids.exists() and pids.read_text().endswith("\n"))
     kernel, server = pids.read_text().split()
     with open(f"/proc/{server}/cmdline") as file:
@@ -115,7 +114,7 @@ def test_two_runs_at_once_have_each_their_own(tmp_path):
     runs = []
     for name in ("one", "two"):
         source = f"{FORKED}\nimport time\nprint(os.getppid(), os.environ['RUN'])\ntime.sleep(2)"
-        command = [sys.executable, "tools/execute.py", chapter(tmp_path, source, name)]
+        command = [sys.executable, "-m", "theorybook.tools.execute", chapter(tmp_path, source, name)]
         runs.append(subprocess.Popen(command, cwd=ROOT, env=os.environ | {"RUN": name}, stderr=subprocess.DEVNULL))
     assert [run.wait(120) for run in runs] == [0, 0]
     (_, one), (_, two) = (printed(tmp_path / name).splitlines() for name in ("one", "two"))
@@ -126,6 +125,6 @@ def test_nbval_uses_them_too(tmp_path):
     path = chapter(tmp_path, FORKED)
     cell = nbformat.v4.new_code_cell(FORKED, execution_count=1, outputs=[nbformat.v4.new_output("stream", text="True\n")])
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path.with_suffix(".ipynb"))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "forked_kernels", "--nbval", "--nbval-current-env"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "theorybook.tools.forked_kernels", "--nbval", "--nbval-current-env"]
     done = subprocess.run([*command, path.with_suffix(".ipynb"), "-c", "pyproject.toml"], cwd=ROOT, capture_output=True)
     assert done.returncode == 0, done.stdout.decode()

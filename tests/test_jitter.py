@@ -1,15 +1,14 @@
 """What depends on the last place of a rounded number is found, and what does not is left in peace."""
 
-import forked_kernels
-import jitter
 import nbformat
 import numpy as np
 import pytest
 import torch
-from execute import compared, execute
 from jupyter_client.provisioning import KernelProvisionerFactory
-from last_place import LastPlace, computing, shift
 from test_workflow import CHAPTER
+from theorybook.tools import forked_kernels, jitter
+from theorybook.tools.execute import compared, execute
+from theorybook.tools.last_place import LastPlace, computing, shift
 
 TIES = """values = torch.tensor(list(itertools.product((-1, 0, 1), repeat=6))).double()
 print("ties:", int(((values / {}).sum(1) == 0).sum()), "of", len(values))"""

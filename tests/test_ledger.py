@@ -6,11 +6,11 @@ import re
 from graphlib import TopologicalSorter
 
 import pytest
-import statements
 import yaml
 from mutation import statements_behind
 from theorybook import COMPUTED, load_ledger, stored_verdicts
 from theorybook.sphinx import ledger
+from theorybook.tools import statements
 
 PAPERS = tuple(ledger.ledgers())
 

@@ -3,12 +3,12 @@
 import inspect
 import shutil
 
-import execute
 import lint
 import new_chapter
 import pytest
 import test_notebooks
 from conftest import BOOK, ROOT
+from theorybook.tools import execute
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_source_and_notebook_agree(path):
     source = jupytext.read(path.with_suffix(".md"))
     notebook = nbformat.read(path, as_version=4)
     content = [[(cell.cell_type, cell.source, tags(cell)) for cell in nb.cells] for nb in (source, notebook)]
-    assert content[0] == content[1], "run tools/execute.py on it"
+    assert content[0] == content[1], "run theorybook.tools.execute on it"
 
 
 def test_every_cell_was_executed_in_order_without_error(path):
@@ -68,7 +68,7 @@ def test_every_figure_is_described_and_followed_by_its_numbers(path):
 def test_every_captioned_cell_shows_a_picture(path):
     for cell in code_cells(path):
         if "figure" in cell.metadata.get("mystnb", {}):
-            assert types(cell) & {"image/png", "image/svg+xml"}, "no picture is stored: run tools/execute.py on it"
+            assert types(cell) & {"image/png", "image/svg+xml"}, "no picture is stored: run theorybook.tools.execute on it"
 
 
 def test_a_table_is_shown(path):
@@ -212,7 +212,7 @@ def test_every_printed_source_is_that_of_the_function_today(path):
             elif isinstance(node, ast.Expr) and ast.unparse(node).startswith("formula("):
                 source = repr(eval(compile(ast.Expression(node.value), path.name, "eval"), names))
                 printed = [output.data.get("text/plain") for output in cell.outputs if "data" in output]
-                assert source in printed, f"run tools/execute.py on it: {cell.source}"
+                assert source in printed, f"run theorybook.tools.execute on it: {cell.source}"
 
 
 @functools.cache

@@ -9,11 +9,13 @@ import sys
 
 import pytest
 from conftest import BOOK, ROOT
-from records_check import TABLES, recordings
+from theorybook import book
 from theorybook.records import differences, read_record
 from theorybook.sweep import Recording
+from theorybook.tools.records_check import recordings
 
 DATA = BOOK / "data"
+TABLES = book.settings()["tables"]
 #: Read by hand: its command is the draw, and no program can repeat the reading.
 BY_HAND = ("hostile-reading",)
 NAMES = [path.stem for path in sorted(DATA.glob("*.json")) if path.stem not in BY_HAND]
@@ -30,6 +32,7 @@ def test_the_command_of_a_record_computes_its_points(name, tmp_path, monkeypatch
 
     def noted(recording, folder, points, *rest, **more):
         asked[recording.name] = (os.fspath(folder), points)
+        return record
 
     python, m, module, *words = shlex.split(record.provenance["command"])
     assert (python, m) == ("python", "-m")

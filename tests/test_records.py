@@ -21,9 +21,9 @@ from conftest import ROOT
 from joblib.externals.loky.backend import context
 from joblib.parallel import ThreadingBackend
 from recorded_example import RECORDING, deadly, float_of, math_log, mortal, run, slow
-from records_check import recomputed, recordings, untied
 from theorybook.records import Record, decoded, differences, encoded, read_record, write_record
 from theorybook.sweep import Recording, command_line, sweep
+from theorybook.tools.records_check import recomputed, recordings, untied
 
 fcntl = pytest.importorskip("fcntl")
 pytestmark = pytest.mark.filterwarnings("ignore:`fork` start method")

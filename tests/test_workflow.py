@@ -6,10 +6,10 @@ import subprocess
 import sys
 import time
 
-import execute
 import pytest
 import repository_url
 from conftest import ROOT, commit
+from theorybook.tools import execute
 
 CHAPTER = """---
 jupytext:
@@ -80,9 +80,14 @@ def test_a_matplotlibrc_of_the_readers_changes_nothing(chapter):
     assert execute.execute(chapter) == "" and chapter.with_suffix(".ipynb").read_text() == ordinary
 
 
-@pytest.mark.parametrize("tool", ["execute", "jitter", "build", "lint", "matrix", "mutants", "fuzz", "speed", "pdf"])
+TOOLKIT = [["-m", f"theorybook.tools.{tool}"] for tool in ("execute", "jitter", "build", "records_check")]
+
+
+@pytest.mark.parametrize(
+    "tool", [*TOOLKIT, *([f"tools/{tool}.py"] for tool in ("lint", "matrix", "mutants", "fuzz", "speed", "pdf"))]
+)
 def test_tools_find_one_another_without_pythons_help(tool):
-    command = [sys.executable, f"tools/{tool}.py", "--help"]
+    command = [sys.executable, *tool, "--help"]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONSAFEPATH": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -91,7 +96,7 @@ def test_kernels_are_forked_without_pythons_help_too(chapter):
     chapter.write_text(
         CHAPTER.replace("1 + 1", "open(f'/proc/{__import__(\"os\").getppid()}/cmdline').read().count('fork_server')")
     )
-    command, own = [sys.executable, "tools/execute.py", chapter], os.environ | {"PYTHONSAFEPATH": "1"}
+    command, own = [sys.executable, "-m", "theorybook.tools.execute", chapter], os.environ | {"PYTHONSAFEPATH": "1"}
     assert subprocess.run(command, cwd=ROOT, env=own, stderr=subprocess.DEVNULL).returncode == 0
     assert sys.platform != "linux" or '"1\\n"' in chapter.with_suffix(".ipynb").read_text()
 
@@ -122,7 +127,7 @@ def test_a_folder_that_cannot_be_written_is_named(chapter, monkeypatch):
 
 
 def test_two_runs_at_once_agree(chapter):
-    code = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import execute, pathlib; "
+    code = "import sys, pathlib; from theorybook.tools import execute; "
     code += f"sys.exit(bool(execute.execute(pathlib.Path({str(chapter)!r}))))"
     runs = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [run.wait(120) for run in runs] == [0, 0]

@@ -45,7 +45,7 @@ from theorybook.validation import ANY, InputError
 
 sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
 import examples
-from recorded import write
+from theorybook.tools.recorded import write
 from theorybook.validation import PACKAGES
 
 RIGHT, SECONDS, MEMORY = 1.0, 5.0, 6 * 2**30

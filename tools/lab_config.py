@@ -40,7 +40,7 @@ def cells(notebook: nbformat.NotebookNode) -> list:
 
 
 def before_saving(model, **_) -> None:
-    """The notebook as ``tools/execute.py`` stores it: nothing in it names the machine or the time."""
+    """The notebook as ``theorybook.tools.execute`` stores it: nothing in it names the machine or the time."""
     if model["type"] != "notebook" or model["content"]["nbformat"] != 4:
         return
     notebook = model["content"]

@@ -13,10 +13,9 @@ import tempfile
 from pathlib import Path
 
 import jupytext
+from theorybook.tools.execute import chapters
 
-sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-from execute import ROOT, chapters
-
+ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = 92
 #: What a cell may do and a module may not: no docstrings, imports in any cell, a last line that shows its value.
 IGNORED = "RUF017,D,E402,B018,E501,RUF059,PT018,SIM"

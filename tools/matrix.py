@@ -94,9 +94,7 @@ def differing(python: str, variables: dict[str, str], tests: list[str], jobs: in
 def record(points: list[dict[str, str]], results: list[dict[str, int]], folder: str, afresh: bool) -> None:
     """Write what there is so far; unless ``afresh``, behind the rows of the earlier record that are not among these."""
     from theorybook.records import read_record
-
-    sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-    from recorded import write
+    from theorybook.tools.recorded import write
 
     if Path(folder, "matrix.json").exists() and not afresh:
         earlier = read_record("matrix", folder)

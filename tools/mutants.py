@@ -36,9 +36,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
-
-sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-from recorded import write
+from theorybook.tools.recorded import write
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "lib" / "attention_theory"

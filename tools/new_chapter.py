@@ -35,7 +35,9 @@ def begin(name: str, root: Path = ROOT) -> Path:
         parts = dict.fromkeys(re.findall(r"file: book/(?!ledger)([a-z]+)/.*\.ipynb", toc))
         raise ValueError(f"there is no part {part!r} in _toc.yml; its parts are {', '.join(parts)}")
     if page.exists():
-        raise ValueError(f"{page.relative_to(root)} is there already; run it with tools/execute.py, or choose another name")
+        raise ValueError(
+            f"{page.relative_to(root)} is there already; run it with theorybook.tools.execute, or choose another name"
+        )
     repository = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
     text = (ROOT / "tools" / "chapter.md").read_text(encoding="utf-8")
     address = {"URL": repository["url"], "BRANCH": repository["branch"]}
@@ -56,15 +58,14 @@ def main() -> int:
         page = begin(parser.parse_args().name)
     except ValueError as error:
         parser.error(str(error))
-    sys.path.insert(0, str(ROOT / "tools"))
-    from execute import execute
+    from theorybook.tools.execute import execute
 
     os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
     failure, name = execute(page), page.relative_to(ROOT).as_posix()
     print(
         f"{failure}\n{name} is written, its .ipynb is not" if failure else f"{name}, its .ipynb and its line in _toc.yml stand"
     )
-    print(f"Change the .md, then:\n    .venv/bin/python tools/execute.py {name}")
+    print(f"Change the .md, then:\n    .venv/bin/python -m theorybook.tools.execute {name}")
     print(
         f"    .venv/bin/python -m pytest -q tests/test_ledger.py tests/test_notebooks.py -k 'test_ledger or {name[5:-3]}.ipynb'"
     )

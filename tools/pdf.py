@@ -14,14 +14,12 @@ from io import BytesIO
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-import yaml
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, FloatObject, NameObject, NullObject, TextStringObject
 from theorybook.book import address as published
+from theorybook.book import pages as contents
 from tqdm import tqdm
-
-sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "_build" / "html"
@@ -32,9 +30,7 @@ PAPER = {"format": "A4", "margin": {"top": "16mm", "bottom": "18mm", "left": "15
 
 def pages() -> list[str]:
     """All pages in the book's order, the landing page first."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    files = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
-    return [str(Path(file).with_suffix(".html")) for file in files]
+    return [f"{page}.html" for page in contents()]
 
 
 def referenced(names: list[str]) -> dict[str, set[str]]:

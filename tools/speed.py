@@ -31,9 +31,7 @@ from attention_theory.device import generator, normal, signs
 from attention_theory.separation.data import inputs, threshold
 from attention_theory.separation.network import ROUNDING
 from attention_theory.tangent import SoftmaxNetwork, tangent_kernel
-
-sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-from recorded import write
+from theorybook.tools.recorded import write
 
 #: Nothing is recorded above this load a core, the run itself not counted.
 BUSY = 0.5

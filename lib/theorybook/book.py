@@ -4,6 +4,8 @@ The section ``theorybook`` below ``sphinx: config`` of ``_config.yml`` is what t
 
     theorybook:
       pyproject: lib/pyproject.toml  # where the version stands
+      recordings: [doe_checks]  # packages in which records are made, if any are
+      tables: [costs]  # files of book/data that come from elsewhere
       ledgers:  # file in book/ledger -> its name on pages, and the module of its formulas as printed, if it has one
         doe2026: { name: "Part I: sums", printed: doe_checks.printed }
 """
@@ -50,15 +52,20 @@ def settings() -> dict[str, Any]:
     return config().get("sphinx", {}).get("config", {}).get("theorybook", {})
 
 
-def pages() -> list[str]:
-    """The pages of ``_toc.yml`` in its order, without suffix."""
-    toc = yaml.safe_load((root() / "_toc.yml").read_text(encoding="utf-8"))
-    found, rest = [toc["root"]], [*toc.get("parts", []), *toc.get("chapters", [])]
+def files(folder: Path) -> list[Path]:
+    """The files that ``_toc.yml`` in this folder lists, in its order."""
+    toc = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
+    found, rest = [], [{"file": toc["root"], **toc}]
     while rest:
         entry = rest.pop(0)
-        found += [entry["file"]] if "file" in entry else []
-        rest = [*entry.get("chapters", []), *entry.get("sections", []), *rest]
-    return [str(Path(name).with_suffix("")) for name in found]
+        found += [Path(entry["file"])] if "file" in entry else []
+        rest = [*(below for kind in ("parts", "chapters", "sections") for below in entry.get(kind, [])), *rest]
+    return found
+
+
+def pages() -> list[str]:
+    """The pages in the book's order, without suffix."""
+    return [str(file.with_suffix("")) for file in files(root())]
 
 
 def ledgers() -> dict[str, dict[str, str]]:

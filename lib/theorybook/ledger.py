@@ -23,7 +23,7 @@ class Entry:
         statement: what it claims, in our words, with every hypothesis that does not stand in ``hypotheses``; a figure: which
             printed settings, which features. TeX stands between dollars.
         hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it reaches, where they are told
-            apart; from its box (``tools/statements.py``), if it has one of its own.
+            apart; from its box (``theorybook.tools.statements``), if it has one of its own.
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, where its verdict stands.
         label: its statement box, figure or table on that page.

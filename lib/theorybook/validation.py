@@ -579,11 +579,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             checks.append(Checks(function))
         if _state.inside:
             if checks[0].plain:
-                arguments, keywords = checks[0].numbers(arguments, keywords)
+                arguments, keywords = checks[0].numbers(arguments, keywords)  # type: ignore[assignment]
             return function(*arguments, **keywords)
         _state.inside = True
         try:
-            arguments, keywords = checks[0].converted(arguments, keywords)
+            arguments, keywords = checks[0].converted(arguments, keywords)  # type: ignore[assignment]
             checks[0](arguments, keywords)
             with _autocast():
                 return checks[0].computed(arguments, keywords)

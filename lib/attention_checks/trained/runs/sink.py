@@ -20,6 +20,8 @@ from torch import Tensor
 #: value's length over the median one, median ratio of the two ways.
 STATISTICS = ("weight", "half", "best", "length", "ratio")
 #: Tokens of the texts; the first row from which SmolLM2's first key is touched, and the first token whose loss counts.
+Model = Literal["MiniLM", "SmolLM2"]
+MODELS: tuple[Model, ...] = ("MiniLM", "SmolLM2")
 LENGTHS, FROM, COUNTED = {"MiniLM": (16, 64, 128, 256), "SmolLM2": (256,)}, 32, 64
 
 
@@ -107,7 +109,7 @@ def smollm_text(network, text):
     return found | medians, heads
 
 
-def points(model: Literal["MiniLM", "SmolLM2"]) -> list[dict[str, Any]]:
+def points(model: Model) -> list[dict[str, Any]]:
     """Its lengths, on three kinds of text, two draws each."""
     return [dict(n=n, kind=kind, draw=draw) for n in LENGTHS[model] for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)]
 
@@ -122,7 +124,7 @@ RECORDINGS = [
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed
     )
-    for model in LENGTHS
+    for model in MODELS
 ]
 
 if __name__ == "__main__":

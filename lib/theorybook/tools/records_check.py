@@ -1,6 +1,6 @@
 """Recompute a random sample of the points of every record in ``book/data`` and compare.
 
-    python tools/records_check.py [--points 3] [--seconds 60] [--seed N] [--jobs 2] [name ...]
+    python -m theorybook.tools.records_check [--points 3] [--seconds 60] [--seed N] [--jobs 2] [name ...]
 
 Each record must have a recording (``theorybook.sweep.Recording``) in some ``<part>/runs/`` module, with the same
 settings and points. The sample is drawn among the points that took at most so many seconds when they were recorded.
@@ -11,27 +11,22 @@ import importlib
 import pkgutil
 import random
 import sys
-from pathlib import Path
 
-import attention_checks
+from theorybook import book
 from theorybook.records import Record, decoded, differences, encoded, read_record
 from theorybook.sweep import Recording, sweep
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT / "book" / "data"
-#: Records that a tool writes by its own make target.
-TABLES = ("fuzz", "hostile-reading", "matrix", "mutants", "row-mutants", "speed", "trained-reference")
-
 
 def recordings() -> dict[str, Recording]:
-    """All recordings of the library, by the name of their record."""
+    """All recordings in the packages that ``_config.yml`` names, by the name of their record."""
     found = {}
-    for module in pkgutil.walk_packages(attention_checks.__path__, "attention_checks."):
-        if ".runs." in module.name:
-            for thing in vars(importlib.import_module(module.name)).values():
-                for recording in thing if isinstance(thing, list | tuple) else [thing]:
-                    if isinstance(recording, Recording):
-                        found[recording.name] = recording
+    for package in map(importlib.import_module, book.settings().get("recordings", [])):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".runs." in module.name:
+                for thing in vars(importlib.import_module(module.name)).values():
+                    for recording in thing if isinstance(thing, list | tuple) else [thing]:
+                        if isinstance(recording, Recording):
+                            found[recording.name] = recording
     return dict(sorted(found.items()))
 
 
@@ -55,25 +50,25 @@ def recomputed(recording: Recording, record: Record, index: int) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="records (default: all)")
     parser.add_argument("--points", type=int, default=3, help="points of each record (default 3)")
     parser.add_argument("--seconds", type=float, default=60, help="leave out points that took longer (default 60)")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the sample (default: another each time)")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     given = parser.parse_args(arguments)
-    known = recordings()
+    known, data = recordings(), book.root() / "book" / "data"
     unknown = [name for name in given.names if name not in known]
     if unknown or min(given.points, given.jobs) < 1:
         parser.error(f"no recording is called {unknown[0]}; there are {', '.join(known)}" if unknown else "at least 1, please")
     names = given.names or [name for name, recording in known.items() if recording.shipped]
-    files = sorted(path.stem for path in DATA.glob("*") if path.suffix in (".json", ".npz", ".csv"))
-    files = [name for name in files if name not in TABLES]
+    files = sorted(path.stem for path in data.glob("*") if path.suffix in (".json", ".npz", ".csv"))
+    files = [name for name in files if name not in book.settings().get("tables", [])]
     faults = [f"{name}: a file of book/data without a recording" for name in files if name not in known and not given.names]
     draw, tasks = random.Random(given.seed), []
     for name in names:
         try:
-            record = read_record(name, DATA)
+            record = read_record(name, data)
         except (FileNotFoundError, ValueError) as error:
             faults.append(str(error))
             continue

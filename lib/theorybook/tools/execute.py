@@ -1,6 +1,6 @@
 """Execute chapters: each MyST ``.md`` is run in a fresh kernel and written beside itself as ``.ipynb``.
 
-    python tools/execute.py [--jobs N] [chapter.md ...]
+    python -m theorybook.tools.execute [--jobs N] [chapter.md ...]
 
 Without arguments: every chapter of ``_toc.yml``; those in ``book/ledger`` last, since they read the others. A run that
 changes nothing writes nothing; a failing or interrupted one leaves the notebook as it was.
@@ -24,26 +24,23 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-import forked_kernels
-
-ROOT = Path(__file__).resolve().parents[1]
+from theorybook import book
+from theorybook.tools import forked_kernels
 
 
 class Failed(Exception):
     """A chapter that was not executed or not stored: what went wrong, in one sentence with a remedy."""
 
 
-def chapters(root: Path = ROOT) -> list[Path]:
+def chapters(root: Path | None = None) -> list[Path]:
     """The sources of all notebooks in the table of contents, in its order."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    files = [root / chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    return [file.with_suffix(".md") for file in files if file.suffix == ".ipynb"]
+    root = root or book.root()
+    return [root / file.with_suffix(".md") for file in book.files(root) if file.suffix == ".ipynb"]
 
 
 def named(path: Path) -> Path:
     """A path as messages show it."""
-    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return path.relative_to(book.root()) if path.is_relative_to(book.root()) else path
 
 
 def read(source: Path) -> NotebookNode:
@@ -172,9 +169,9 @@ def side_by_side(work: Callable, sources: list[Path], jobs: int, doing: str) -> 
                 yield result
 
 
-def arguments_for(text: str) -> argparse.ArgumentParser:
+def arguments_for(text: str | None) -> argparse.ArgumentParser:
     """A command line that takes chapters and how many run at a time."""
-    parser = argparse.ArgumentParser(description=text.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
     parser.add_argument("chapters", nargs="*", type=lambda name: Path(name).resolve().with_suffix(".md"))
     parser.add_argument("--jobs", type=positive, default=2, help="chapters at a time")
     return parser

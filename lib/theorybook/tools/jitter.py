@@ -1,6 +1,6 @@
 """Execute chapters with the last place of every inexact result at random, and name the compared outputs that move.
 
-    python tools/jitter.py [--seeds 0,1,2] [--jobs N] [chapter.md ...]
+    python -m theorybook.tools.jitter [--seeds 0,1,2] [--jobs N] [chapter.md ...]
 
 Without chapters: all of ``_toc.yml``. The stored notebooks are read and never written; ``last_place`` says what is perturbed.
 What moves here will differ on some other machine. The exit code is 1 if anything moved.
@@ -12,11 +12,10 @@ from pathlib import Path
 
 import nbformat
 
-sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-from execute import Failed, arguments_for, chapters, differences, named, read, run, side_by_side
+from theorybook.tools.execute import Failed, arguments_for, chapters, differences, named, read, run, side_by_side
 
 #: Runs before the chapter's first cell.
-START = "import sys; sys.path.insert(0, {folder!r}); import last_place; last_place.perturb({seed}); del sys.path[0]"
+START = "from theorybook.tools import last_place; last_place.perturb({seed})"
 
 
 def moved(source: Path, seed: int) -> tuple[str, list[str]]:
@@ -24,7 +23,7 @@ def moved(source: Path, seed: int) -> tuple[str, list[str]]:
     name = f"{named(source)}, seed {seed}"
     try:
         notebook = read(source)
-        start = nbformat.v4.new_code_cell(START.format(folder=str(Path(__file__).parent), seed=seed))
+        start = nbformat.v4.new_code_cell(START.format(seed=seed))
         notebook.cells.insert(0, start)
         run(notebook, source, allow_errors=True)
         if start.outputs:

@@ -1,9 +1,9 @@
 """Kernels forked off one process that has torch and its kin imported: what is most of a chapter's time is spent once.
 
 ``use()`` makes this jupyter_client's way to start kernels in this process, for nbclient and nbval alike (the latter with
-``pytest -p forked_kernels --nbval``); ``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the ordinary way. That is
-also taken where forking is not safe (elsewhere than on Linux; imports that started threads), and for kernels of another
-interpreter or with another environment than the first one's, since imports depend on both.
+``pytest -p theorybook.tools.forked_kernels --nbval``); ``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the
+ordinary way. That is also taken where forking is not safe (elsewhere than on Linux; imports that started threads), and for
+kernels of another interpreter or with another environment than the first one's, since imports depend on both.
 """
 
 import contextlib
@@ -17,8 +17,10 @@ import threading
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from fork_server import WORD
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+from theorybook.tools.fork_server import WORD
 
 NAME = "forked"
 SERVER = Path(__file__).with_name("fork_server.py")

@@ -104,7 +104,7 @@ def perturb(seed: int) -> None:
     """From now on, in this process."""
     LastPlace(np.random.default_rng([seed, 0])).__enter__()
     source = np.random.default_rng([seed, 1])
-    methods = np._core._methods  # what the methods of arrays call
+    methods = np._core._methods  # what the methods of arrays call  # pyright: ignore[reportAttributeAccessIssue]
     places = [(np, COMPUTING), (np.linalg, LINALG), (methods, "umr_sum umr_prod")]
     for module, names in places:
         for name in names.split():

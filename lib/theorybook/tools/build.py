@@ -1,6 +1,6 @@
 """Build the pages in ``_build/html``; what git holds is read and never written.
 
-    python tools/build.py [--execute] [--jobs N]
+    python -m theorybook.tools.build [--execute] [--jobs N]
 
 The sources are copied to ``_build/source`` and the pages are built there, from the stored outputs. With ``--execute`` every
 chapter is run in that copy first, the pages show its fresh outputs, and those that nbval would find to differ from the stored
@@ -16,13 +16,11 @@ from pathlib import Path
 
 import nbformat
 
-sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-from execute import ROOT, chapters, differences, execute, positive, side_by_side
-
-SOURCE = ROOT / "_build" / "source"
+from theorybook import book
+from theorybook.tools.execute import chapters, differences, execute, positive, side_by_side
 
 
-def gather(root: Path = ROOT, copy: Path = SOURCE) -> None:
+def gather(root: Path, copy: Path) -> None:
     """Make the copy what the book is now; a file that is there as it is keeps its time, so that its page is not built again."""
     files = [root / "_config.yml", root / "_toc.yml", *(root / "book").rglob("*")]
     wanted = {
@@ -38,12 +36,11 @@ def gather(root: Path = ROOT, copy: Path = SOURCE) -> None:
     for file in (copy / "book").rglob("*"):
         if file.is_file() and file.relative_to(copy) not in wanted:
             file.unlink()
-    for name in ("lib", "tools"):  # templates, and links to lines of the library
-        if not (copy / name).is_symlink():
-            (copy / name).symlink_to(root / name)
+    if (root / "lib").is_dir() and not (copy / "lib").is_symlink():  # the version, and links to lines of the library
+        (copy / "lib").symlink_to(root / "lib")
 
 
-def changed(root: Path = ROOT, copy: Path = SOURCE) -> list[str]:
+def changed(root: Path, copy: Path) -> list[str]:
     """The cells of the copy whose outputs differ from the stored ones."""
     found = []
     for source in chapters(root):
@@ -57,23 +54,25 @@ def changed(root: Path = ROOT, copy: Path = SOURCE) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--execute", action="store_true", help="from fresh outputs")
     parser.add_argument("--jobs", type=positive, default=2, help="chapters at a time")
     given = parser.parse_args()
-    gather()
+    root = book.root()
+    copy = root / "_build" / "source"
+    gather(root, copy)
     differing = []
     if given.execute:
-        runs = side_by_side(execute, chapters(SOURCE), given.jobs, "executing chapters")
+        runs = side_by_side(execute, chapters(copy), given.jobs, "executing chapters")
         failures = [failure for failure in runs if failure]
         if failures:
             print("\n".join(failures), file=sys.stderr)
             return 1
-        differing = changed()
-    builder = [Path(sys.executable).with_name("jupyter-book"), "build", SOURCE, "--path-output", ROOT]
-    if subprocess.run([*builder, "-W", "-n", "--keep-going", "-q"], cwd=ROOT).returncode:
+        differing = changed(root, copy)
+    builder = [Path(sys.executable).with_name("jupyter-book"), "build", copy, "--path-output", root]
+    if subprocess.run([*builder, "-W", "-n", "--keep-going", "-q"], cwd=root).returncode:
         return 1
-    print(f"The book: {ROOT / '_build' / 'html' / 'index.html'}")
+    print(f"The book: {root / '_build' / 'html' / 'index.html'}")
     if differing:
         print(f"Its pages show fresh outputs, of which {len(differing)} differ from those that git holds:", file=sys.stderr)
         print(*differing, sep="\n", file=sys.stderr)

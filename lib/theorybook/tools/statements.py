@@ -1,7 +1,9 @@
 """Write into the ledger what the boxes of the chapters say: a box is the source of the row that it belongs to.
 
 A row whose ``label`` no other row has takes its ``hypotheses``, ``statement``, ``constants`` and ``scope`` from the paragraphs
-*Hypotheses.*, *Claim.*, *Constants.* and *Scope.* of that box, if it has the first two. ``make statements``.
+*Hypotheses.*, *Claim.*, *Constants.* and *Scope.* of that box, if it has the first two.
+
+    python -m theorybook.tools.statements
 """
 
 import re
@@ -9,9 +11,8 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from theorybook import Entry, load_ledger
+from theorybook import Entry, book, load_ledger
 
-BOOK = Path(__file__).resolve().parents[1] / "book"
 #: Field of a row -> what its paragraph in the box begins with, in the order in which both are written.
 PARAGRAPHS = {"hypotheses": "Hypotheses", "statement": "Claim", "constants": "Constants", "scope": "Scope"}
 BOX = re.compile(r"^(:{3,})\{prf:\w+\}([^\n]*)\n((?::[\w-]+:[^\n]*\n)*)(.*?)^\1[ \t]*$", re.M | re.S)
@@ -20,7 +21,11 @@ BOX = re.compile(r"^(:{3,})\{prf:\w+\}([^\n]*)\n((?::[\w-]+:[^\n]*\n)*)(.*?)^\1[
 @cache
 def titles() -> dict[str, str]:
     """Label -> title of every box of the book."""
-    found = (match for path in sorted(BOOK.glob("*/*.md")) for match in BOX.finditer(path.read_text(encoding="utf-8")))
+    found = (
+        match
+        for path in sorted((book.root() / "book").rglob("*.md"))
+        for match in BOX.finditer(path.read_text(encoding="utf-8"))
+    )
     named = {label[1]: box[2] for box in found if (label := re.search(r":label:\s*(\S+)", box[3]))}
     return {label: re.sub(r"\{[\w:]+\}`([^`]*)`", r"\1", title).strip() for label, title in named.items()}
 
@@ -55,7 +60,7 @@ def of_boxes(rows: list[Entry]) -> dict[str, dict[str, str]]:
     shared = Counter(row.label for row in rows)
     found = {}
     for row in rows:
-        page = BOOK / f"{row.chapter}.md"
+        page = book.root() / "book" / f"{row.chapter}.md"
         if row.label and shared[row.label] == 1 and page.is_file():
             for box in BOX.finditer(page.read_text(encoding="utf-8")):
                 if re.search(rf":label:\s*{re.escape(row.label)}\s*$", box[3], re.M) and (fields := said(box[4])):
@@ -65,7 +70,7 @@ def of_boxes(rows: list[Entry]) -> dict[str, dict[str, str]]:
 
 def differing() -> dict[Path, dict[str, dict[str, str]]]:
     """File of the ledger -> its rows that say something else than their boxes, with what these say."""
-    ledger = {path: load_ledger(path) for path in sorted((BOOK / "ledger").glob("*.yml"))}
+    ledger = {path: load_ledger(path) for path in sorted((book.root() / "book" / "ledger").glob("*.yml"))}
     boxes = of_boxes([row for rows in ledger.values() for row in rows.values()])
     rows = {id: row for part in ledger.values() for id, row in part.items()}
     other = {id: box for id, box in boxes.items() if any(getattr(rows[id], name) != text for name, text in box.items())}
