@@ -4,7 +4,7 @@ import ast
 
 import mutants
 import pytest
-from mutants import PACKAGE, PARTS, Mutant, drawn_from_rows
+from mutants import LIB, PARTS, Mutant, drawn_from_rows
 
 MODULE = """
 LIMIT, STEPS = 3, 5
@@ -34,29 +34,29 @@ def far(x):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of one part, with one module and its proofs."""
-    folder = tmp_path / "attention_theory"
-    (folder / "part").mkdir(parents=True)
-    (folder / "part" / "__init__.py").touch()
-    for name in ("sums", "proofs"):
-        (folder / "part" / f"{name}.py").write_text(MODULE)
-    monkeypatch.setattr(mutants, "PACKAGE", folder)
+    """A library of one part, with one module, and its proofs in another package."""
+    for package, name in (("attention_theory", "sums"), ("attention_checks", "proofs")):
+        folder = tmp_path / package / "part"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        (folder / f"{name}.py").write_text(MODULE)
+    monkeypatch.setattr(mutants, "LIB", tmp_path)
     monkeypatch.setattr(mutants, "PARTS", ("part",))
     cached = (mutants.uses, mutants.reached_from, mutants._tree, mutants._names)
     for function in cached:
         function.cache_clear()
-    yield folder
+    yield tmp_path
     for function in cached:
         function.cache_clear()
 
 
 def test_defaults_constants_and_fields_are_places(package):
-    found = {(m.function, m.old) for m in mutants.mutants(package / "part" / "sums.py")}
+    found = {(m.function, m.old) for m in mutants.mutants(package / "attention_theory" / "part" / "sums.py")}
     assert {("LIMIT", "3"), ("LIMIT", "5"), ("SHARE", "0.25"), ("inner", "1.0"), ("Sizes", "7"), ("Sizes.twice", "2")} <= found
 
 
 def test_every_change_is_the_one_that_is_told(package):
-    path = package / "part" / "sums.py"
+    path = package / "attention_theory" / "part" / "sums.py"
     for mutant in mutants.mutants(path):
         before, after = ast.parse(MODULE), ast.parse(mutants.mutated(path, mutant.site))
         assert ast.dump(before) != ast.dump(after) and mutant.new in ast.unparse(after)
@@ -65,18 +65,19 @@ def test_every_change_is_the_one_that_is_told(package):
 @pytest.mark.parametrize("sample", [1, 3, 7, 0])
 @pytest.mark.parametrize("proofs", [False, True], ids=["rows", "proofs"])
 def test_as_many_are_drawn_as_asked(sample, proofs, package, monkeypatch):
-    reached = {f"part.{module}.{name}" for module in ("sums", "proofs") for name in ("inner", "outer", "LIMIT", "Sizes")}
+    modules = ("attention_theory.part.sums", "attention_checks.part.proofs")
+    reached = {f"{module}.{name}" for module in modules for name in ("inner", "outer", "LIMIT", "Sizes")}
     monkeypatch.setattr(
         mutants, "claims_by_proof" if proofs else "claims_by_reach", lambda: {name: ["a/b"] for name in reached}
     )
     places, chosen = drawn_from_rows(sample, 0, proofs)
     assert len(set(chosen)) == (sample or places["part"]) and places["part"] > 7
-    assert not proofs or {mutant.module for mutant in chosen} == {"part.proofs"}
+    assert not proofs or {mutant.module for mutant in chosen} == {"attention_checks.part.proofs"}
 
 
 def test_parts_are_drawn_in_turn(monkeypatch):
     def some(path):
-        return [Mutant(path.relative_to(PACKAGE).parts[0], path.stem, 1, "a", "b", site) for site in range(3)]
+        return [Mutant(path.relative_to(LIB).parts[1], path.stem, 1, "a", "b", site) for site in range(3)]
 
     monkeypatch.setattr(mutants, "claims_by_reach", lambda: {""})
     monkeypatch.setattr(mutants, "top", lambda mutant: "")
@@ -96,6 +97,30 @@ def test_parts_are_drawn_in_turn(monkeypatch):
     ],
 )
 def test_tests_of_a_place_are_those_that_reach_it(line, function, tests, package):
-    lines = {"part.sums": {"8": ["inner"], "15": ["twice"], "19": ["slow", "outer"], "23": ["far"], "7": ["importer"]}}
+    lines = {
+        "attention_theory.part.sums": {
+            "8": ["inner"],
+            "15": ["twice"],
+            "19": ["slow", "outer"],
+            "23": ["far"],
+            "7": ["importer"],
+        }
+    }
     seconds = {"inner": 1.0, "twice": 1.0, "outer": 2.0, "slow": 90.0, "far": 0.1, "importer": 0.1}
-    assert mutants.tests_of(Mutant("part.sums", function, line, "", "", 0), lines, seconds) == tests
+    assert mutants.tests_of(Mutant("attention_theory.part.sums", function, line, "", "", 0), lines, seconds) == tests
+
+
+def test_the_toolkit_is_changed_only_when_it_is_named():
+    every = {mutants.name_of(path) for path in mutants.modules("")}
+    assert {name.partition(".")[0] for name in every} == {"attention_theory", "attention_checks"}
+    assert not {"printed", "proofs"} & {name.rpartition(".")[2] for name in every}
+    assert [mutants.name_of(path) for path in mutants.modules("separation.exact")] == ["attention_theory.separation.exact"]
+    assert [mutants.name_of(path) for path in mutants.modules("theorybook.prove")] == ["theorybook.prove"]
+
+
+def test_what_a_row_of_this_book_comes_to_crosses_packages():
+    reach = mutants.reached_from()["attention_checks.separation.proofs.detection"]
+    assert "theorybook.prove.Proof" in reach and any(name.startswith("attention_theory.") for name in reach)
+    assert mutants.definition("attention_theory.patches.population.Trajectory.reaches") == (
+        "attention_theory.patches.population.Trajectory"
+    )

@@ -124,6 +124,15 @@ MUTANTS = [
     ("deng2023/own-higher-threshold", "separation.runs.phases", "a1 * linear / n > room", "a1 * linear / n > 3 * room"),
     ("deng2023/own-cap", "separation.proofs", "return level, y1 / (k * t) + (star", "return level, y1 + (star"),
     ("deng2023/own-identity-block", "separation.chances", "- k - 10 * a0 * k", "+ k - 10 * a0 * k"),
+    # half of a range, of which both ends are tied; a bound of equal rows
+    ("deng2023/own-cap", "separation.proofs", '2*b"}, a0=(0, 1)', '2*b"}, a0=(0, 0.5)'),
+    ("jelassi2022/lemma-e.17", "patches.proofs", "where=where, E=(1, None))", "where=where, E=(1, 10))"),
+    (
+        "deng2023/lemma-f.11-3",
+        "separation.printed",
+        '"3": Part("c", "not j3", "first", "<=", 1 / s.n)',
+        '"3": Part("c", "not j3", "first", "<=", 1 / (s.n - 1))',
+    ),
     ("deng2023/own-linear-separates", "separation.proofs", "special(1 + a, k * t), SELF", "special(2 + a, k * t), SELF"),
     # proofs: a model that is not the layer's, a bound that is not the printed one (from a review)
     ("deng2023/lemma-d.3-2a", "separation.proofs", "(t - 1) * near, t * far)", "(t - 1) * near, (t - 1) * far)"),

@@ -4,7 +4,8 @@
                             [--verdicts | --rows | --proofs] [--jobs 2] [--out FOLDER]
 
 A mutant changes one place of a function, of its defaults or of a module's constants: an operator, a comparison, a number, a
-truth value, a sign, min or max, the sign of a factor of ``@``, or it takes eigenvectors from rows. The package is copied with
+truth value, a sign, min or max, the sign of a factor of ``@``, or it takes eigenvectors from rows. It is drawn from
+``attention_theory`` and ``attention_checks``, and from ``theorybook`` with ``--only theorybook``. The packages are copied with
 it, and the unit tests that reach the changed line run, the fastest first, until one fails; those that together take more than
 a minute with the right library are left out. A default or a constant is computed when its module is imported, before any test:
 there the tests run that reach the function, or what uses the constant. Which tests reach which line is noted once, under
@@ -12,7 +13,7 @@ there the tests run that reach the function, or what uses the constant. Which te
 ``code`` is the changed function run too; one speaks of a change if its checks compare other numbers with it, or fail.
 ``--sample 0`` takes all mutants: hours. Survivors are printed with their place.
 
-``--rows`` changes what the ledger's rows name as their code and what that calls, printed formulas and proofs among it, as many
+``--rows`` changes what the ledger's rows name as their code or proof and what that calls, printed formulas among it, as many
 places of each part as the sample allows; it asks the verdicts of the rows that come to the place, and the unit tests where none
 of them notices. ``--proofs`` does the same with the modules of proofs alone.
 """
@@ -39,10 +40,12 @@ from joblib import Parallel, delayed
 from theorybook.tools.recorded import write
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "lib" / "attention_theory"
+LIB = ROOT / "lib"
+#: Those that are changed, and all that are copied.
+PACKAGES, ALL = ("attention_theory", "attention_checks"), ("attention_theory", "attention_checks", "theorybook")
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 #: Not mathematics: pictures, pages, printed formulas (right or wrong), and what is asked elsewhere (proofs: ``--rows``).
-LEFT_OUT = ("figures", "movable", "ledger", "formula", "paper", "proofs", "__init__", "domain", "sweep")
+LEFT_OUT = ("figures", "interactive_plot", "ledger", "formula", "printed", "proofs", "__init__", "validation", "sweep", "book")
 #: Seconds of tests that are tried, as the right library takes them; a changed one that takes ten times as long hangs.
 BUDGET, SECONDS = 60.0, 600
 #: Rows whose verdicts are asked about one change with ``--rows``.
@@ -133,11 +136,19 @@ def _sites(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str, Any]]:
     yield from inside(tree, "")
 
 
+def name_of(path: Path) -> str:
+    """A file's module."""
+    return ".".join(path.relative_to(LIB).with_suffix("").parts)
+
+
+def files(*packages: str) -> list[Path]:
+    return [path for package in packages for path in sorted((LIB / package).rglob("*.py"))]
+
+
 def mutants(path: Path) -> list[Mutant]:
     """All mutants of a module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-    found = []
+    module, found = name_of(path), []
     for site, (name, node, field, new) in enumerate(_sites(tree)):
         before, old = ast.unparse(node), getattr(node, field)
         setattr(node, field, new)
@@ -155,12 +166,13 @@ def mutated(path: Path, site: int) -> str:
     return ast.unparse(tree)
 
 
-def modules() -> list[Path]:
-    """The mathematical modules."""
-    found = [PACKAGE / "attention.py", PACKAGE / "tokens.py", PACKAGE / "device.py"]
-    for part in (*PARTS, "evidence"):
-        found += sorted((PACKAGE / part).rglob("*.py"))
-    return [path for path in found if path.exists() and path.stem not in LEFT_OUT]
+def modules(only: str) -> list[Path]:
+    """The mathematical modules whose name begins so, in full or below its package; those of the toolkit if it is named."""
+    found = [path for path in files(*ALL) if path.stem not in LEFT_OUT and "sphinx" not in path.parts]
+    names = {path: name_of(path) for path in found}
+    if only.split(".")[0] not in ALL:
+        names = {path: name.partition(".")[2] for path, name in names.items() if not name.startswith("theorybook")}
+    return [path for path, name in names.items() if name.startswith(only)]
 
 
 class Noting:
@@ -170,7 +182,7 @@ class Noting:
         import coverage
 
         NOTES.mkdir(parents=True, exist_ok=True)
-        self.lines = coverage.Coverage(str(NOTES / "lines"), data_suffix=True, include=[f"{PACKAGE}/*"], config_file=False)
+        self.lines = coverage.Coverage(str(NOTES / "lines"), data_suffix=True, include=[f"{LIB}/*"], config_file=False)
         self.seconds: dict[str, float] = {}
         self.lines.start()
 
@@ -196,15 +208,15 @@ def pytest_configure(config: Any) -> None:
 def reached_by(jobs: int) -> tuple[dict[str, dict[str, list[str]]], dict[str, float]]:
     """Module -> line -> the unit tests that reach it; and the seconds of each test."""
     stored = NOTES / "reached.json"
-    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    sources = [*files(*ALL), *(ROOT / "tests").rglob("*.py")]
     if not stored.exists() or stored.stat().st_mtime < max(path.stat().st_mtime for path in sources):
         import coverage
 
         shutil.rmtree(NOTES, ignore_errors=True)
         found = (ROOT / "tests").rglob("test_*.py")
-        files = [path for path in found if path.stem[5:] not in OTHER_TESTS and path.parent.name not in ("pages", "devices")]
+        tests = [path for path in found if path.stem[5:] not in OTHER_TESTS and path.parent.name not in ("pages", "devices")]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutants", "-n", str(jobs)]
-        subprocess.run([*command, *map(str, files)], cwd=ROOT, env=_environment(str(PACKAGE.parent)), check=True)
+        subprocess.run([*command, *map(str, tests)], cwd=ROOT, env=_environment(str(LIB)), check=True)
         lines = coverage.Coverage(str(NOTES / "lines"), config_file=False)
         lines.combine()
         seconds = {}
@@ -212,9 +224,8 @@ def reached_by(jobs: int) -> tuple[dict[str, dict[str, list[str]]], dict[str, fl
             seconds |= json.loads(path.read_text())
         reached: dict[str, dict[int, list[str]]] = {}
         for file in lines.get_data().measured_files():
-            module = ".".join(Path(file).relative_to(PACKAGE).with_suffix("").parts)
             contexts = lines.get_data().contexts_by_lineno(file)
-            reached[module] = {n: [t for t in tests if t in seconds] for n, tests in contexts.items()}
+            reached[name_of(Path(file))] = {n: [t for t in tests if t in seconds] for n, tests in contexts.items()}
         stored.write_text(json.dumps({"lines": reached, "seconds": seconds}))
     notes = json.loads(stored.read_text())
     return notes["lines"], notes["seconds"]
@@ -261,7 +272,7 @@ def _environment(folder: str) -> dict[str, str]:
 
 
 def succeeds(folder: str, *words: str) -> bool:
-    """Whether Python does this, and in time, with the package in ``folder``."""
+    """Whether Python does this, and in time, with the packages in ``folder``."""
     try:
         done = subprocess.run(
             [sys.executable, *words], cwd=ROOT, env=_environment(folder), timeout=SECONDS, capture_output=True
@@ -290,13 +301,13 @@ sys.exit(not holds)
 def compared(claim: str) -> str:
     """What the claim's checks compare with the right library."""
     with tempfile.NamedTemporaryFile("r") as numbers:
-        if not succeeds(str(PACKAGE.parent), "-c", VERDICT, claim, numbers.name):
+        if not succeeds(str(LIB), "-c", VERDICT, claim, numbers.name):
             raise RuntimeError(f"{claim}: its verdict does not hold with the right library")
         return numbers.read()
 
 
 def verdict_on(claim: str, folder: str) -> str:
-    """``fails``, ``holds`` on other numbers, or ``same numbers``, with the package in ``folder``."""
+    """``fails``, ``holds`` on other numbers, or ``same numbers``, with the packages in ``folder``."""
     with tempfile.NamedTemporaryFile("r") as numbers:
         if not succeeds(folder, "-c", VERDICT, claim, numbers.name):
             return "fails"
@@ -305,11 +316,12 @@ def verdict_on(claim: str, folder: str) -> str:
 
 @contextlib.contextmanager
 def library_with(mutant: Mutant) -> Iterator[str]:
-    """A folder with the package, one place of it changed."""
+    """A folder with the packages, one place of them changed."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(PACKAGE, Path(folder, PACKAGE.name), ignore=shutil.ignore_patterns("__pycache__"))
-        path = Path(*mutant.module.split(".")).with_suffix(".py")
-        Path(folder, PACKAGE.name, path).write_text(mutated(PACKAGE / path, mutant.site), encoding="utf-8")
+        for package in ALL:
+            shutil.copytree(LIB / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
+        path = _file(mutant.module)
+        Path(folder, path.relative_to(LIB)).write_text(mutated(path, mutant.site), encoding="utf-8")
         yield folder
 
 
@@ -330,13 +342,13 @@ def noticed_by(mutant: Mutant, claims: list[str]) -> dict[str, str]:
             if not succeeds(folder, "-c", VERDICT, claim, os.devnull):
                 compared(claim)  # raises if it fails with the right library too
                 return {"noticed by": claim}
-        tests = sorted((ROOT / "tests" / mutant.module.split(".")[0]).glob("test_*.py"))
+        tests = sorted((ROOT / "tests" / mutant.module.split(".")[1]).glob("test_*.py"))
         survived = survives(folder, [str(path) for path in tests if path.name != "test_bad_input.py"])
         return {"noticed by": "nothing" if survived else "unit tests"}
 
 
 def _file(module: str) -> Path:
-    path = PACKAGE.joinpath(*filter(None, module.split(".")))
+    path = LIB.joinpath(*module.split("."))
     return path.with_suffix(".py") if path.with_suffix(".py").is_file() else path / "__init__.py"
 
 
@@ -347,20 +359,21 @@ def _tree(module: str) -> ast.Module:
 
 @functools.cache
 def _names(module: str) -> dict[str, str]:
-    """What the names at the top of a module stand for: definitions of the package as ``module.name``, and its modules."""
+    """What the names at the top of a module stand for: definitions of the packages as ``module.name``, and modules."""
     found = {}
     for node in _tree(module).body:
         found |= {name: f"{module}.{name}" for name in _bound(node)}
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE.name:
-            source = node.module.partition(".")[2]
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ALL:
             for alias in node.names:
-                inner = f"{source}.{alias.name}".strip(".")
-                found[alias.asname or alias.name] = inner if _file(inner).is_file() else _names(source).get(alias.name, inner)
+                inner = f"{node.module}.{alias.name}"
+                found[alias.asname or alias.name] = (
+                    inner if _file(inner).is_file() else _names(node.module).get(alias.name, inner)
+                )
     return found
 
 
 def _uses(node: ast.AST, module: str) -> set[str]:
-    """The definitions of the package that a definition names."""
+    """The definitions of the packages that a definition names."""
     names, found = _names(module), set()
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id in names:
@@ -374,10 +387,9 @@ def _uses(node: ast.AST, module: str) -> set[str]:
 
 @functools.cache
 def uses() -> dict[str, set[str]]:
-    """Definition of the package, as ``module.name`` -> those that it names."""
+    """Definition of the packages, as ``module.name`` -> those that it names."""
     found = {}
-    for path in PACKAGE.rglob("*.py"):
-        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    for module in map(name_of, files(*ALL)):
         for node in _tree(module).body:
             found |= {f"{module}.{name}": _uses(node, module) for name in _bound(node)}
     return found
@@ -403,7 +415,7 @@ def judged_rows() -> Iterator[Any]:
 
 
 def claims_by_proof() -> dict[str, list[str]]:
-    """``module.function`` of a proof -> claims whose verdicts come to it, one for each run of statements."""
+    """Definition that a proof comes to -> claims whose verdicts come to it, one for each run of statements."""
     sys.path.insert(0, str(ROOT / "tests"))
     from mutation import chapter_of, statements_behind
 
@@ -412,23 +424,24 @@ def claims_by_proof() -> dict[str, list[str]]:
         part = (row.chapter or "").split("/")[0]
         if part in PARTS:
             text = ast.unparse(ast.Module(statements_behind(chapter_of(row.id), row.id), []))
-            called = {name for name in reached_from() if name.startswith(f"{part}.proofs.") and name.partition(".")[2] in text}
+            home = f"attention_checks.{part}."
+            called = {name for name in reached_from() if name.startswith(f"{home}proofs.") and name.removeprefix(home) in text}
             for name in set().union(*(reached_from()[name] for name in called)):
                 found[name].setdefault(text, row.id)
     return {function: list(claims.values()) for function, claims in found.items()}
 
 
 def definition(code: str) -> str:
-    """The definition, as ``module.name``, in which the function of a row's ``code`` stands."""
+    """The definition, as ``module.name``, in which the function of a row's ``code`` or ``proof`` stands."""
     names = code.split(".")
     return next(".".join(names[: k + 1]) for k in range(len(names) - 1, 0, -1) if _file(".".join(names[:k])).is_file())
 
 
 def claims_by_reach() -> dict[str, list[str]]:
-    """Definition -> ids of the rows whose code comes to it: one of each chapter first, and those whose code comes to least."""
+    """Definition -> ids of the rows that come to it: one of each chapter first, and those that come to least."""
     found = defaultdict(list)
     for row in judged_rows():
-        reach = reached_from()[definition(row.code)] if row.code else ()
+        reach = set().union(*(reached_from()[definition(name)] for name in (row.code, row.proof) if name))
         for name in reach:
             found[name].append((len(reach), row.id, row.chapter))
     ordered = {}
@@ -450,9 +463,9 @@ def drawn_from_rows(sample: int, seed: int, proofs: bool = False) -> tuple[dict[
     """How many places rows come to in each part, and those drawn from the parts in turn; all if ``sample`` is 0."""
     reached, draw = claims_by_proof() if proofs else claims_by_reach(), random.Random(seed)
     places = {part: [] for part in PARTS}
-    for path in (path for part in PARTS for path in sorted((PACKAGE / part).rglob("*.py"))):
+    for path in files(*(f"{package}/{part}" for part in PARTS for package in PACKAGES)):
         if path.stem == "proofs" or not proofs:
-            places[path.relative_to(PACKAGE).parts[0]] += [mutant for mutant in mutants(path) if top(mutant) in reached]
+            places[path.relative_to(LIB).parts[1]] += [mutant for mutant in mutants(path) if top(mutant) in reached]
     shuffled = [draw.sample(places[part], len(places[part])) for part in draw.sample(PARTS, len(PARTS))]
     in_turn = [mutant for turn in itertools.zip_longest(*shuffled) for mutant in turn if mutant is not None]
     return {part: len(found) for part, found in places.items()}, in_turn[: sample or None]
@@ -474,7 +487,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, default=60, help="how many, 0 for all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="modules whose name begins so")
+    parser.add_argument("--only", default="", help="modules whose name begins so, as separation.exact or theorybook.prove")
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--verdicts", action="store_true", help="run the verdicts of the changed function too")
     kinds.add_argument("--rows", action="store_true", help="change what rows come to, and ask their verdicts first")
@@ -493,8 +506,7 @@ def main() -> int:
         count = Counter("a verdict" if "/" in row["noticed by"] else row["noticed by"] for row in results)
         settings = {f"places in {part}": n for part, n in places.items()}
     else:
-        sources = [path for path in modules() if ".".join(path.relative_to(PACKAGE).parts).startswith(given.only)]
-        every = [mutant for path in sources for mutant in mutants(path)]
+        every = [mutant for path in modules(given.only) for mutant in mutants(path)]
         if not every:
             parser.error(f"no module begins with {given.only}")
         chosen = random.Random(given.seed).sample(every, min(given.sample or len(every), len(every)))
@@ -508,7 +520,9 @@ def main() -> int:
         settings = {"possible": len(every), "drawn": len(chosen)}
     print(settings, dict(count))
     if given.out:
-        points = [{key: value for key, value in mutant._asdict().items() if key != "site"} for mutant in chosen]
+        points = [mutant._asdict() | {"module": mutant.module.partition(".")[2]} for mutant in chosen]
+        for point in points:
+            del point["site"]
         name = "row-mutants" if given.rows else "proof-mutants" if given.proofs else "mutants"
         write(name, settings, points, results, given.out)
     return int(of_rows and count["nothing"] > 0)

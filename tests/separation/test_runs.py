@@ -9,7 +9,7 @@ import pytest
 import torch
 from attention_checks.separation import panels, printed
 from attention_checks.separation.runs import thresholds
-from attention_theory.separation import regression
+from attention_theory.separation import regression, success_probability
 from theorybook import rate_interval
 from theorybook.figures import COLORS, GREY
 
@@ -210,3 +210,10 @@ def test_the_plot_shows_trials_with_their_intervals_over_the_exact_curve(monkeyp
     panels.plot_figure(dict(list(curves.items())[:3]))  # one row
     assert [ax.axison for ax in plt.gcf().axes] == [True] * 3
     plt.close("all")
+
+
+def test_exact_curves_know_whether_signs_are_shared():
+    grid = panels.panel("7a")
+    shared, fresh = panels.exact_curve(grid), panels.exact_curve(grid, shared_signs=False)
+    assert max(abs(x - y) for x, y in zip(shared, fresh)) > 0.01
+    assert fresh[0] == success_probability(**grid.points[0], shared_signs=False)

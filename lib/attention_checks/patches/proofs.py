@@ -214,7 +214,7 @@ def softmax(lemma_e_16: Callable, lemma_e_16_bound: Callable, lemma_e_17: Callab
     import sympy
 
     E = sympy.symbols("E", positive=True)
-    powers, at, where = range(1, 9), [{"M": M} for M in (0.1, 0.5, 1.0)], {"E": "exp(2*M)"}
+    powers, at, where = range(1, 9), [{"M": M} for M in (0.0, 0.5, 10.0)], {"E": "exp(2*M)"}
     x, u = _row(0.3, -1.0, 0.2), _row(0.5, 0.1, 0.4)
 
     def fall(M: float) -> float:

@@ -17,7 +17,7 @@ from attention_theory.attention import attention_weights
 from attention_theory.separation import data
 from attention_theory.separation.data import Model, Scale
 from attention_theory.separation.network import attention_features
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from theorybook import Check, compare, identity, proved
 from theorybook.validation import ANY, FILLED, Chance, Count, Integer, Natural, NonNegative
 from torch import Tensor
@@ -84,8 +84,8 @@ class Layer:
         """A row of features in that unit."""
         return (self.features[j].double() / self.scale).tolist()
 
-    def entries(self, part: Part) -> Float[Tensor, " k"]:
-        """The entries that a part speaks of, or with ``counting`` how many of them in each row are that large."""
+    def places(self, part: Part) -> tuple[Bool[Tensor, "n"], Bool[Tensor, "n k"]]:
+        """The rows that a part speaks of, and in each row of its matrix the columns."""
         rows, device = torch.arange(self.n, device=self.u.device), self.u.device
         chosen = {
             "j2": rows == self.query,
@@ -95,7 +95,7 @@ class Layer:
             "any": rows >= 0,
         }[part.rows]
         if part.matrix == "c":
-            matrix, columns = self.features, torch.arange(self.d, device=device)
+            columns = torch.arange(self.d, device=device)
             last = self.d if self.model == "cross" else self.d - 1
             block, special = (columns > 0) & (columns < last), 1 + self.key % (last - 1)
             mask = {
@@ -106,7 +106,6 @@ class Layer:
                 "last": columns == self.d - 1,
             }[part.columns].expand(self.n, -1)
         else:
-            matrix = self.u if part.matrix == "u" else self.f
             near = (rows[:, None] - rows) % (self.n // self.t) == 0
             itself = (rows[:, None] == self.query) & (rows == self.key)
             mask = {
@@ -116,6 +115,12 @@ class Layer:
                 "not own block": ~near,
                 "any": rows >= 0,
             }[part.columns].expand(self.n, -1)
+        return chosen, mask
+
+    def entries(self, part: Part) -> Float[Tensor, " k"]:
+        """The entries that a part speaks of, or with ``counting`` how many of them in each row are that large."""
+        matrix = {"u": self.u, "f": self.f, "c": self.features}[part.matrix]
+        chosen, mask = self.places(part)
         if part.counting is None:
             return matrix[chosen[:, None] & mask]
         return ((matrix >= part.counting * (1 - 1e-9)) & mask).sum(1)[chosen].to(matrix)

@@ -282,7 +282,18 @@ def scores(on: Sequence[Layer], _: object = None) -> Proof:
     return _symbolic(drawn[0].model)[0].tied(drawn, found, found)
 
 
-def features(on: Sequence[Layer], _: object = None) -> Proof:
+def _row_as_printed(L: Layer, row: int, lines: Sequence[Part]) -> list[float]:
+    """A row of features with what the lines print there: a value, or the bound that a row of equal weights reaches."""
+    values = L.features.double().clone()
+    equal = bool((L.n * L.f[row] - 1).abs().max() < 1e-9)
+    for line in lines:
+        rows, columns = L.places(line)
+        if rows[row] and (equal or line.relation == "=="):
+            values[row, columns[row]] = line.value
+    return (values[row] / L.scale).tolist()
+
+
+def features(on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
     """A row of weights w, of sum 1, has the features a w_3, b times the sums over the blocks, c (cross: w_3 and those sums).
 
     Serves Lemmas D.3, D.7, D.11, D.15 and E.2 Parts 3 and 6, and the uniform rows of F.3, F.7, F.11, F.15: 1/n, t/n.
@@ -290,7 +301,8 @@ def features(on: Sequence[Layer], _: object = None) -> Proof:
     drawn = [(L, row) for L in _small(on) for row in (0, 1)]
     at = [vars(L) | letters(w=L.f[row]) for L, row in drawn]
     found = [L.row(row) for L, row in drawn]
-    return _symbolic(drawn[0][0].model)[1].tied(at, found, found)
+    printed = [_row_as_printed(L, row, lines(L)) for L, row in drawn]
+    return _symbolic(drawn[0][0].model)[1].tied(at, found, printed)
 
 
 def tensor_trick() -> Proof:
@@ -865,8 +877,9 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
         what = f"row j3 of {weights} on D0 fires too, y_1 = -1, y_* = {sign}, y_d = 1"
         scales: dict[str, Any] = more | {"a0": (0, None), "b": (0, None), "e": (0, None)}
         proof = nonnegative(what, sides, where=SELF | where, **scales | ranges)
-        pairs = [
-            (layer(kind, weights, n, d, 0.05, 0.2, c), layer(kind, "softmax", n, d, 1.2, 0.2, c)) for n, d in ((6, 5), (20, 7))
+        pairs = [  # a0 at both ends
+            (layer(kind, weights, n, d, a0, 0.2, c), layer(kind, "softmax", n, d, a1, 0.2, c))
+            for n, d, a0, a1 in ((6, 5, 0.0, 1.2), (20, 7, 1.0, 1.45))
         ]
         at = [vars(low) | {"a0": low.a, "a1": high.a} for low, high in pairs]
         fires = [_row(low, 0, -1, sign, others(high, row, -1, sign)) for low, high in pairs]
