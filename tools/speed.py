@@ -26,6 +26,7 @@ from statistics import median
 
 import numpy as np
 import torch
+from attention_checks.separation import panels
 from attention_theory import patches, sensitivity, separation, tokens
 from attention_theory.device import generator, normal, signs
 from attention_theory.separation.data import inputs, threshold
@@ -228,7 +229,7 @@ def word(n: int, d: int = 192, moves: int = 6) -> Bench:
 
 def success(n: int, trials: int = 100, batches: int = 5) -> Bench:
     """The probability that softmax attention succeeds where linear attention fails, on the setting of Figure 4a."""
-    point = next(point for point in separation.panel("4a").points if point["n"] >= n)
+    point = next(point for point in panels.panel("4a").points if point["n"] >= n)
     model, d, m, n = point["model"], point["d"], point["m"], point["n"]
     sizes = {which: inputs(model, n, d, point[f"a{which}"], point["b"], point["c"]) for which in (1, 0)}
     A, X = torch.stack([sizes[1][0], sizes[0][0]]), sizes[1][2]

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from attention_checks.separation import panels
 from attention_theory import separation
 
 L = lambda n: math.sqrt(math.log(n))
@@ -20,16 +21,16 @@ def test_inputs_and_threshold(model):
 
 
 def test_panels_have_the_printed_grids():
-    sizes = {name: len(separation.panel(name).points) for name in separation.panels.NAMES}
+    sizes = {name: len(panels.panel(name).points) for name in panels.NAMES}
     assert sizes["3a"] == 191 and sizes["3b"] == 100
     assert [sizes["4" + x] for x in "abcdef"] == [sizes["5" + x] for x in "abcdef"] == [81, 6, 80, 81, 80, 81]
     assert [sizes["7" + x] for x in "abcde"] == [81, 10, 80, 81, 90]
-    assert separation.panel("4d").values[-1] == 2.98 and separation.panel("4f").values[::40] == (0.5, 0.7, 0.9)
-    assert {point["m"] for x in "abdef" for point in separation.panel("4" + x).points} == {15}
-    assert {point["m"] for point in separation.panel("7a").points} == {9, 10, 11}
-    assert {point["m"] for point in separation.panel("7a", rounding="ceil").points} == {10, 11, 12}
-    assert (separation.panel("7d").points[0]["n"], separation.panel("7d", keep="d").points[0]["n"]) == (200, 198)
-    for name in separation.panels.NAMES[2:]:
+    assert panels.panel("4d").values[-1] == 2.98 and panels.panel("4f").values[::40] == (0.5, 0.7, 0.9)
+    assert {point["m"] for x in "abdef" for point in panels.panel("4" + x).points} == {15}
+    assert {point["m"] for point in panels.panel("7a").points} == {9, 10, 11}
+    assert {point["m"] for point in panels.panel("7a", rounding="ceil").points} == {10, 11, 12}
+    assert (panels.panel("7d").points[0]["n"], panels.panel("7d", keep="d").points[0]["n"]) == (200, 198)
+    for name in panels.NAMES[2:]:
         for keep in ("n", "d"):
-            for point in separation.panel(name, keep=keep).points:
+            for point in panels.panel(name, keep=keep).points:
                 separation.data.check_sizes(point["model"], point["n"], point["d"])
