@@ -80,6 +80,12 @@ class Weights:
 
     Raises:
         ValueError: an unknown family, or a knob that the family does not have.
+
+    >>> from attention_theory.exponential import sharp
+    >>> import torch
+    >>> weights, total = sharp(0).normalised(torch.tensor([3.0, 1.0]).double())
+    >>> weights.tolist()  # sharpness 0 averages
+    [0.5, 0.5]
     """
 
     family: str

@@ -44,6 +44,13 @@ class Check:
         method: one of ``METHODS``.
         holds: whether it came out as predicted.
         text: what was compared, in words; what stands between dollars is TeX on the page and readable text in a line.
+
+    >>> from theorybook import compare
+    >>> check = compare("largest row sum", 1.5, "<=", 2)
+    >>> check.holds
+    True
+    >>> check.text
+    'largest row sum: 1.5 <= 2'
     """
 
     method: str
@@ -55,7 +62,14 @@ class Check:
 
 
 def number(value: Any, digits: Size = 3) -> str:
-    """Stable short text of a number: integers and fractions in full, others to ``digits`` significant digits."""
+    """Stable short text of a number: integers and fractions in full, others to ``digits`` significant digits.
+
+    >>> from theorybook import number
+    >>> number(2 / 3)
+    '0.667'
+    >>> number(1234567)
+    '1234567'
+    """
     if isinstance(value, bool | np.bool_ | str):
         return str(value)
     if isinstance(value, int | np.integer | Fraction):
@@ -122,6 +136,12 @@ def compare(
 
     Raises:
         ValueError: unknown relation or method, shapes that do not fit, nothing to compare, or a value that is not a number.
+
+    >>> from theorybook import compare
+    >>> compare("largest row sum", [0.5, 1.5], "<=", 2).text
+    'largest row sum: 1.5 <= 2 (nearest of 2)'
+    >>> compare("largest row sum", [0.5, 2.5], "<=", 2).holds
+    False
     """
     if relation != "within" and relation not in RELATIONS:
         raise ValueError(f"relation {relation!r} is unknown; choose one of {', '.join(RELATIONS)}, within")
@@ -181,6 +201,12 @@ def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1
 
     Raises:
         ValueError: shapes that do not fit, nothing to compare, or a tolerance that is not between 0 and 1.
+
+    >>> from theorybook import identity
+    >>> identity("two ways to a third", 1 / 3, 2 / 6).holds
+    True
+    >>> identity("off by a thousandth", 1.0, 1.001).holds
+    False
     """
     tolerance = float(tolerance)
     if not 0 < tolerance < 1:
@@ -205,6 +231,10 @@ def interval(what: str, estimate: Interval, relation: str, predicted: Signed, di
 
     Raises:
         ValueError: unknown relation, no :class:`Interval`, or a number that is not one.
+
+    >>> from theorybook import interval, rate_interval
+    >>> interval("a fair coin", rate_interval(52, 100), "contains", 0.5).holds
+    True
     """
     return _interval("interval", what, estimate, relation, predicted, digits)
 
@@ -231,7 +261,13 @@ def exponent(
     confidence: OpenChance = CONFIDENCE,
     digits: Size = 2,
 ) -> Check:
-    """Compare a fitted power law with a predicted exponent, through the interval of :func:`power_law`."""
+    """Compare a fitted power law with a predicted exponent, through the interval of :func:`power_law`.
+
+    >>> from theorybook import exponent
+    >>> x = [1, 2, 4, 8]
+    >>> exponent("growth of x²", x, [t**2 for t in x], ">=", 1.9).holds
+    True
+    """
     slope, estimate = power_law(x, y, confidence)
     return _interval("exponent", f"{what}: fitted exponent {number(slope, digits)}", estimate, relation, predicted, digits)
 
@@ -248,6 +284,13 @@ def proved(what: str, *proofs: Proof) -> Check:
     Raises:
         ValueError: nothing, a proof that is tied to nothing, or something that is no
             :class:`~theorybook.prove.Proof`.
+
+    >>> from theorybook import proved
+    >>> from theorybook.prove import nonnegative
+    >>> proof = nonnegative("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
+    >>> tied = proof.tied([{"x": 3.0}], left=lambda x: x + x)
+    >>> proved("all x >= 0", tied).holds
+    True
     """
     if not proofs or not all(isinstance(proof, Proof) for proof in proofs):
         raise ValueError(f"{what}: needs proofs of evidence.prove, got {proofs!r}")

@@ -12,7 +12,15 @@ CONFIDENCE = 0.999
 
 
 class Interval(tuple):
-    """A confidence interval: the pair (low, high), which knows its ``confidence``."""
+    """A confidence interval: the pair (low, high), which knows its ``confidence``.
+
+    >>> from theorybook import rate_interval
+    >>> low, high = rate_interval(5, 10)
+    >>> low < 0.5 < high
+    True
+    >>> rate_interval(5, 10).confidence
+    0.999
+    """
 
     confidence: float
 
@@ -52,6 +60,12 @@ def rate_interval(successes: Natural, trials: Size, confidence: OpenChance = CON
 
     Raises:
         ValueError: numbers of successes and trials that are not possible, or a confidence outside (0, 1).
+
+    >>> from theorybook import rate_interval
+    >>> [round(end, 2) for end in rate_interval(50, 100)]
+    [0.34, 0.66]
+    >>> rate_interval(0, 100)[0]
+    0.0
     """
     # stats.binomtest would compute a p-value first, hundreds of times slower than the interval
     successes, failures = int(successes), int(trials) - int(successes)
@@ -68,6 +82,13 @@ def mean_interval(samples: Numbers, confidence: OpenChance = CONFIDENCE, seed: S
 
     Raises:
         ValueError: fewer than two samples, one that is not finite, or a confidence outside (0, 1).
+
+    >>> from theorybook import mean_interval
+    >>> low, high = mean_interval(range(100))
+    >>> low < 49.5 < high
+    True
+    >>> mean_interval([3, 3, 3])
+    (3.0, 3.0)
     """
     values = _sample(samples, 2)
     if (values == values[0]).all():
@@ -85,6 +106,13 @@ def power_law(x: Numbers, y: Numbers, confidence: OpenChance = CONFIDENCE) -> tu
 
     Raises:
         ValueError: fewer than three points, values that are not positive and finite, or a confidence outside (0, 1).
+
+    >>> from theorybook import power_law
+    >>> slope, (low, high) = power_law([1, 2, 4, 8], [1, 4, 16, 65])
+    >>> round(slope, 1)
+    2.0
+    >>> low < slope < high
+    True
     """
     xs, ys = (_sample(values, 3) for values in (x, y))
     if xs.size != ys.size:

@@ -33,6 +33,12 @@ class Entry:
         proof: for a proof by the machine, the function that gives it, as a full path; the first, where it rests on several.
         outcome: what its verdict must give.
         note: what a reader should know besides; the reason, where there is no verdict.
+
+    >>> from theorybook import Entry
+    >>> row = dict(id="a/lemma-1", printed="Lemma 1", kind="lemma", statement="x² >= 0.", depends=[])
+    >>> entry = Entry(**row, chapter="a/squares", method="proof", seen="exact", outcome="holds", note="")
+    >>> entry.rests_on
+    'proof on the page, machine: exact'
     """
 
     id: str
@@ -71,6 +77,13 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     Raises:
         ValueError: no YAML, unknown or missing fields, a repeated id, an id of another paper, an unknown outcome or method;
             an outcome that stands without a verdict but without a reason in ``note``; a computed one without a chapter.
+
+    >>> import pathlib, tempfile
+    >>> from theorybook import load_ledger
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.yml")
+    >>> size = path.write_text("[]")
+    >>> load_ledger(path)
+    {}
     """
     import yaml  # here, so that the mathematics imports without it
 

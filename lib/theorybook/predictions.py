@@ -30,6 +30,11 @@ class Prediction:
         known: what had been seen in trials when this was written.
         date: when it was written.
         commit: the commit that brought it.
+
+    >>> from theorybook import Prediction
+    >>> prediction = Prediction("sink", "Theorem 1", "share of the first key", "it is a sink", 0.5, 1, "nothing", "2026-01-01")
+    >>> prediction.low, prediction.high
+    (0.5, 1)
     """
 
     id: str
@@ -95,6 +100,11 @@ def measured(prediction: Prediction, draws: Sequence[Numbers], digits: Size = 3)
 
     Raises:
         ValueError: no draw, or a draw with fewer than two texts.
+
+    >>> from theorybook import Prediction, measured
+    >>> prediction = Prediction("sink", "Theorem 1", "share of the first key", "it is a sink", 0.5, 1, "nothing", "2026-01-01")
+    >>> measured(prediction, [[0.7, 0.7, 0.7]]).holds
+    True
     """
     if not len(draws):
         raise ValueError(f"{prediction.id}: nothing was measured, so nothing can be compared")

@@ -51,6 +51,13 @@ class Proof:
         by: what a piece is: boxes, coefficients, identities, cases.
         sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the box.
         ties: what was compared with the layer or the printed formula, at how many points, and whether it agrees.
+
+    >>> from theorybook.prove import nonnegative
+    >>> proof = nonnegative("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
+    >>> proof.range
+    'x >= 0'
+    >>> proof.at({'x': 3.0})
+    (6.0, 10.0)
     """
 
     what: str
@@ -137,7 +144,14 @@ def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
 
 
 class NotProved(ArithmeticError):
-    """No proof: ``box`` is a point where the statement is certainly violated, or a box that could not be decided."""
+    """No proof: ``box`` is a point where the statement is certainly violated, or a box that could not be decided.
+
+    >>> from theorybook.prove import positive
+    >>> positive("x < 1", lambda x: (x, 1), x=(0, 2))
+    Traceback (most recent call last):
+        ...
+    theorybook.prove.NotProved: x < 1: violated at x = 1
+    """
 
     def __init__(self, what: str, box: Mapping[str, Any], violated: bool, why: str = ""):
         self.what, self.box, self.violated = what, dict(box), violated

@@ -35,6 +35,10 @@ class Verdict:
         label: anchor of the statement's box on the page, from the ledger.
         code: the function that carries the statement, from the ledger.
         alone: no ledger was at hand to compare the outcome with.
+
+    >>> from theorybook import compare, judge
+    >>> judge("a/lemma-1", printed=compare("sum", 1, "==", 1)).outcome
+    'holds'
     """
 
     claim: str
@@ -104,7 +108,12 @@ class ShownVerdict(Verdict):
 
 
 def anchor(claim: str) -> str:
-    """The page anchor of a claim's verdict: ``deng2023/lemma-4.2-2`` -> ``verdict-deng2023-lemma-4-2-2``."""
+    """The page anchor of a claim's verdict: ``deng2023/lemma-4.2-2`` -> ``verdict-deng2023-lemma-4-2-2``.
+
+    >>> from theorybook import anchor
+    >>> anchor("deng2023/lemma-4.2-2")
+    'verdict-deng2023-lemma-4-2-2'
+    """
     return "verdict-" + claim.replace("/", "-").replace(".", "-")
 
 
@@ -146,6 +155,12 @@ def judge(
 
     Raises:
         ValueError: a group without a check, or something that is not a check.
+
+    >>> from theorybook import compare, judge
+    >>> wrong = compare("n = 2: sum", 3, "<=", 2, method="counterexample")
+    >>> right = compare("sum", 3, "<=", 3)
+    >>> judge("a/lemma-1", printed=wrong, corrected=right).outcome
+    'corrected'
     """
     groups = [_group(claim, checks) for checks in (printed, corrected, empty, settings)]
     hold = [all(check.holds for check in group) for group in groups]

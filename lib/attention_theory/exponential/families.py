@@ -10,6 +10,10 @@ def sharp(beta: Extended) -> Weights:
 
     Raises:
         ValueError: beta < 0.
+
+    >>> from attention_theory.exponential import sharp
+    >>> sharp(2)(0.0)
+    1.0
     """
     return Weights("sharp", beta)
 
@@ -19,6 +23,10 @@ def truncated(degree: Natural) -> Weights:
 
     Raises:
         ValueError: an odd degree, which has no positive minimum; degree < 1.
+
+    >>> from attention_theory.exponential import truncated
+    >>> truncated(2)(2.0)  # 1 + 2 + 2
+    5.0
     """
     return Weights("truncated", degree)
 
@@ -28,6 +36,10 @@ def power(degree: NonNegative) -> Weights:
 
     Raises:
         ValueError: degree < 1.
+
+    >>> from attention_theory.exponential import power
+    >>> power(3)(2.0)
+    8.0
     """
     return Weights("power", degree)
 
@@ -37,5 +49,9 @@ def relu_power(degree: NonNegative) -> Weights:
 
     Raises:
         ValueError: degree < 1.
+
+    >>> from attention_theory.exponential import relu_power
+    >>> relu_power(2)(-3.0), relu_power(2)(3.0)
+    (0.0, 9.0)
     """
     return Weights("relu_power", degree)

@@ -113,6 +113,12 @@ def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.
 
     Raises:
         ValueError: odd powers, infinite sharpness, inputs that are not of length 1.
+
+    >>> import torch
+    >>> from attention_theory.exponential import limit_kernel, sharp
+    >>> x = torch.eye(2).double()
+    >>> limit_kernel(sharp(1), x).round(decimals=6).diag().tolist()
+    [2.718282, 2.718282]
     """
     gram = x @ x.T
     if weights.family == "sharp":
@@ -197,6 +203,10 @@ def seen_dimension(degree: Count, d: Count) -> int:
     """Dimension of the polynomials that a network of this degree can see on the sphere S^(d-1): it bounds the kernel's rank.
 
     C(p + d - 1, d - 1) + C(p + d - 2, d - 1), all polynomials of degree <= p; for degree 1 only the d linear ones.
+
+    >>> from attention_theory.exponential import seen_dimension
+    >>> seen_dimension(1, 5)
+    5
     """
     if degree == 1:
         return d

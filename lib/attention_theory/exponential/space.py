@@ -86,6 +86,11 @@ def population_descent(weights: Weights, D: Count, C: Count, q: Chance, **option
 
     Raises:
         ValueError: sizes, p or numbers that are not allowed; weights of a row that sum to zero.
+
+    >>> from attention_theory.exponential import population_descent, sharp
+    >>> path = population_descent(sharp(1), 8, 2, 0.25, steps=3)
+    >>> len(path.group)  # the start and three steps
+    4
     """
     return outside(population.population_descent)(D, C, q, kind=partial(WeightedPopulation, weights), **options)
 

@@ -169,6 +169,10 @@ def least_sharpness(
 
     Raises:
         ValueError: parameters that do not fit, n <= 1.
+
+    >>> from attention_theory.exponential import least_sharpness
+    >>> round(least_sharpness("cross", 200, a1=1.2), 2)
+    0.8
     """
     return lower_edge(sharp, DataSet(model, math.log(n), a1, b, c, d))
 
@@ -182,6 +186,10 @@ def least_degree(
 
     Raises:
         ValueError: as :func:`least_sharpness`; or no degree is enough.
+
+    >>> from attention_theory.exponential import least_degree
+    >>> least_degree("cross", 200, a1=1.2)
+    7
     """
     found = lower_edge(power, DataSet(model, math.log(n), a1, b, c, d))
     if found == math.inf:

@@ -43,6 +43,12 @@ def word_sensitivity(
 
     Raises:
         ValueError: as :class:`OneTokenAttention`.
+
+    >>> import torch
+    >>> from attention_theory.exponential import sharp, word_sensitivity
+    >>> X = 2 * torch.eye(4).double()
+    >>> word_sensitivity(sharp(0), X, starts=1, steps=5).value > 0.1
+    True
     """
     W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
     moved = OneTokenAttention(weights, W, X, token)

@@ -56,6 +56,10 @@ def linear_error(D: Patches, C: Count, q: Chance) -> float:
 
     Raises:
         ValueError: C does not divide D, or q outside [0, 1].
+
+    >>> from attention_theory.patches import linear_error
+    >>> linear_error(16, 4, 0.0)  # no patch outside the group carries a sign
+    0.0
     """
     check_groups_fit(D, C)
     noise = stray_law(D - C, q)[1]
@@ -180,6 +184,12 @@ def block_error(D: Patches, C: Count, q: Chance, p: Count = 3) -> float:
 
     Raises:
         ValueError: C does not divide D, q outside [0, 1], p not a positive odd number, or sizes that :func:`below` refuses.
+
+    >>> from attention_theory.patches import block_error, linear_error
+    >>> block_error(16, 4, 0.0)
+    0.0
+    >>> block_error(16, 4, 0.25) < linear_error(16, 4, 0.25)
+    True
     """
     powers, chance = _power_of_group(D, C, q, p)
     less, tie = below(powers, chance, D // C - 1, -(C**p))
@@ -194,6 +204,10 @@ def block_disagreement(D: Patches, C: Count, q: Chance, p: Count = 3, ties: bool
 
     Raises:
         ValueError: C does not divide D, q outside [0, 1], p not a positive odd number, or sizes that take too long.
+
+    >>> from attention_theory.patches import block_disagreement
+    >>> block_disagreement(16, 4, 0.0)
+    0.0
     """
     powers, chance = _power_of_group(D, C, q, p)
     log_full, n, size = C * math.log(q / 2) if q else -math.inf, D // C - 1, C**p
@@ -237,6 +251,10 @@ def label_noise_floor(D: Patches, C: Count, q: Chance) -> tuple[float, float]:
 
     Raises:
         ValueError: C does not divide D, or so many full groups that the sum takes too long.
+
+    >>> from attention_theory.patches import label_noise_floor
+    >>> label_noise_floor(16, 4, 0.0)
+    (0.0, 0.0)
     """
     check_groups_fit(D, C)
     n, full = D // C - 1, 2 * (q / 2) ** C

@@ -46,6 +46,13 @@ def every_point(D: Count, C: Count, q: Chance) -> tuple[Float[Tensor, "N D 1"], 
 
     Raises:
         ValueError: C does not divide D, q outside [0, 1], or more than two million points.
+
+    >>> from attention_theory.patches import every_point
+    >>> X, y, chance = every_point(4, 2, 0.25)
+    >>> len(X)  # 2 groups, 2 labels, 3^2 contents
+    36
+    >>> round(float(chance.sum()), 6)
+    1.0
     """
     check_population(D, C, q)
     if 2 * (D // C) * 3 ** min(D - C, 20) > 2_000_000:
@@ -80,7 +87,12 @@ def opening(D: Count, C: Count, q: Chance, beta: Signed) -> tuple[float, float]:
 
 
 def three_values(D: Count, C: Count, beta: Signed, gamma: Signed, rho: Signed) -> Float[Tensor, "D D"]:
-    """Scores A: beta on the diagonal, gamma inside a group of C consecutive patches, rho elsewhere (Lemma 4.1)."""
+    """Scores A: beta on the diagonal, gamma inside a group of C consecutive patches, rho elsewhere (Lemma 4.1).
+
+    >>> from attention_theory.patches import three_values
+    >>> three_values(4, 2, beta=1, gamma=0.5, rho=0).tolist()[0]
+    [1.0, 0.5, 0.0, 0.0]
+    """
     check_population(D, C, 0.0)
     group = torch.arange(D) // C
     same = (group[:, None] == group).to(torch.float64)
@@ -94,6 +106,11 @@ class Population:
         D: number of patches.
         C: size of a group, a divisor of D.
         q: probability that a patch outside the signal group carries the feature.
+
+    >>> from attention_theory.patches import Population, ReducedViT
+    >>> world = Population(8, 2, 0.0)
+    >>> world.error(world.margins(ReducedViT(alpha=1.0, gamma=5.0, rho=0.0)))
+    0.0
     """
 
     counts: Float[Tensor, "M kinds"]
@@ -207,7 +224,13 @@ class Population:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Population descent: one entry for each step, the initial point first; ``group`` is what a row gives to its group."""
+    """Population descent: one entry for each step, the initial point first; ``group`` is what a row gives to its group.
+
+    >>> from attention_theory.patches import population_descent
+    >>> path = population_descent(8, 2, 0.25, steps=3)
+    >>> path.reaches(0.99) is None  # three steps are not enough
+    True
+    """
 
     alpha: Float[Tensor, "T"]
     gamma: Float[Tensor, "T"]
@@ -255,6 +278,11 @@ def population_descent(
 
     Raises:
         ValueError: C does not divide D, or p is even or below 3.
+
+    >>> from attention_theory.patches import population_descent
+    >>> path = population_descent(8, 2, 0.25, steps=3)
+    >>> len(path.loss)  # the start and three steps
+    4
     """
     if p < 3 or p % 2 == 0:
         raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")

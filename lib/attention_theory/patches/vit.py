@@ -27,6 +27,12 @@ class PositionalViT:
 
     Raises:
         ValueError: p even or below 3, A not square, or values that are not finite.
+
+    >>> import torch
+    >>> from attention_theory.patches import PositionalViT
+    >>> vit = PositionalViT(torch.zeros(2, 2).double(), torch.ones(1).double(), nu=0)
+    >>> vit(torch.tensor([[[1.0], [0.0]]]).double()).tolist()  # each patch sees 1
+    [2.0]
     """
 
     def __init__(
@@ -93,7 +99,13 @@ class PositionalViT:
 
 
 def top_c(A: Float[Tensor, "D D"], C: Count) -> Int[Tensor, "D C"]:
-    """Indices of the C largest scores of each row, largest first; among equal scores the smaller index comes first."""
+    """Indices of the C largest scores of each row, largest first; among equal scores the smaller index comes first.
+
+    >>> import torch
+    >>> from attention_theory.patches import top_c
+    >>> top_c(torch.tensor([[0.1, 0.9], [0.8, 0.2]]).double(), 1).tolist()
+    [[1], [0]]
+    """
     if A.shape[1] < C:
         raise ValueError(f"C = {C} of the scores of a row; A has shape {tuple(A.shape)}")
     return torch.sort(A, dim=1, descending=True, stable=True).indices[:, :C]
@@ -111,6 +123,11 @@ def association(A: Float[Tensor, "D D"], groups: Sequence[int] | Int[Tensor, "D"
 
     Raises:
         ValueError: labels of another length, groups of different sizes, scores that are not finite.
+
+    >>> import torch
+    >>> from attention_theory.patches import association
+    >>> association(torch.eye(4).double(), [0, 1, 2, 3])
+    1.0
     """
     groups = check_groups(groups, len(A)).to(A.device)
     same = groups[:, None] == groups

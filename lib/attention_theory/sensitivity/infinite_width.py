@@ -19,6 +19,10 @@ def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating
 
     Args:
         c: cosines in [-1, 1]; rounding beyond is cut off.
+
+    >>> from attention_theory.sensitivity import arc_cosine
+    >>> round(float(arc_cosine(1.0)), 6), round(float(arc_cosine(0.0)), 3)
+    (1.0, 0.318)
     """
     c = np.clip(c, -1.0, 1.0)
     return (np.sqrt(1 - c**2) + (np.pi - np.arccos(c)) * c) / np.pi
@@ -45,6 +49,10 @@ def infinite_width_change(
 
     Raises:
         ValueError: a value outside its range.
+
+    >>> from attention_theory.sensitivity import infinite_width_change
+    >>> round(float(infinite_width_change(100, cosine=1.0)), 3)
+    0.099
     """
     if not (np.all(np.abs(cosine) <= 1) and np.all((np.asarray(length) >= 0) & (np.asarray(length) <= 1))):
         raise ValueError("the cosine lies in [-1, 1] and the length, in units of sqrt(d), in [0, 1]")
@@ -69,5 +77,9 @@ def infinite_width_sensitivity(n: AtLeastOne, depth: Size = 1) -> float:
 
     Raises:
         ValueError: n or depth below 1.
+
+    >>> from attention_theory.sensitivity import infinite_width_sensitivity
+    >>> round(infinite_width_sensitivity(100), 3)
+    0.099
     """
     return float(infinite_width_change(n, 1.0, depth=depth))

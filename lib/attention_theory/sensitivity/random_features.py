@@ -202,6 +202,10 @@ def he_variance(activation: Activation = "relu") -> float:
         ValueError: no beta exists, as for tanh, whose square stays below 1.
 
     bombari2024, (4.3).
+
+    >>> from attention_theory.sensitivity import he_variance
+    >>> round(he_variance("relu"), 6)
+    2.0
     """
     if activation == "tanh":
         raise ValueError("no beta gives E tanh(g)^2 = 1: tanh stays below 1, and (4.3) has no solution")

@@ -83,6 +83,13 @@ def self_attention_data(
 
     Raises:
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
+
+    >>> from attention_theory.separation import self_attention_data
+    >>> A = self_attention_data(8, 4, a=1.0, b=0.2, c=0.8)
+    >>> A.shape
+    torch.Size([8, 4])
+    >>> (A[:, 0] != 0).sum().item()  # only the special row is marked
+    1
     """
     t = check_sizes("self-ones", n, d)
     check_scales("self-ones", b, c)
@@ -109,6 +116,13 @@ def cross_attention_data(
 
     Raises:
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
+
+    >>> from attention_theory.separation import cross_attention_data
+    >>> A1, A2 = cross_attention_data(4, 3, a=2.0)
+    >>> A2.shape
+    torch.Size([4, 3])
+    >>> int((A2 != 0).sum())
+    5
     """
     t = check_sizes("cross", n, d)
     _check_index("query", query, n)
@@ -125,7 +139,15 @@ def cross_attention_data(
 def inputs(
     model: Model, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None, device: Device = "cpu"
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
-    """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I."""
+    """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I.
+
+    >>> from attention_theory.separation import inputs
+    >>> A1, A2, X = inputs("self-ones", 4, 4, a=1.0, b=0.2, c=0.8)
+    >>> X.tolist()[0]
+    [1.0, 1.0, 1.0, 1.0]
+    >>> A1.shape
+    torch.Size([4, 4])
+    """
     check_sizes(model, n, d)
     check_scales(model, b, c)
     eye = torch.eye(d, dtype=torch.float64, device=device)
@@ -145,6 +167,10 @@ def threshold(model: Model, scale: Arithmetic, c: Arithmetic | None = None, leve
         scale: sqrt(ln n).
         c: as in :func:`self_attention_data`; none for ``cross``.
         level: in place of the paper's 0.1 (cross-attention: of its 0.9).
+
+    >>> from attention_theory.separation import threshold
+    >>> round(threshold("self-ones", 2.0, 0.8), 6)  # (0.8 + 0.1) * 2
+    1.8
     """
     number = type(scale)
     if model == "cross":

@@ -259,6 +259,13 @@ def success_counts(
 
     Raises:
         ValueError: sizes that do not fit, or parameters that are negative or not finite.
+
+    >>> from attention_theory.separation import success_counts
+    >>> counts = success_counts("cross", 12, 4, a0=0.01, a1=1.2)
+    >>> counts.total
+    16
+    >>> counts.ok - counts.ok_and_quiet  # softmax detects, and nothing else fires
+    3
     """
     signs, patterns, margin = _patterns(model, d, _event(a0, a1), b, c, n)
     upper = _upper(signs)
@@ -364,6 +371,11 @@ def success_probability(
 
     Raises:
         ValueError: both or neither of n and log_n; sizes that do not fit; bad parameters; m < 1.
+
+    >>> from attention_theory.separation import success_probability
+    >>> p = success_probability("self-ones", 22, 15, a0=0.01, a1=1.2, b=0.2, c=0.8, n=200)
+    >>> round(p, 2)
+    0.89
     """
     signs, patterns, _ = _patterns(model, d, _event(a0, a1), b, c, n, log_n)
     if shared_signs:
@@ -385,6 +397,11 @@ def failures(
 
     Args:
         model, n, d, m, a0, a1, b, c: as in :func:`success_probability`.
+
+    >>> from attention_theory.separation import failures
+    >>> wrong = failures("self-ones", 200, 22, 15, a0=0.01, a1=1.2, b=0.2, c=0.8)
+    >>> [round(p, 2) for p in wrong]
+    [0.01, 0.1, 0.08, 0.1]
     """
     signs, patterns, _ = _patterns(model, d, _event(a0, a1), b, c, n)
     return _failures(signs, patterns, m)

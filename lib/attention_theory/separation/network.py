@@ -39,6 +39,10 @@ def sign_vectors(d: Count) -> Float[Tensor, "vectors d"]:
 
     Raises:
         ValueError: d > 24.
+
+    >>> from attention_theory.separation import sign_vectors
+    >>> sign_vectors(2).tolist()
+    [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
     """
     _check_few(d)
     return _vectors(torch.arange(2**d), d)
@@ -68,6 +72,12 @@ def attention_features(
 
     Raises:
         ValueError: unknown weights, shapes that do not fit, or a row of linear scores that sums to 0.
+
+    >>> import torch
+    >>> from attention_theory.separation import attention_features
+    >>> A, zero = torch.eye(2).double(), torch.zeros(2, 2).double()
+    >>> attention_features(A, A, A, zero, "softmax").tolist()  # equal scores average the rows
+    [[0.5, 0.5], [0.5, 0.5]]
     """
     if not isinstance(weights, Weights) and weights not in WEIGHTS:
         raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
@@ -84,6 +94,12 @@ def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed
 
     Raises:
         ValueError: shapes that do not fit, m < 1, or a threshold that is not finite.
+
+    >>> import torch
+    >>> from attention_theory.separation import readout
+    >>> features, y = torch.tensor([[1.0, 0.5]]).double(), torch.tensor([[1.0], [1.0]]).double()
+    >>> readout(features, y, 0.9)  # 1.5 is above 0.9
+    0.6
     """
     return torch.relu(torch.relu(features @ y - tau).sum()).item()
 
@@ -144,6 +160,13 @@ def success_rate(
 
     Raises:
         ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or trials < 1.
+
+    >>> from attention_theory.separation import success_rate
+    >>> rate = success_rate("cross", 6, 3, 5, a0=0.01, a1=1.2, trials=100, seed=0)
+    >>> rate.trials
+    100
+    >>> rate.interval[0] <= rate.successes / 100 <= rate.interval[1]
+    True
     """
     # equal queries have equal features
     networks, tau = _four(model, n, d, a0, a1, b, c, device), _tau(model, n, c)
@@ -192,6 +215,10 @@ class SuccessCounts:
         total: 2^d.
         quiet: for each network of ``NETWORKS`` alone, the vectors that leave it at 0.
         margin: the smallest distance of a value <c_j, y> from tau among the cases that decide these integers.
+
+    >>> from attention_theory.separation import enumerated_counts
+    >>> enumerated_counts("cross", 6, 3, a0=0.01, a1=1.2).total  # all 2^3 sign vectors
+    8
     """
 
     ok: int
@@ -218,6 +245,11 @@ def enumerated_counts(
 
     Raises:
         ValueError: sizes that do not fit, parameters that are negative or not finite, or d > 24.
+
+    >>> from attention_theory.separation import enumerated_counts, success_counts
+    >>> setting = dict(model="cross", n=6, d=3, a0=0.01, a1=1.2)
+    >>> enumerated_counts(**setting).ok == success_counts(**setting).ok
+    True
     """
     _check_few(d)
     networks, tau = _four(model, n, d, a0, a1, b, c, device), _tau(model, n, c, level)

@@ -19,6 +19,11 @@ def sharp_estimates(B: NonNegative, R: NonNegative, m: Count) -> dict[int, float
 
     Parts 2 to 11 and 13 are attained (13 by two neurons that swap the scores -R/2 and R/2), 12 by the same pair at m = 2; it
     is |S - S~| <= (e^(2R) - 1) S with the largest S, nearly attained when m is much larger than e^(2B).
+
+    >>> from attention_theory.tangent import sharp_estimates
+    >>> bounds = sharp_estimates(B=1, R=0.01, m=100)
+    >>> sorted(bounds)[0], sorted(bounds)[-1]
+    (2, 13)
     """
     largest = lambda spread: 1 / (1 + (m - 1) * math.exp(-2 * spread))  # one neuron at spread, the others at -spread
     return {
@@ -42,6 +47,12 @@ def change_factor(R: NonNegative, paired: bool) -> float:
 
     4 (e^(4R) - 1) for every start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values a in [-1, 1]. The
     first orders 16 R and 4 R cannot be improved (:func:`attention_checks.tangent.runs.moves.heavy_neurons`).
+
+    >>> from attention_theory.tangent import change_factor
+    >>> change_factor(0, paired=True), change_factor(0, paired=False)
+    (0.0, 0.0)
+    >>> change_factor(0.01, paired=True) < change_factor(0.01, paired=False)
+    True
     """
     growth = math.expm1(4 * R)  # of S_i S_j
     return (1 + 2 * R) * growth + R**2 * (1 + growth) if paired else 4 * growth
