@@ -13,7 +13,7 @@ def root(tmp_path):
     for folder in ("book/part/.hidden", "lib", "tools"):
         (root / folder).mkdir(parents=True)
     (root / "_config.yml").write_text("title: a\n")
-    (root / "_toc.yml").write_text("root: book/part/one.ipynb\nparts:\n- chapters:\n  - file: book/part/one.ipynb\n")
+    (root / "_toc.yml").write_text("root: book/intro.md\nparts:\n- chapters:\n  - file: book/part/one.ipynb\n")
     (root / "book" / "part" / ".hidden" / "file").write_text("not copied")
     (root / "book" / "part" / "one.md").write_text(CHAPTER)
     assert execute(root / "book" / "part" / "one.md") == ""

@@ -5,9 +5,9 @@ A chapter measures something, compares it with what a statement predicts (a :cla
 the current folder or above) a verdict that differs from the declared outcome raises.
 
 >>> from theorybook import compare, judge
->>> check = compare("attention on the special key", 0.97, "within", (0.9, 1))
->>> judge("deng2023/lemma-d.2-3a", printed=check)
-Verdict deng2023/lemma-d.2-3a: holds (exact) | attention on the special key: 0.97 within [0.9, 1]
+>>> check = compare("largest share", 0.97, "within", (0.9, 1))
+>>> judge("doe2026/lemma-d.2-3a", printed=check)
+Verdict doe2026/lemma-d.2-3a: holds (exact) | largest share: 0.97 within [0.9, 1]
 
 :mod:`checks` compares, :mod:`intervals` estimates, :mod:`verdicts` judges and shows, :mod:`ledger` reads what is declared,
 :mod:`predictions` what was predicted, :mod:`prove` covers whole boxes of parameters, :mod:`records` stores what took long.

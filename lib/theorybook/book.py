@@ -3,7 +3,7 @@
 The section ``theorybook`` below ``sphinx: config`` of ``_config.yml`` is what this toolkit knows of a book::
 
     theorybook:
-      pyproject: lib/pyproject.toml  # where the version stands
+      pyproject: lib/pyproject.toml  # where the version stands; without a library of its own, version: "1.0"
       recordings: [doe_checks]  # packages in which records are made, if any are
       tables: [costs]  # files of book/data that come from elsewhere
       ledgers:  # file in book/ledger -> its name on pages, and the module of its formulas as printed, if it has one
@@ -75,12 +75,14 @@ def ledgers() -> dict[str, dict[str, str]]:
 
 def clone() -> Path:
     """The folder of the repository: pages may be built from a copy of the book in which its library is a link."""
-    pyproject = settings()["pyproject"]
+    pyproject = settings().get("pyproject", "_config.yml")
     return (root() / pyproject).resolve().parents[len(Path(pyproject).parts) - 1]
 
 
 def version() -> str:
-    """Of the book's library, which is the book's."""
+    """Of the book's library, which is the book's; of a book without one, its setting ``version``."""
+    if "pyproject" not in settings():
+        return str(settings().get("version", "0"))
     return tomllib.loads((root() / settings()["pyproject"]).read_text(encoding="utf-8"))["project"]["version"]
 
 

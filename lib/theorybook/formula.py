@@ -1,9 +1,13 @@
 """Formulas as printed: the source of a function, shown where the statement stands."""
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+
+#: The examples of a docstring, with the blank line before them: a page that shows a formula runs it itself.
+_EXAMPLES = re.compile(r"\n\n +>>> .*?(?=\n *\n|\n *\"\"\")", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Source:
 
 
 def formula(*functions: Callable) -> Source:
-    """The source of one or several functions, decorators left out.
+    """The source of one or several functions; decorators and the examples of docstrings are left out.
 
     Raises:
         TypeError: an object without Python source.
@@ -29,5 +33,5 @@ def formula(*functions: Callable) -> Source:
     for function in functions:
         lines = textwrap.dedent(inspect.getsource(inspect.unwrap(function))).splitlines()
         start = next(i for i, line in enumerate(lines) if line.startswith(("def ", "class ")))
-        texts.append("\n".join(lines[start:]).rstrip())
+        texts.append(_EXAMPLES.sub("", "\n".join(lines[start:]).rstrip()))
     return Source("\n\n\n".join(texts))

@@ -27,7 +27,7 @@ class Entry:
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, where its verdict stands.
         label: its statement box, figure or table on that page.
-        code: the function that carries it, as a full path: ``attention_theory.separation.exact.success_probability``.
+        code: the function that carries it, as a full path: ``doe_sums.means.harmonic``.
         method: what the statement rests on; a side check may have a stronger one.
         seen: for a proof on the page, which people read, the method of what the machine saw of it; the method is ``proof``.
         proof: for a proof by the machine, the function that gives it, as a full path; the first, where it rests on several.

@@ -108,11 +108,11 @@ class ShownVerdict(Verdict):
 
 
 def anchor(claim: str) -> str:
-    """The page anchor of a claim's verdict: ``deng2023/lemma-4.2-2`` -> ``verdict-deng2023-lemma-4-2-2``.
+    """The page anchor of a claim's verdict: ``doe2026/lemma-4.2-2`` -> ``verdict-doe2026-lemma-4-2-2``.
 
     >>> from theorybook import anchor
-    >>> anchor("deng2023/lemma-4.2-2")
-    'verdict-deng2023-lemma-4-2-2'
+    >>> anchor("doe2026/lemma-4.2-2")
+    'verdict-doe2026-lemma-4-2-2'
     """
     return "verdict-" + claim.replace("/", "-").replace(".", "-")
 
@@ -130,7 +130,7 @@ def judge(
     """The outcome that the checks give, compared with nothing.
 
     Args:
-        claim: ledger id, for example ``deng2023/lemma-4.2-2``.
+        claim: ledger id, for example ``doe2026/lemma-4.2-2``.
         printed: checks of the statement as the paper prints it; for a figure or table, of the features that its row names.
         corrected: checks of the corrected statement, for one that fails as printed.
         empty: checks that its hypotheses or constants exclude every size that can be run.

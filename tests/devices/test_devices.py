@@ -8,7 +8,6 @@ import inspect
 import math
 import types
 
-import examples
 import fuzz
 import pytest
 import torch
@@ -16,6 +15,8 @@ from attention_theory import exponential, patches, sensitivity, separation, tang
 from attention_theory.attention import Weights, attention, attention_weights
 from attention_theory.device import generator, normal
 from pretended import DEVICE, devices_of, sent
+
+import examples
 
 
 def drawn(*shape, seed=0):

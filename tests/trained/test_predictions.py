@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 from conftest import BOOK, ROOT
-from records_check import recordings, untied
 from theorybook import load_ledger, load_predictions
 from theorybook.records import read_record
+from theorybook.tools.records_check import recordings, untied
 
 FILE = "book/trained/predictions.yml"
 PREDICTIONS = load_predictions(ROOT / FILE)

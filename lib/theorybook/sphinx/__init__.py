@@ -4,6 +4,7 @@ import gc
 import inspect
 import os
 import pkgutil
+import sys
 from pathlib import Path
 
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -30,6 +31,9 @@ def source(domain: str, info: dict[str, str]) -> str | None:
 
 def _configure(app, config):
     config.templates_path.append(str(Path(__file__).with_name("templates")))
+    config.html_static_path.insert(0, str(Path(__file__).with_name("static")))
+    config.html_additional_pages = {"search": "search.html", "404": "404.html"} | config.html_additional_pages
+    config.suppress_warnings.append("mystnb.unknown_mime_type")  # verdicts are stored as data beside their card
     config.project = config.html_title or config.project
     config.version = config.release = version()
     config.linkcode_resolve = source
@@ -67,7 +71,11 @@ def setup(app):
     book.use(Path(app.srcdir))
     app.add_config_value("theorybook", {}, "env")
     gc.disable()  # collections over all pages' trees, which stay until the end, were two fifths of a build
-    app.setup_extension("sphinx.ext.linkcode")
+    sys.path.append(str(book.root() / "book"))  # as for a kernel that runs a page there
+    for extension in ("sphinx_proof", "sphinx_exercise", "sphinx.ext.autodoc", "sphinx.ext.linkcode"):
+        app.setup_extension(extension)
+    app.add_css_file("book.css", priority=800)  # after the themes
+    app.add_js_file("book.js", priority=800)
     app.add_domain(ledger.LedgerDomain)
     app.add_directive("ledger", ledger.LedgerDirective)
     app.add_directive("finding", pages.Finding)

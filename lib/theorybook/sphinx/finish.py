@@ -41,7 +41,7 @@ def finish_pages(folder: Path) -> None:
         path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts
     }
     before = {name: path.read_text(encoding="utf-8") for name, path in pages.items()}
-    known = symbols(before[NOTATION])
+    known = symbols(before.get(NOTATION, ""))
     texts = {name: with_letters(finished(text, (folder / name).parent), name, known) for name, text in before.items()}
     targets = {name: dict(statements(text)) for name, text in texts.items()}
     style = folder / "_static" / "styles" / "pydata-sphinx-theme.css"  # two thousand icons; book.css draws the ones in use
@@ -130,7 +130,7 @@ def alone(piece: str) -> str:
 
 
 def numbered_boxes(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Number, title and address of every box on the pages: ``("Theorem 10.3", "Cross-attention", "book/...#thm-...")``."""
+    """Number, title and address of every box on the pages: ``("Theorem 10.3", "Two means", "book/...#thm-...")``."""
     head = r'<p class="admonition-title"><span class="caption-number">([^<]+)</span>(.*?)</p>'
     box = rf'<div class="proof [^"]*" id="([^"]+)">\s*{head}'
     for path in sorted((folder / "book").rglob("*.html")):

@@ -95,7 +95,7 @@ def entries() -> dict[str, Entry]:
 
 
 def row_anchor(claim: str) -> str:
-    """Anchor of a statement's row: ``deng2023/lemma-4.2-2`` -> ``deng2023-lemma-4-2-2``."""
+    """Anchor of a statement's row: ``doe2026/lemma-4.2-2`` -> ``doe2026-lemma-4-2-2``."""
     return anchor(claim).removeprefix("verdict-")
 
 
@@ -170,7 +170,8 @@ def _code(code: str, link: Link) -> str | Markup:
 
 def _erratum(entry: Entry, link: Link) -> list[Markup]:
     wrong = entry.outcome in ("corrected", "false")
-    return [link_to(f"{link('book/ledger/errata')}#erratum-{row_anchor(entry.id)}", "erratum")] * wrong
+    address = f"{link('book/ledger/errata')}#erratum-{row_anchor(entry.id)}"
+    return [link_to(address, "erratum")] if wrong and "book/ledger/errata" in book.pages() else []
 
 
 def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
@@ -266,7 +267,7 @@ def in_numbers() -> str:
 
 
 def statement_of(claim: str) -> str:
-    """The numbered statement that a claim is a part of: ``deng2023/lemma-4.2-2`` -> ``deng2023/lemma-4.2``."""
+    """The numbered statement that a claim is a part of: ``doe2026/lemma-4.2-2`` -> ``doe2026/lemma-4.2``."""
     paper, name = claim.split("/")
     kind, *rest = name.split("-")
     return f"{paper}/{name}" if kind == "own" or not rest else f"{paper}/{kind}-{rest[0]}"
@@ -343,7 +344,7 @@ class LedgerDirective(SphinxDirective):
 
 
 class LedgerDomain(Domain):
-    """Every row is an object: the search box, ``objects.inv`` and ``{ledger:row}`deng2023/lemma-d.4``` know it."""
+    """Every row is an object: the search box, ``objects.inv`` and ``{ledger:row}`doe2026/lemma-d.4``` know it."""
 
     name = "ledger"
     label = "Ledger"

@@ -1,6 +1,6 @@
 """What the search page finds: sections, statements, boxes, functions and symbols, each with its words as text.
 
-MiniSearch (book/_static/minisearch) searches them in the browser; they come as a script, which pages opened as files can load.
+MiniSearch (static/minisearch) searches them in the browser; they come as a script, which pages opened as files can load.
 """
 
 import inspect

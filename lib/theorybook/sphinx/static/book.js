@@ -125,8 +125,8 @@
   // To cite a statement: BibTeX and the address, each with a button that copies it
   const complete = (fold) => {
     if (fold.matches(".cite") && !fold.querySelector(".bibtex")) {
-      const { claim, version } = fold.dataset, place = fold.querySelector("code").textContent;
-      const bibtex = `@misc{attention-theory:${claim.replace("/", ":")},\n  author = {{The attention-theory authors}},\n  title = {Why softmax attention works: ${claim}},\n  version = {${version}},\n  url = {${place}}\n}`;
+      const { claim, version, book, author, title } = fold.dataset, place = fold.querySelector("code").textContent;
+      const bibtex = `@misc{${book}:${claim.replace("/", ":")},\n  author = {{${author}}},\n  title = {${title}: ${claim}},\n  version = {${version}},\n  url = {${place}}\n}`;
       const pre = Object.assign(document.createElement("pre"), { className: "bibtex", textContent: bibtex });
       const buttons = [["Copy BibTeX", bibtex], ["Copy address", place]].map(([name, text]) => {
         const button = Object.assign(document.createElement("button"), { type: "button", className: "copy", textContent: name });
