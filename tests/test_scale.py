@@ -11,6 +11,7 @@ import joblib
 import pytest
 from conftest import BOOK, ROOT
 from recorded_example import deadly, float_of, math_log, mortal
+from theorybook.sweep import sweep
 
 dask = pytest.importorskip("dask")
 

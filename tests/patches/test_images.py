@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from attention_checks.patches.runs import digits, train_images
 from attention_theory.device import generator
 from attention_theory.patches import images, similarity, transformer
 from attention_theory.patches.images import grid_permutation, patch_permutation, permute

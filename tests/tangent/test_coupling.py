@@ -85,9 +85,9 @@ def test_labels_as_they_are():
     torch.testing.assert_close(*found["paired"], rtol=1e-9, atol=1e-12)
     _, K, _ = kernels(net.W, net.a, x, test)
     now = descend(net, x, y, 4, 0.001)[-1]
-    gamma = paper.equation_24(kernels(net.W, net.a, x, test)[0], y.T.flatten(), 0.001, 6, 4)[-1]
-    last = (paper.equation_1(now, net.a, test).T.flatten() - paper.definition_f_1(K, gamma, 6)).abs()
-    first = paper.equation_1(net.W, net.a, test).T.flatten().abs()
+    gamma = printed.equation_24(kernels(net.W, net.a, x, test)[0], y.T.flatten(), 0.001, 6, 4)[-1]
+    last = (printed.equation_1(now, net.a, test).T.flatten() - printed.definition_f_1(K, gamma, 6)).abs()
+    first = printed.equation_1(net.W, net.a, test).T.flatten().abs()
     torch.testing.assert_close(found["unpaired"][1], torch.maximum(first, last).double(), rtol=1e-8, atol=1e-12)
 
 
