@@ -41,12 +41,12 @@ from typing import Any
 import numpy as np
 import psutil
 import torch
-from theorybook.validation import ANY, InputError
+from theorybook.validation import ANY, PACKAGES, InputError
 
 sys.path.insert(0, str(Path(__file__).parent))  # not there with PYTHONSAFEPATH=1
-import examples
 from theorybook.tools.recorded import write
-from theorybook.validation import PACKAGES
+
+import examples
 
 RIGHT, SECONDS, MEMORY = 1.0, 5.0, 6 * 2**30
 #: Spoilers of a floating tensor, by name; those in AGREE must give the right call's result.
