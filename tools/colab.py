@@ -26,7 +26,7 @@ from theorybook.verdicts import ALONE
 ROOT = Path(__file__).resolve().parents[1]
 #: Those with records, in the parts that have some.
 CHAPTERS = ("sensitivity/paper-sizes", "separation/threshold", "tangent/widths-and-steps", "patches/real-images")
-CHAPTERS += ("exponential/one-knob",)
+CHAPTERS += ("exponential/one-knob", "trained/crowd")
 #: Of other versions than in requirements.txt; a test says so.
 PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0", "torch==2.12.0")
 

@@ -131,7 +131,8 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
 def book_folders() -> Iterator[Path]:
     """Where ``ledger`` and ``data`` may be: in a clone beside the notebook (Colab), in the current folder, or above it."""
     here = Path.cwd()
-    yield from (toc.with_name("book") for toc in sorted(here.glob("*/_toc.yml")))
+    clones = {toc.parent for toc in here.glob("*/_toc.yml")} | {ledger.parents[1] for ledger in here.glob("*/book/ledger")}
+    yield from (clone / "book" for clone in sorted(clones))
     for folder in (here, *here.parents):
         yield folder / "book"
         yield folder

@@ -6,9 +6,11 @@ from attention_checks.patches.runs import lemmas, train_images
 from attention_theory import patches
 from attention_theory.patches import gaussian, similarity, transformer
 from attention_theory.patches import images as pictures
+from theorybook import validation
 
 square = torch.zeros(4, 4).double()
 world = patches.PatchDistribution(4, 2, 3, 0.5, 0.1)
+FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +71,27 @@ def test_the_command_line_refuses_in_one_sentence(tmp_path, capsys, wrong):
     with pytest.raises(SystemExit):
         train_images.main([*wrong.split(), "--out", str(tmp_path)])
     assert len(capsys.readouterr().err.strip().splitlines()[-1]) > 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train_labels": torch.tensor([0, 1, 2, 3])}, "the train images: labels from 0 to 3 of 3 classes"),
+        ({"test_labels": torch.tensor([0, 1, 2, -100])}, "the test images: labels from -100 to 2"),
+        ({"test_labels": torch.tensor([0, 1, 2])}, r"4 images of shape \(1, 8, 8\) with labels of shape \(3,\)"),
+        ({"test_labels": torch.zeros(4)}, "labels of type float32"),
+        ({"train": FOUR.float()}, "float32 of shape"),
+        ({"train": FOUR[..., :7]}, r"shape \(4, 1, 8, 7\)"),
+        (
+            {"test": torch.zeros(4, 3, 8, 8, dtype=torch.uint8)},
+            r"train images of shape \(1, 8, 8\), test images of \(3, 8, 8\)",
+        ),
+    ],
+)
+def test_images_check_what_they_are_made_of(change, message):
+    """Also inside a checked call, where signatures are not looked at."""
+    labels = torch.tensor([0, 1, 2, 0])
+    fine = {"train": FOUR, "train_labels": labels, "test": FOUR, "test_labels": labels, "classes": 3}
+    pictures.Images(**fine)
+    with validation.unchecked(), pytest.raises(ValueError, match=message):
+        pictures.Images(**fine | change)

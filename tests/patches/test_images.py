@@ -21,7 +21,7 @@ from attention_theory.patches import images, similarity, transformer
 from attention_theory.patches.images import grid_permutation, patch_permutation, permute
 from attention_theory.patches.similarity import cosines, local_share, locality
 from scipy.io import savemat
-from theorybook import identity, validation
+from theorybook import identity
 
 TINY = ["--layers", "1", "--heads", "2", "--dim", "8", "--hidden", "8", "--patch", "8", "--batch", "8", "--warmup", "1"]
 SMALL = train_images.Recipe(
@@ -149,30 +149,6 @@ def test_a_path_may_begin_at_home(root, tmp_path, monkeypatch):
 
 
 FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"train_labels": torch.tensor([0, 1, 2, 3])}, "the train images: labels from 0 to 3 of 3 classes"),
-        ({"test_labels": torch.tensor([0, 1, 2, -100])}, "the test images: labels from -100 to 2"),
-        ({"test_labels": torch.tensor([0, 1, 2])}, r"4 images of shape \(1, 8, 8\) with labels of shape \(3,\)"),
-        ({"test_labels": torch.zeros(4)}, "labels of type float32"),
-        ({"train": FOUR.float()}, "float32 of shape"),
-        ({"train": FOUR[..., :7]}, r"shape \(4, 1, 8, 7\)"),
-        (
-            {"test": torch.zeros(4, 3, 8, 8, dtype=torch.uint8)},
-            r"train images of shape \(1, 8, 8\), test images of \(3, 8, 8\)",
-        ),
-    ],
-)
-def test_images_check_what_they_are_made_of(change, message):
-    """Also inside a checked call, where signatures are not looked at."""
-    labels = torch.tensor([0, 1, 2, 0])
-    fine = {"train": FOUR, "train_labels": labels, "test": FOUR, "test_labels": labels, "classes": 3}
-    images.Images(**fine)
-    with validation.unchecked(), pytest.raises(ValueError, match=message):
-        images.Images(**fine | change)
 
 
 def test_digits():

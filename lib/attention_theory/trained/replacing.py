@@ -7,7 +7,7 @@ import math
 from typing import Annotated, Literal
 
 import torch
-from theorybook.validation import Count, Limits, NonNegative, Positive
+from theorybook.validation import Count, Limits, Natural, NonNegative, Positive
 from torch import Tensor
 
 from attention_theory.attention import Weights
@@ -45,7 +45,7 @@ def sharper(beta: NonNegative) -> Weigh:
     return lambda scores, mask, layer: torch.softmax((beta * scores).masked_fill(~mask, -math.inf), -1)
 
 
-def hard(scores: Tensor, mask: Tensor, layer: int = 0) -> Tensor:
+def hard(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
     """All weight on the largest score; equal ones share."""
     return _over_sum((scores == _largest(scores, mask)).to(scores), mask)
 
@@ -55,7 +55,7 @@ def power_of_the_maximum(p: Count) -> Weigh:
     return lambda scores, mask, layer: _over_sum((1 + _shifted(scores, mask, "max") / p).clamp(min=0) ** p, mask)
 
 
-def sparsemax(scores: Tensor, mask: Tensor, layer: int = 0) -> Tensor:
+def sparsemax(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
     """The point of the simplex that is nearest to the scores: the positive parts of s - tau, tau such that they sum to 1."""
     low = scores.masked_fill(~mask, -math.inf)
     ordered = low.sort(-1, descending=True).values

@@ -158,13 +158,13 @@ def reference() -> dict[str, str]:
     return found
 
 
-def _function(code: str, words: str | Markup, link: Link) -> str | Markup:
+def _function(code: str, words: str, link: Link) -> Markup:
     parts = code.split(".")
     module = next((name for k in range(len(parts), 0, -1) if (name := ".".join(parts[:k])) in reference()), "")
-    return link_to(f"{link(reference()[module])}#{code}", words) if module else words
+    return link_to(f"{link(reference()[module])}#{code}", words) if module else Markup.escape(words)
 
 
-def _code(code: str, link: Link) -> str | Markup:
+def _code(code: str, link: Link) -> Markup:
     return _function(code, Markup("<code>{}</code>").format(code), link)
 
 
@@ -257,8 +257,8 @@ def in_numbers() -> str:
         f"({found['holds-in-regime']} of them in a stated range), {found['corrected']} hold after a correction, "
         f"{found['false']} fail without one known here, {found['empty']} are true but speak of no size that can be run, "
         f"{found['open']} of our own are open: their checks hold and there is no proof, "
-        f"{found['held'] + found['missed']} ask trained models what a theorem predicted ({found['held']} held, "
-        f"{found['missed']} missed), "
+        f"{found['held']} predictions about trained models held, {found['missed']} were missed and {found['planned']} wait for "
+        "their run, "
         f"{found['imported'] + found['asymptotic']} are quoted unchecked."
     )
 
