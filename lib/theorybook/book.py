@@ -58,7 +58,8 @@ def files(folder: Path) -> list[Path]:
     found, rest = [], [{"file": toc["root"], **toc}]
     while rest:
         entry = rest.pop(0)
-        found += [Path(entry["file"])] * ("file" in entry)
+        if "file" in entry:
+            found.append(Path(entry["file"]))
         rest = [*(below for kind in ("parts", "chapters", "sections") for below in entry.get(kind, [])), *rest]
     return found
 
