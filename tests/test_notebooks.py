@@ -77,7 +77,9 @@ def test_a_table_is_shown(path):
         if not any(magic in cell.source for magic in ("!git", "%pip")):
             *before, _ = ast.parse(cell.source).body or [None]
             values = [node.value for one in before for node in ast.walk(one) if isinstance(node, ast.Expr)]
-            shown = [ast.unparse(value) for value in values if re.match(r"(figures\.table|movable)\(", ast.unparse(value))]
+            shown = [
+                ast.unparse(value) for value in values if re.match(r"(figures\.table|interactive_plot)\(", ast.unparse(value))
+            ]
             assert not shown, f"not the last line of its cell, so nobody sees it: {shown[0][:60]}"
 
 

@@ -155,8 +155,8 @@ def fold_record(section: nodes.section) -> None:
 def fold_module(section: nodes.section) -> None:
     """A module of the reference behind a line that names what is in it."""
     described = [child for child in section if isinstance(child, addnodes.desc)]
-    if described:
-        top = [one[0]["ids"][0] for one in described if one["objtype"] in ("function", "class", "exception")]
+    top = [one[0]["ids"][0] for one in described if one["objtype"] in ("function", "class", "exception")]
+    if top:
         line = ", ".join(f"<code>{name.rpartition('.')[2]}</code>" for name in top)
         fold("module", line, *section[section.index(described[0]) :])
 
