@@ -14,6 +14,7 @@ MASK = torch.ones(5, 6, dtype=torch.bool).tril(1)
 ALL = {
     "hard": replacing.hard,
     "sparsemax": replacing.sparsemax,
+    "entmax": replacing.entmax(1.5),
     "average": replacing.sharper(0),
     "T4, mean": replacing.family(truncated(4), "mean"),
     "T4": replacing.family(truncated(4)),
@@ -67,6 +68,55 @@ def test_a_gap_beats_any_crowd_under_sparsemax(rivals):
     for wanted in (0.3, 0.5, 0.9):
         gap = replacing.needed_gap(wanted, rivals)
         assert replacing.sparsemax_share(gap, rivals) >= wanted - 1e-12 and gap <= wanted
+
+
+def sorted_entmax(scores, mask):
+    """Alpha = 3/2 by sorting (Peters, Niculae, Martins 2019, algorithm 2), row by row: no threshold is searched."""
+    found = torch.zeros_like(scores)
+    for head, query in itertools.product(*map(range, scores.shape[:2])):
+        z = scores[head, query][mask[query]] / 2
+        ordered = z.sort(descending=True).values
+        k = torch.arange(1, len(z) + 1)
+        mean, square = ordered.cumsum(0) / k, ordered.square().cumsum(0) / k
+        tau = mean - ((1 - k * (square - mean**2)) / k).clamp(min=0).sqrt()
+        found[head, query, mask[query]] = (z - tau[int((tau <= ordered).sum()) - 1]).clamp(min=0) ** 2
+    return found
+
+
+def test_entmax_is_sparsemax_at_two_the_sorted_one_at_three_halves_and_softmax_near_one():
+    assert torch.allclose(replacing.entmax(2.0)(SCORES, MASK, 0), replacing.sparsemax(SCORES, MASK), atol=1e-12)
+    assert torch.allclose(replacing.entmax(1.5)(SCORES, MASK, 0), sorted_entmax(SCORES, MASK), atol=1e-12)
+    assert torch.allclose(replacing.entmax(1.0001)(SCORES, MASK, 0), softmax(SCORES, MASK), atol=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [1.1, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("rivals", [1, 2, 7, 1000])
+def test_a_gap_beats_any_crowd_under_entmax(alpha, rivals):
+    everyone = torch.ones(1, rivals + 1, dtype=torch.bool)
+    for gap in (0.0, 0.1, 0.5, 0.99, 1.0, 3.0, 12.0):
+        scores = torch.zeros(1, 1, rivals + 1, dtype=torch.float64)
+        scores[..., 0] = gap
+        share = float(replacing.entmax(alpha)(scores, everyone, 0)[0, 0, 0])
+        assert math.isclose(share, replacing.entmax_share(alpha, gap, rivals), abs_tol=1e-9)
+        assert share >= replacing.entmax_floor(alpha, gap) - 1e-12
+        lower = scores - torch.rand(rivals + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        lower[..., 0] = gap  # rivals that are not equal, each at least as far below
+        assert float(replacing.entmax(alpha)(lower, everyone, 0)[0, 0, 0]) >= share - 1e-12
+
+
+def test_the_floor_of_entmax_is_reached_by_a_large_crowd_and_vanishes_toward_softmax():
+    for alpha, gap in ((1.5, 0.8), (2.0, 0.3), (3.0, 0.2)):
+        floor = replacing.entmax_floor(alpha, gap)
+        assert floor - 1e-12 <= replacing.entmax_share(alpha, gap, 10**9) <= floor + 1e-3
+    assert replacing.entmax_floor(1.01, 5.0) < 1e-100
+
+
+def test_what_a_taylor_sum_keeps_of_the_exponential():
+    for degree, z in itertools.product((2, 4, 8, 16), (0.0, 0.7, 3.0, 9.0)):
+        assert math.isclose(replacing.kept_part(degree, z), truncated(degree)(z) / math.exp(z), rel_tol=1e-9)
+    for z in (0.5, 4.0, 12.0):
+        p = replacing.reaching_degree(z)
+        assert replacing.kept_part(p, z) >= 0.9 and (p == 2 or replacing.kept_part(p - 2, z) < 0.9)
 
 
 def test_undivided_rows_sum_to_what_they_sum_to():

@@ -3,17 +3,22 @@
 Each is a weight function of :mod:`attention_theory.trained.models`: scores (heads, queries, keys), mask, layer -> weights.
 """
 
+import itertools
 import math
 from typing import Annotated, Literal
 
 import torch
-from theorybook.validation import Count, Limits, Natural, NonNegative, Positive
+from scipy.optimize import brentq
+from scipy.special import gammaincc
+from theorybook.validation import Count, Limits, Natural, NonNegative, OpenChance, Positive
 from torch import Tensor
 
 from attention_theory.attention import Weights
 from attention_theory.trained.crowd import centred_rows
 from attention_theory.trained.models import Weigh
 
+#: The alpha of entmax.
+Steepness = Annotated[float, Limits(1, 10, "low")]
 #: What is subtracted from the scores of a row before u is applied: nothing, their mean, their maximum.
 Shift = Literal["none", "mean", "max"]
 
@@ -65,16 +70,63 @@ def sparsemax(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
     return (low - above.gather(-1, size - 1) / size).clamp(min=0)
 
 
+def entmax(alpha: Steepness) -> Weigh:
+    """Entmax: the positive parts of (alpha - 1) s - tau to the power 1/(alpha - 1), tau such that they sum to 1.
+
+    Softmax is its limit at alpha = 1, sparsemax is alpha = 2. The threshold tau is found by bisection.
+    """
+
+    def weigh(scores: Tensor, mask: Tensor, layer: int) -> Tensor:
+        z = (alpha - 1) * _shifted(scores, mask, "max").masked_fill(~mask, -math.inf)
+
+        def cut(tau: Tensor) -> Tensor:
+            return (z - tau).clamp(min=0) ** (1 / (alpha - 1))
+
+        low = torch.full_like(z[..., :1], -1)  # the best key alone has the weight 1 there
+        step = 1.0
+        while step > torch.finfo(z.dtype).eps:
+            step /= 2
+            low = torch.where(cut(low + step).sum(-1, keepdim=True) >= 1, low + step, low)
+        return _over_sum(cut(low), mask)
+
+    return weigh
+
+
 def undivided(constants: Tensor) -> Weigh:
     """exp(s) over a constant for each layer and head, as if no row divided by its own sum; at most e^40."""
     return lambda scores, mask, layer: (scores - constants[layer][:, None, None]).clamp(max=40).exp() * mask
 
 
-def sparsemax_share(gap: NonNegative, rivals: Annotated[int, Limits(1)]) -> float:
+def sparsemax_share(gap: NonNegative, rivals: Count) -> float:
     """Sparsemax: the share of one key whose score is by this gap above that of its equal rivals."""
     return min(1.0, (1 + rivals * gap) / (1 + rivals))
+
+
+def entmax_share(alpha: Steepness, gap: NonNegative, rivals: Count) -> float:
+    """Entmax: the same share, the root w of w + rivals (w^(alpha - 1) - (alpha - 1) gap)_+^(1/(alpha - 1)) = 1."""
+    power, reach = alpha - 1, (alpha - 1) * gap
+
+    def excess(w: float) -> float:
+        return w + rivals * max(0.0, w**power - reach) ** (1 / power) - 1
+
+    return 1.0 if reach >= 1 else brentq(excess, 0, 1, xtol=1e-15)  # type: ignore[return-value]
+
+
+def entmax_floor(alpha: Steepness, gap: NonNegative) -> float:
+    """What entmax leaves to a key by this gap above all rivals, however many: ((alpha - 1) gap)^(1/(alpha - 1)), or 1."""
+    return min(1.0, (alpha - 1) * gap) ** (1 / (alpha - 1))
 
 
 def needed_gap(wanted: Annotated[float, Limits(0, 1, "both")], rivals: Positive) -> float:
     """The least gap at which sparsemax gives the wanted share; for softmax it is log(rivals) + log(share / (1 - share))."""
     return max(0.0, (wanted * (1 + rivals) - 1) / rivals)
+
+
+def kept_part(degree: Natural, z: NonNegative) -> float:
+    """T_p(z) / e^z: the chance that a Poisson number with the mean z is at most p."""
+    return float(gammaincc(degree + 1, z))
+
+
+def reaching_degree(z: NonNegative, part: OpenChance = 0.9) -> int:
+    """The least even degree whose Taylor sum keeps this part of e^z."""
+    return next(p for p in itertools.count(2, 2) if kept_part(p, z) >= part)

@@ -19,10 +19,12 @@ LENGTHS = {"MiniLM": (16, 32, 64, 128, 256, 510), "SmolLM2": (16, 32, 64, 128, 2
 #: What is kept of each head at each length: means over rows, contrast and spread as medians; the two means under independence
 #: for the law of the head, and that of the best share for the law of the second length. ``all_`` counts the special keys in.
 STATISTICS = ("share", "contrast", "spread", "rivals", "independent", "carried", "all_share", "all_contrast")
+#: Of these the record has every head, for the pictures.
+SHOWN = ("share", "contrast", "independent", "all_share")
 
 
 def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """Statistics (text, length, statistic) as medians over heads; for one draw (length, head, statistic) as means over texts.
+    """Contrasts (text, length) as medians over heads; for one draw what is shown of each head, as means over texts.
 
     ``slope`` is, for each text, the median over heads of the slope of the contrast against the log of the number of keys.
     """
@@ -47,12 +49,13 @@ def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count:
     x = torch.tensor(keys).log()
     slopes = torch.einsum("l,tlh->th", x - x.mean(), whole[..., 1]) / (x - x.mean()).square().sum()
     ratios = whole[..., 0, None] / whole[..., 4:6]
+    shown = [STATISTICS.index(name) for name in SHOWN]
     return {
-        "texts": whole.median(2).values.numpy(),
+        "contrast": whole[..., 1].median(2).values.numpy(),
         "ratios": ratios.median(2).values.numpy(),
         "fall": (whole[:, -1, :, 6] / whole[:, 0, :, 6]).median(1).values.numpy(),
         "slope": slopes.median(1).values.numpy(),
-    } | ({"heads": whole.mean(0).numpy().astype(np.float16)} if (kind, draw) == texts.PICTURED else {})
+    } | ({"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)} if (kind, draw) == texts.PICTURED else {})
 
 
 def _law(scores: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,8 @@ def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: texts.Kind, draw: Bi
     found = texts.drawn(kind, network, n, draw, count)
     with torch.no_grad():
         if isinstance(network, SmolLM2):
-            return {name: np.array([_cost(network, torch.tensor(text), WEIGHTS[name]) for text in found]) for name in FEW}
+            costs = [_costs(network, torch.tensor(text)) for text in found]
+            return {name: np.array([each[name] for each in costs]) for name in FEW}
         weights = WEIGHTS if n < LONG else {name: WEIGHTS[name] for name in FEW}
         weights = weights | {"undivided": replacing.undivided(fitted_constants(network, [text[:FITTED] for text in found]))}
         plain = [network.embed(network.framed(text)) for text in found]
@@ -59,9 +60,10 @@ def fitted_constants(network: MiniLM, bodies: list[list[int]]) -> torch.Tensor:
     return torch.stack([torch.stack(each).mean(0) for each in seen])
 
 
-def _cost(network, ids: torch.Tensor, weigh: Weigh) -> float:
-    after = slice(COUNTED - 1, None)
-    return float((network.losses(ids, weigh=weigh) - network.losses(ids))[after].mean())
+def _costs(network: SmolLM2, ids: torch.Tensor) -> dict[str, float]:
+    """Nats a token that each of the few weights costs."""
+    plain = network.losses(ids)
+    return {name: float((network.losses(ids, weigh=WEIGHTS[name]) - plain)[COUNTED - 1 :].mean()) for name in FEW}
 
 
 SIZES = {"MiniLM": (128, 510), "SmolLM2": (256,)}
