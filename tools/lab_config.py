@@ -74,4 +74,4 @@ def configure(c) -> None:
 
 
 if "get_config" in globals():  # read by Jupyter, not by a test
-    configure(get_config())  # type: ignore[name-defined]
+    configure(get_config())  # noqa: F821  # type: ignore[name-defined]

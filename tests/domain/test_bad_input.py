@@ -56,9 +56,9 @@ def product(
     sigma: NonNegative = 1.0,
     n: Count | None = None,
     kind: str = "x",
-    index: Int[Tensor, "n"] | None = None,
+    index: Int[Tensor, "n"] | None = None,  # noqa: F821
     batch: Float[Tensor, "*batch 2"] | None = None,
-    many: Annotated[Float[Tensor, "N"] | None, EMPTY] = None,
+    many: Annotated[Float[Tensor, "N"] | None, EMPTY] = None,  # noqa: F821
     bound: Annotated[float, ANY] = 1.0,
     other: Any | None = None,
     number: Arithmetic | None = None,
@@ -316,7 +316,7 @@ def test_objects_are_checked_when_made_and_held_tensors_count():
 
         A: Float[Tensor, "n d"]
 
-        def __call__(self, x: Float[Tensor, "d"]) -> Tensor:
+        def __call__(self, x: Float[Tensor, "d"]) -> Tensor:  # noqa: F821
             return self.A @ x
 
     Map.__init__ = checked(Map.__init__)
@@ -329,7 +329,7 @@ def test_objects_are_checked_when_made_and_held_tensors_count():
 
 def test_transformed_functions_are_let_through():
     @checked
-    def square(x: Float[Tensor, "d"]) -> Tensor:
+    def square(x: Float[Tensor, "d"]) -> Tensor:  # noqa: F821
         """x^2."""
         return x.square()
 
