@@ -1,10 +1,11 @@
 """The models without their wheels: what is missing is said in one sentence; the arithmetic of layers on small tensors."""
 
 import importlib.util
+import math
 
 import pytest
 import torch
-from attention_theory.trained import wheels
+from attention_theory.trained import wheels, words
 from attention_theory.trained.models import MiniLM, SmolLM2, softmax
 from attention_theory.trained.sink import silencing
 
@@ -89,6 +90,17 @@ def test_a_silenced_key_is_one_whose_value_is_zero(minilm):
 
     minilm(ids, weigh=silencing(2), watch=watch)
     assert seen == [True, True]
+
+
+def test_the_ascent_keeps_its_length_and_gains(minilm):
+    tokens = minilm.words(torch.tensor([3, 1, 4, 1, 5]))
+    start, _ = words.worst_move(minilm, tokens, 2, 1, 0)
+    found, move = words.worst_move(minilm, tokens, 2, 20, 0)
+    assert found > start > 0
+    assert float(move.norm()) <= float(tokens[2].norm()) * (1 + 1e-9)
+    moved = tokens.clone()
+    moved[2] += move
+    assert math.isclose(float(words.relative_change(minilm.states(tokens), minilm.states(moved))), found)
 
 
 def test_losses_are_those_of_the_next_token(smollm):

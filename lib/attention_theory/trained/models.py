@@ -75,10 +75,25 @@ class MiniLM:
         Raises:
             ValueError: more tokens than the model has positions.
         """
-        n = fits(self, ids)
+        fits(self, ids)
+        return self.states(self.words(ids), weigh, mask, watch)
+
+    def words(self, ids: Int[Tensor, "n"]) -> Float[Tensor, "n d"]:
+        """The tokens' word embeddings, to which places are not yet added."""
+        return self.w["embeddings.word_embeddings.weight"][ids]
+
+    def states(
+        self,
+        words: Float[Tensor, "n d"],
+        weigh: Weigh = softmax,
+        mask: Bool[Tensor, "n n"] | None = None,
+        watch: Watch | None = None,
+    ) -> Float[Tensor, "n d"]:
+        """The last layer's states for any word embeddings, also some that are no word's."""
+        n = len(words)
         mask = torch.ones(n, n, dtype=torch.bool) if mask is None else mask
-        words, kinds, places = (self.w[f"embeddings.{what}_embeddings.weight"] for what in ("word", "token_type", "position"))
-        x = self._norm(words[ids] + kinds[0] + places[:n], "embeddings.LayerNorm")
+        kinds, places = (self.w[f"embeddings.{what}_embeddings.weight"] for what in ("token_type", "position"))
+        x = self._norm(words + kinds[0] + places[:n], "embeddings.LayerNorm")
         for layer in range(self.layers):
             at = f"encoder.layer.{layer}"
             q, k, v = (_heads(self._linear(x, f"{at}.attention.self.{part}"), self.heads) for part in ("query", "key", "value"))

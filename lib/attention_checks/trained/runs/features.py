@@ -1,0 +1,88 @@
+"""Keys that hold majorities, shares of different keys, and attention from few features against MiniLM's heads::
+
+    IMDB_REVIEWS=... python -m attention_checks.trained.runs.features --out book/data --jobs 2
+
+writes ``trained-features-minilm.json``.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from attention_theory.exponential import truncated
+from attention_theory.trained import features, replacing, texts
+from attention_theory.trained.models import minilm
+from theorybook.sweep import Recording, command_line
+from theorybook.validation import Bit, Size
+
+LENGTHS = (32, 128, 510)
+#: Of a head: different keys with a majority, and the largest sum of the shares of different keys.
+STATISTICS = ("majorities", "share")
+#: Attention from few features, at APPROXIMATED tokens: random features by their number, Taylor sums by their degree.
+RANDOM, DEGREES, APPROXIMATED = (32, 128, 512, 2048), (2, 4), 128
+WIDTH = 32
+
+
+def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text the largest number of majority keys over heads, and the number of heads with more than 32 of them.
+
+    ``shares`` has the median over heads of the total share. At 128 tokens ``errors`` (text, method) is the median over heads of
+    the mean total variation between a head's rows and those from few features, random ones first; ``missed`` the largest excess
+    of the theorem's bound over that error, which must not be positive. For one draw ``heads`` (head, statistic) and ``far``
+    (head, method) keep the means over texts.
+    """
+    torch.set_num_threads(1)
+    network = minilm()
+    statistics, far = [], []
+    with torch.no_grad():
+        for text in texts.drawn(kind, network, n, draw, count):
+            seen, errors = [], []
+
+            def watch(layer, scores, weights, values, seen=seen, errors=errors):
+                seen.append(torch.stack([features.majority_keys(weights), features.total_share(weights)], -1))
+                if n == APPROXIMATED:
+                    errors.append(_errors(scores.double(), weights.double()))
+
+            network(network.framed(text), watch=watch)
+            statistics.append(torch.cat(seen))
+            far.append(torch.cat(errors) if errors else None)
+    heads = torch.stack(statistics)  # text, head, statistic
+    majorities = heads[..., 0]
+    found = {
+        "largest": majorities.amax(1).numpy(),
+        "over": (majorities > WIDTH).sum(1).numpy(),
+        "shares": heads[..., 1].median(1).values.numpy(),
+    }
+    pictured = (kind, draw) == texts.PICTURED
+    if n == APPROXIMATED:
+        errors = torch.stack([each for each in far if each is not None])
+        bound = (heads[..., 1, None] - torch.tensor(RANDOM)) / (n + 2)
+        found["errors"] = errors.median(1).values.numpy()
+        found["excess"] = (bound - errors[..., : len(RANDOM)]).amax((1, 2)).numpy()
+        if pictured:
+            found["far"] = errors.mean(0).numpy().astype(np.float16)
+    return found | ({"heads": heads.mean(0).numpy().astype(np.float16)} if pictured else {})
+
+
+def _errors(scores: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """(head, method): how far rows from few features are from the head's, on average over rows."""
+    mask = torch.ones(scores.shape[1:], dtype=torch.bool)
+    centred = scores - scores.mean(-1, keepdim=True)
+    q, k = features.short_factors(centred, WIDTH)
+    few = [features.feature_weights(*(features.random_features(x, D, 0) for x in (q, k))) for D in RANDOM]
+    few += [replacing.family(truncated(p), "mean")(scores, mask, 0) for p in DEGREES]
+    return torch.stack([features.total_variation(weights, each).mean(1) for each in few], -1)
+
+
+RECORDING = Recording(
+    "trained-features-minilm",
+    run,
+    [dict(n=n, kind=kind, draw=draw) for n in LENGTHS for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+    settings=dict(count=texts.COUNT),
+    tolerance=2e-2,
+    digits=4,
+    shipped=False,  # recomputed by name, where the models are installed
+)
+
+if __name__ == "__main__":
+    command_line([RECORDING])

@@ -1,0 +1,85 @@
+"""How far apart the rows of MiniLM's heads are, and what is left of the model when its attention sees positions alone::
+
+    IMDB_REVIEWS=... python -m attention_checks.trained.runs.position --out book/data --jobs 2
+
+writes ``trained-position-minilm.json``.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from attention_theory.trained import position, texts
+from attention_theory.trained.features import total_variation
+from attention_theory.trained.models import minilm
+from theorybook.sweep import Recording, command_line
+from theorybook.validation import Bit, Size
+
+LENGTHS = (16, 64, 128)
+#: Of a head: largest total variation between two rows; what the ranges of scores allow, by the scores of pairs of rows and by
+#: those within a row; what it leaves of the diameter of its values; mean total variation between rows and the mean over other
+#: texts; mean weight on the previous token, itself and the next.
+STATISTICS = ("variation", "spread_bound", "range_bound", "diameter", "from_position", "previous", "itself", "next")
+
+
+def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text the medians over heads, and cosines of the sentence vector with attention frozen to positions.
+
+    The positional mean of a text's weights is that over the other texts of the draw. ``frozen`` has all layers frozen,
+    ``layers`` (text, layer) one, ``average`` uniform weights in all. For one draw ``heads`` (head, statistic) keeps the means.
+    """
+    torch.set_num_threads(1)
+    network = minilm()
+    ids = [network.framed(text) for text in texts.drawn(kind, network, n, draw, count)]
+    every = list(range(network.layers))
+    with torch.no_grad():
+        weights, statistics = zip(*(_watched(network, text) for text in ids))
+        total = torch.stack(weights).sum(0)
+        rows, found = [], {"frozen": [], "layers": [], "average": []}
+        for text, own, measured in zip(ids, weights, statistics):
+            mean = (total - own) / (count - 1)
+            apart = total_variation(own, mean).mean(-1).flatten()
+            rows.append(torch.stack([*measured[:4], apart, *measured[4:]], -1))
+            plain = network.embed(text)
+
+            def cosine(kept: torch.Tensor, layers: list[int], text=text, plain=plain) -> float:
+                return float(plain @ network.embed(text, weigh=position.frozen(kept, layers)))
+
+            found["frozen"].append(cosine(mean, every))
+            found["layers"].append([cosine(mean, [layer]) for layer in every])
+            found["average"].append(cosine(torch.full_like(mean, 1 / len(text)), every))
+    heads = torch.stack(rows)  # text, head, statistic
+    result: dict[str, Any] = {name: np.array(each) for name, each in found.items()}
+    result["medians"] = heads.median(1).values.numpy()
+    pictured = (kind, draw) == texts.PICTURED
+    return result | ({"heads": heads.mean(0).numpy().astype(np.float16)} if pictured else {})
+
+
+def _watched(network, ids):
+    """All weights (layer, head, query, key), and each statistic but one (head)."""
+    kept, seen = [], []
+
+    def watch(layer, scores, weights, values):
+        kept.append(weights)
+        within = (scores.amax(-1) - scores.amin(-1)).amax(-1)
+        places = [position.share_at(weights, offset) for offset in (-1, 0, 1)]
+        bounds = [torch.tanh(position.largest_spread(scores) / 4), torch.tanh(within / 2)]
+        left = position.diameter(weights @ values) / position.diameter(values)
+        seen.append(torch.stack([position.largest_variation(weights), *bounds, left, *places]))
+
+    network(ids, watch=watch)
+    return torch.stack(kept), torch.cat(seen, -1)
+
+
+RECORDING = Recording(
+    "trained-position-minilm",
+    run,
+    [dict(n=n, kind=kind, draw=draw) for n in LENGTHS for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+    settings=dict(count=texts.COUNT),
+    tolerance=2e-2,
+    digits=4,
+    shipped=False,  # recomputed by name, where the models are installed
+)
+
+if __name__ == "__main__":
+    command_line([RECORDING])

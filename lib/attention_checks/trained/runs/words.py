@@ -1,0 +1,136 @@
+"""A real word for a real word in MiniLM, and the worst move of one word's embedding::
+
+    IMDB_REVIEWS=... python -m attention_checks.trained.runs.words --out book/data --jobs 2
+
+writes ``trained-words-minilm.json`` and ``trained-words-worst-minilm.json``.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from attention_theory.trained import texts, words
+from attention_theory.trained.models import MiniLM, minilm
+from theorybook.sweep import Recording, command_line
+from theorybook.validation import Bit, Natural, Size
+
+LENGTHS = (16, 32, 64, 128, 256)
+#: Words of each text that are replaced, one at a time; of the ascent, steps and starts.
+REPLACED, STEPS, STARTS = 4, 25, 2
+
+
+def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text means over the replaced words: ``change`` of all states, of its ``own`` state, and of the ``others``.
+
+    The new word is a word of another text of the draw. ``own`` is relative to that state, ``others`` the length of the change
+    of all other states relative to that of all states. ``layers`` (text, layer, 3) has the mean over heads and rows of other
+    tokens of the word's weight and of the total variation of a row, and the largest total variation of a row.
+    """
+    torch.set_num_threads(1)
+    network = minilm()
+    bodies = texts.drawn(kind, network, n, draw, count)
+    generator = torch.Generator().manual_seed(draw)
+    found: dict[str, list] = {"change": [], "own": [], "others": [], "layers": []}
+    with torch.no_grad():
+        for number, body in enumerate(bodies):
+            places = [place for place in torch.randperm(n, generator=generator).tolist() if is_word(network, body[place])]
+            other = [token for token in bodies[(number + 1) % count] if is_word(network, token)]
+            plain, before = _watched(network, body)
+            moves = []
+            for place in places[:REPLACED]:
+                new = [*body[:place], _another(other, body[place], generator), *body[place + 1 :]]
+                states, after = _watched(network, new)
+                moves.append((place + 1, states, after))
+            found["change"].append(np.mean([float(words.relative_change(plain, states)) for _, states, _ in moves]))
+            found["own"].append(np.mean([float(words.relative_change(plain[[at]], states[[at]])) for at, states, _ in moves]))
+            found["others"].append(np.mean([_others(plain, states, at) for at, states, _ in moves]))
+            found["layers"].append(np.mean([_rows(before, after, at) for at, _, after in moves], 0))
+    return {name: np.array(each) for name, each in found.items()}
+
+
+def is_word(network: MiniLM, token: Natural) -> bool:
+    """Whether a token is a word, or the beginning of one: letters, and no mark that it goes on with the one before."""
+    return network.tokenizer.id_to_token(token).isalpha()
+
+
+def _another(body: list[int], word: int, generator: torch.Generator) -> int:
+    """A random token of a text that is not the given one."""
+    choice = [token for token in body if token != word]
+    return choice[int(torch.randint(len(choice), (), generator=generator))]
+
+
+def _others(plain, states, at):
+    change = (states - plain).norm(dim=1)
+    change[at] = 0
+    return float(change.norm() / plain.norm())
+
+
+def _watched(network, body):
+    kept = []
+    return network(network.framed(body), watch=lambda layer, scores, weights, values: kept.append(weights)), kept
+
+
+def _rows(before, after, at):
+    """(layer, 3): see :func:`run`."""
+    found = []
+    for old, new in zip(before, after):
+        rows = [row for row in range(old.shape[1]) if row != at]
+        apart = (new - old)[:, rows].abs().sum(-1) / 2
+        found.append([float(old[:, rows, at].mean()), float(apart.mean()), float(apart.max())])
+    return found
+
+
+def run_worst(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text the worst ``change`` of all states found when the embedding of the middle word moves by at most its length.
+
+    ``random`` is the mean change of random moves of that length, ``held`` the mean weight that rows of other tokens give to the
+    moved token, over the six layers, before and after (text, layer, 2).
+    """
+    torch.set_num_threads(1)
+    network = minilm()
+    found: dict[str, list] = {"change": [], "random": [], "held": []}
+    for body in texts.drawn(kind, network, n, draw, count):
+        at = n // 2 + 1
+        tokens = network.words(network.framed(body))
+        tries = [words.worst_move(network, tokens, at, STEPS, seed) for seed in range(STARTS)]
+        found["change"].append(max(change for change, _ in tries))
+        found["random"].append(np.mean([words.worst_move(network, tokens, at, 1, seed)[0] for seed in range(STARTS)]))
+        move = max(tries, key=lambda each: each[0])[1]
+        moved = tokens.clone()
+        moved[at] += move
+        with torch.no_grad():
+            found["held"].append(np.stack([_held(network, each, at) for each in (tokens, moved)], -1))
+    return {name: np.array(each) for name, each in found.items()}
+
+
+def _held(network, tokens, at):
+    kept = []
+    network.states(tokens, watch=lambda layer, scores, weights, values: kept.append(weights))
+    rows = [row for row in range(len(tokens)) if row != at]
+    return [float(weights[:, rows, at].mean()) for weights in kept]
+
+
+#: The ascent takes long: at 16 tokens, where no prediction is asked, prose alone.
+POINTS = [dict(n=n, kind=kind, draw=draw) for n in LENGTHS for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)]
+WORST_POINTS = [point for point in POINTS if point["n"] == 64 or (point["n"] == 16 and point["kind"] == "prose")]
+
+
+def _recording(name: str, function: Any, points: list[dict[str, Any]]) -> Recording:
+    return Recording(
+        name,
+        function,
+        points,
+        settings=dict(count=texts.COUNT),
+        tolerance=2e-2,
+        digits=4,
+        shipped=False,  # recomputed by name, where the models are installed
+    )
+
+
+RECORDINGS = [
+    _recording("trained-words-minilm", run, POINTS),
+    _recording("trained-words-worst-minilm", run_worst, WORST_POINTS),
+]
+
+if __name__ == "__main__":
+    command_line(RECORDINGS)

@@ -1,0 +1,62 @@
+"""How much a layer of attention mixes its tokens, and what positions do to that (chapter "Depth and position")."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from theorybook.validation import AtLeastOne, NonNegative, Positive, Size
+from torch import Tensor
+
+from attention_theory.trained.features import total_variation
+
+
+def largest_variation(weights: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
+    """The largest total variation between two rows of weights: what a layer leaves of its values' diameter, at most."""
+    pairs = (total_variation(weights, row[..., None, :]).amax(-1) for row in weights.unbind(-2))
+    return torch.stack(list(pairs)).amax(0)
+
+
+def diameter(points: Float[Tensor, "*heads n d"]) -> Float[Tensor, "*heads"]:
+    """The largest distance between two of the points."""
+    return torch.cdist(points, points).amax((-2, -1))
+
+
+def ratio_bound(r: AtLeastOne, n: Size) -> float:
+    """The largest total variation between two rows of n weights each of which is at most r times any other of its row.
+
+    One row has the large weights on one half of the keys, the other on the other half; (r - 1)/(r + 1) for even n.
+    """
+    a, b = n // 2, n - n // 2
+    return a * r / (a * r + b) - a / (a + b * r)
+
+
+def range_bound(spread: NonNegative) -> float:
+    """The largest total variation between two softmax rows whose scores differ by numbers from a range of this length."""
+    return math.tanh(spread / 4)
+
+
+def largest_spread(scores: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
+    """The longest range of the differences between two rows of scores."""
+    differences = (scores - row[..., None, :] for row in scores.unbind(-2))
+    return torch.stack([(each.amax(-1) - each.amin(-1)).amax(-1) for each in differences]).amax(0)
+
+
+def nearest_share(slope: Positive, width: NonNegative = 0.0) -> float:
+    """What the nearest key keeps at every length, when each step away costs the slope and contents differ by the width."""
+    return 1 / (1 + math.exp(width) / math.expm1(slope))
+
+
+def sloped_scores(contents: Float[Tensor, "*rows n"], slope: NonNegative) -> Float[Tensor, "*rows n"]:
+    """Scores under ALiBi: a key's content less slope times its distance; the nearest key stands first, at the distance 0."""
+    return contents - slope * torch.arange(contents.shape[-1]).to(contents)
+
+
+def frozen(weights: Float[Tensor, "layers heads n n"], layers: list[int]) -> Callable[[Tensor, Tensor, int], Tensor]:
+    """In these layers weights that do not depend on the text; softmax in the others."""
+    return lambda scores, mask, layer: weights[layer] if layer in layers else torch.softmax(scores, -1)
+
+
+def share_at(weights: Float[Tensor, "*heads n n"], offset: int) -> Float[Tensor, "*heads"]:
+    """The mean weight on the key that stands so many places to the right (left where negative)."""
+    return weights.diagonal(offset, -2, -1).mean(-1)
