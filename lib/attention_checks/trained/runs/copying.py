@@ -1,0 +1,137 @@
+"""SmolLM2 copies random tokens, and reads texts at other sharpnesses::
+
+    IMDB_REVIEWS=... python -m attention_checks.trained.runs.copying --out book/data --jobs 2
+
+writes ``trained-copying-smollm2.json`` and ``trained-sharpness-smollm2.json``.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from attention_theory.exponential import truncated
+from attention_theory.trained import copying, replacing, texts
+from attention_theory.trained.models import SmolLM2, smollm2
+from theorybook.sweep import Recording, command_line
+from theorybook.validation import Bit, Size
+from torch import Tensor
+
+#: Random tokens come from these numbers; so many of them are written twice. A head is chosen at the first number.
+WORDS, HALVES = (1000, 40_000), (64, 128, 256, 512)
+#: At this half the Taylor sum takes the place of softmax.
+REPLACED, DEGREE = 128, 16
+#: Sharpnesses of all rows; the first tokens of each band of places, and the end of the last one.
+BETAS, BANDS = (0.7, 0.85, 1.0, 1.15), (16, 32, 64, 128, 256)
+#: Row t is scaled by log t / log of this.
+UNSCALED = 128
+
+
+def copies(draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text and half: median contrast and share of the right key in the chosen head, and the loss.
+
+    The head is chosen once, at the first half. The right key of a token in the second copy is the one after its first place.
+    Rows and losses are those of the second half of the second copy. ``heads`` are the contrasts of all heads as means over
+    texts, ``keys`` the mean numbers of keys of the rows.
+    """
+    torch.set_num_threads(1)
+    network = smollm2()
+    generator = torch.Generator().manual_seed(draw)
+    found = torch.randint(*WORDS, (count, max(HALVES)), generator=generator)
+    contrast, share, losses, costs = [], [], [], []
+    with torch.no_grad():
+        for text in found:
+            seen = [_copied(network, text[:half]) for half in HALVES]
+            contrast.append(torch.stack([each[0] for each in seen]))
+            share.append(torch.stack([each[1] for each in seen]))
+            losses.append([each[2] for each in seen])
+            ids = text[:REPLACED].repeat(2)
+            taylor = network.losses(ids, weigh=replacing.family(truncated(DEGREE), "mean"))
+            costs.append(float(_late(taylor, REPLACED)) - losses[-1][HALVES.index(REPLACED)])
+    contrasts, shares = torch.stack(contrast), torch.stack(share)  # text, half, head
+    best = int(shares[:, 0].mean(0).argmax())
+    return {
+        "head": [best // network.heads, best % network.heads],
+        "keys": [float((_rows(half) + 1).float().mean()) for half in HALVES],
+        "contrast": contrasts[..., best].numpy(),
+        "share": shares[..., best].numpy(),
+        "losses": np.array(losses),
+        "taylor": np.array(costs),
+    } | ({"heads": contrasts.mean(0).numpy().astype(np.float16)} if draw == 0 else {})
+
+
+def _rows(half: int) -> Tensor:
+    return torch.arange(half + half // 2, 2 * half - 1, max(1, half // 64))
+
+
+def _late(losses: Tensor, half: int) -> Tensor:
+    return losses[half + half // 2 :].mean()
+
+
+def _copied(network: SmolLM2, once: Tensor) -> tuple[Tensor, Tensor, float]:
+    """Of every head: median contrast and share of the right key; and the loss."""
+    half, ids = len(once), once.repeat(2)
+    rows, kept = _rows(half), []
+    mask = torch.ones(len(ids), len(ids), dtype=torch.bool).tril()[rows]
+
+    def watch(layer: int, scores: Tensor, weights: Tensor, values: Tensor) -> None:
+        found = copying.key_statistics(scores[:, rows], mask, rows - half + 1)
+        kept.append(torch.stack([found.contrast.median(1).values, found.share.median(1).values]))
+
+    loss = float(_late(network.losses(ids, watch=watch), half))
+    contrast, share = torch.cat(kept, 1)
+    return contrast, share, loss
+
+
+def sharpness(kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text the sharpness of least loss in each band, and what scaling by log t costs; mean losses by sharpness."""
+    torch.set_num_threads(1)
+    network, found = smollm2(), []
+    with torch.no_grad():
+        for text in texts.drawn(kind, network, BANDS[-1], draw, count):
+            ids = torch.tensor(text)
+            found.append(
+                torch.stack([*(network.losses(ids, weigh=replacing.sharper(beta)) for beta in BETAS), _scaled(network, ids)])
+            )
+    losses = torch.stack(found).double()  # text, sharpness, token after the first
+    bands = torch.stack([losses[..., low - 1 : high - 1].mean(-1) for low, high in itertools.pairwise(BANDS)], -1)
+    late = losses[..., BANDS[0] - 1 :].mean(-1)
+    return {
+        "best": np.array(
+            [[copying.lowest(BETAS, text[:-1, band]) for band in range(len(BANDS) - 1)] for text in bands.numpy()]
+        ),
+        "scaled": (late[:, -1] - late[:, BETAS.index(1.0)]).numpy(),
+        "curves": bands.mean(0).numpy(),
+    }
+
+
+def _scaled(network: SmolLM2, ids: Tensor) -> Tensor:
+    """Losses when the scores of row t, which sees t keys, are scaled by log t / log 128."""
+    factor = torch.arange(1, len(ids) + 1).log()[:, None] / math.log(UNSCALED)
+    return network.losses(ids, weigh=lambda scores, mask, layer: replacing.sharper(1)(factor * scores, mask, layer))
+
+
+RECORDINGS = [
+    Recording(
+        "trained-copying-smollm2",
+        copies,
+        [dict(draw=draw) for draw in (0, 1)],
+        settings=dict(count=texts.COUNT),
+        tolerance=2e-2,
+        digits=4,
+        shipped=False,  # recomputed by name, where the models are installed
+    ),
+    Recording(
+        "trained-sharpness-smollm2",
+        sharpness,
+        [dict(kind=kind, draw=draw) for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+        settings=dict(count=texts.COUNT),
+        tolerance=2e-2,
+        digits=4,
+        shipped=False,
+    ),
+]
+
+if __name__ == "__main__":
+    command_line(RECORDINGS)
