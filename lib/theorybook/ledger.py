@@ -143,6 +143,16 @@ def find_ledger(claim: str) -> Path | None:
 
     Raises:
         FileNotFoundError: the book is there (its ``_toc.yml``), but the file is missing.
+
+    >>> import os, pathlib, tempfile
+    >>> from theorybook import find_ledger
+    >>> here, ledger = os.getcwd(), pathlib.Path(tempfile.mkdtemp(), "ledger", "doe2026.yml")
+    >>> ledger.parent.mkdir()
+    >>> size = ledger.write_text("[]")
+    >>> os.chdir(ledger.parents[1])
+    >>> find_ledger("doe2026/lemma-1").name
+    'doe2026.yml'
+    >>> os.chdir(here)
     """
     name = claim.split("/")[0] + ".yml"
     for folder in book_folders():

@@ -58,6 +58,13 @@ def load_predictions(path: str | Path | None = None) -> dict[str, Prediction]:
     Raises:
         FileNotFoundError: there is no such file here.
         ValueError: no YAML, unknown or missing fields, a repeated id, an empty range.
+
+    >>> import pathlib, tempfile
+    >>> from theorybook import load_predictions
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "predictions.yml")
+    >>> size = path.write_text("[]")
+    >>> load_predictions(path)
+    {}
     """
     import yaml  # here, so that the mathematics imports without it
 

@@ -20,7 +20,12 @@ ALONE = ", no ledger here: outcome not compared"
 
 
 class VerdictError(AssertionError):
-    """The evidence does not give the outcome that the ledger declares."""
+    """The evidence does not give the outcome that the ledger declares.
+
+    >>> from theorybook import VerdictError
+    >>> issubclass(VerdictError, AssertionError)  # a notebook that raises it fails like a test
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -229,6 +234,16 @@ def verdict(
             Without the book (no ledger in :func:`theorybook.ledger.book_folders`) only ``unsettled``
             raises, and the verdict says that its outcome was not compared.
         FileNotFoundError: the book is there but its ledger is not.
+
+    >>> import os, tempfile
+    >>> from theorybook import compare, verdict
+    >>> here = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())  # a folder without a ledger
+    >>> found = verdict("doe2026/lemma-1", printed=compare("1 + 1", 1 + 1, "==", 2))
+    Verdict doe2026/lemma-1: holds, no ledger here: outcome not compared (exact) | 1 + 1: 2 == 2
+    >>> os.chdir(here)
+    >>> found.outcome
+    'holds'
     """
     found = judge(claim, printed=printed, corrected=corrected, empty=empty, settings=settings, regime=regime, remark=remark)
     entry = declared(claim)
@@ -265,6 +280,13 @@ def stored_verdicts(notebook: str | Path) -> list[dict[str, Any]]:
 
     Raises:
         ValueError: the file is no notebook.
+
+    >>> import pathlib, tempfile
+    >>> from theorybook import stored_verdicts
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "empty.ipynb")
+    >>> size = path.write_text('{"cells": []}')
+    >>> stored_verdicts(path)
+    []
     """
     try:
         cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]

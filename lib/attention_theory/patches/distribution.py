@@ -31,6 +31,14 @@ class PatchDistribution:
 
     Raises:
         ValueError: sizes that do not fit, q outside [0, 1], a negative sigma, labels or a feature of the wrong form.
+
+    >>> from attention_theory.patches import PatchDistribution
+    >>> world = PatchDistribution(D=6, C=2, d=3, q=0.5, sigma=0.1)
+    >>> X, y = world.sample(4, seed=0)
+    >>> X.shape
+    torch.Size([4, 6, 3])
+    >>> (world.label(X) == y).all().item()  # three groups, one of which carries the label
+    True
     """
 
     def __init__(

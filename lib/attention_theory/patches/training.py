@@ -19,7 +19,16 @@ TEST_SEED, START_SEED = 1_000_003, 2_000_003
 
 @dataclass(frozen=True, eq=False)
 class SampleTrajectory:
-    """What gradient descent passed through: a row for each recorded step, the start included."""
+    """What gradient descent passed through: a row for each recorded step, the start included.
+
+    >>> from attention_theory.patches import PatchDistribution, train_vit
+    >>> world = PatchDistribution(D=8, C=2, d=4, q=0.25, sigma=0.1)
+    >>> path = train_vit(world, 50, steps=40, seed=0)
+    >>> path.steps, path.A.shape
+    ([0, 20, 40], torch.Size([3, 8, 8]))
+    >>> (path.loss.diff() < 0).all().item()
+    True
+    """
 
     distribution: PatchDistribution
     steps: list[int]
@@ -56,7 +65,15 @@ def missed(signs: Float[Tensor, "N"], F: Float[Tensor, "N"]) -> float:
 
 
 def error_rate(model: PositionalViT, distribution: PatchDistribution, N: Count, seed: Seed) -> float:
-    """Fraction of N fresh points with y F(X) <= 0."""
+    """Fraction of N fresh points with y F(X) <= 0.
+
+    >>> import torch
+    >>> from attention_theory.patches import PatchDistribution, PositionalViT, error_rate
+    >>> world = PatchDistribution(D=8, C=2, d=3, q=0.0, sigma=0.1)
+    >>> averages = PositionalViT(torch.zeros(8, 8).double(), world.w)
+    >>> error_rate(averages, world, 100, seed=0)  # no other patch carries a sign
+    0.0
+    """
     X, y = distribution.sample(N, seed + TEST_SEED)
     return missed(y, model(X.to(model.v)))
 
@@ -100,6 +117,12 @@ def train_vit(
 
     Raises:
         ValueError: what the distribution and the model refuse.
+
+    >>> from attention_theory.patches import PatchDistribution, train_vit
+    >>> world = PatchDistribution(D=8, C=2, d=4, q=0.25, sigma=0.1)
+    >>> path = train_vit(world, 50, steps=40, seed=0)
+    >>> path.loss[-1].item() < path.loss[0].item()
+    True
     """
     D, d = distribution.D, distribution.d
     source = generator(seed + START_SEED)
@@ -137,6 +160,12 @@ def semi_idealised(
 
     Its value vector is alpha_t w with the lengths alpha of a realistic run; only its scores are trained, on the
     population risk, from 0.
+
+    >>> import torch
+    >>> from attention_theory.patches import Population, semi_idealised
+    >>> gamma, rho = semi_idealised(Population(8, 2, 0.25), torch.ones(3).double(), rate_A=1.0)
+    >>> gamma.round(decimals=3).tolist()
+    [0.0, 0.019, 0.036]
     """
     gamma = rho = 0.0
     rows = []

@@ -26,6 +26,15 @@ class RandomAttentionFeatures(FeatureMap):
     A row of ReLU scores without a positive entry attends to nothing: its features are zero.
 
     bombari2024, (3.3); ReLU-RAF: caption of Figure 3.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 8, seed=0)[0]
+    >>> map = RandomAttentionFeatures.sample(8, seed=0)
+    >>> map(X).shape
+    torch.Size([5, 8])
+    >>> map.attention(X).sum(1).round(decimals=6).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
     W: Float[Tensor, "d d"]
@@ -97,6 +106,15 @@ class OneTokenAttention:
 
     Raises:
         ValueError: an odd power, which is negative at negative scores; no such token.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 8, seed=0)[0]
+    >>> map, other = RandomAttentionFeatures.sample(8, seed=0), X.clone()
+    >>> other[0] = -X[0]
+    >>> literal, fast = (map(other) - map(X)).norm() ** 2, map.one_token(X, 0).change(-2 * X[:1])
+    >>> abs(fast.item() / literal.item() - 1) < 1e-9
+    True
     """
 
     def __init__(self, weights: Kind, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: Natural = 0):

@@ -17,7 +17,13 @@ ALIGNED = 0.01
 
 
 def aligned_count(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"]) -> int:
-    """How many tokens have (x_j . delta)^2 >= 0.01 d^2 / n."""
+    """How many tokens have (x_j . delta)^2 >= 0.01 d^2 / n.
+
+    >>> import torch
+    >>> from attention_theory.sensitivity import aligned_count
+    >>> aligned_count(2 * torch.eye(4).double(), torch.tensor([1.0, 0.0, 0.0, 0.0]).double())
+    1
+    """
     n, d = X.shape
     return int(((X @ delta).square() >= ALIGNED * d**2 / n).sum())
 
@@ -36,6 +42,13 @@ def aligned_direction(X: Float[Tensor, "n d"], seed: Seed = 0) -> tuple[Float[Te
         ValueError: tokens that are not of norm sqrt(d).
 
     bombari2024, Lemma D.1.
+
+    >>> from attention_theory.sensitivity import aligned_count, aligned_direction
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 10, 64, seed=0)[0]
+    >>> delta, draws = aligned_direction(X)
+    >>> aligned_count(X, delta) >= 5, (delta.norm() <= 8).item()
+    (True, True)
     """
     require_on_sphere(X)
     n, d = X.shape
@@ -64,6 +77,13 @@ def two_directions(
         ValueError: the tokens span R^d, so that there is no such v.
 
     bombari2024, Lemma D.2.
+
+    >>> from attention_theory.sensitivity import aligned_direction, two_directions
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 10, 64, seed=0)[0]
+    >>> first, second = two_directions(X, aligned_direction(X)[0])
+    >>> (X @ (first - second)).abs().max().item() < 1e-9
+    True
     """
     n, d = X.shape
     positive = int((X @ delta >= math.sqrt(ALIGNED / n) * d).sum())

@@ -19,6 +19,14 @@ class DeferredGaussian:
     beforehand, also when a query depends on earlier answers. q queries cost O(q (rows + columns)) numbers.
 
     All queries have one precision, that of the answers: directions that are orthogonal in float32 are not in float64.
+
+    >>> import torch
+    >>> from attention_theory.device import generator
+    >>> from attention_theory.sensitivity import DeferredGaussian
+    >>> A = DeferredGaussian(10**5, 10**5, deviation=1e-5**0.5, generator=generator(0))
+    >>> x = torch.ones(1, 10**5).double()
+    >>> round((A.times(x).norm() / x.norm()).item(), 1)  # of a matrix with 10^10 entries
+    1.0
     """
 
     def __init__(self, rows: Size, columns: Size, deviation: NonNegative, generator: torch.Generator):

@@ -44,6 +44,12 @@ def trained(
             lost in their precision (those that repeat exactly are fine).
 
     bombari2024, (6.3).
+
+    >>> import torch
+    >>> from attention_theory.sensitivity import trained
+    >>> Phi, labels = torch.tensor([[2.0, 0.0]]).double(), torch.tensor([1.0]).double()
+    >>> trained(Phi, labels).tolist()  # one sample, two features
+    [0.5, 0.0]
     """
     _check_independent(Phi)
     theta_0 = torch.zeros_like(Phi[0]) if theta_0 is None else theta_0
@@ -76,6 +82,12 @@ def feature_alignment(
         ValueError: X lies in the span of the training features, where the alignment is 0/0; or as in :func:`trained`.
 
     bombari2024, (6.14).
+
+    >>> import torch
+    >>> from attention_theory.sensitivity import feature_alignment
+    >>> seen, phi = torch.tensor([[1.0, 0.0]]).double(), torch.tensor([3.0, 2.0]).double()
+    >>> feature_alignment(seen, phi, torch.tensor([[0.0, -2.0]]).double()).tolist()  # r = (0, 2)
+    [-1.0]
     """
     _check_independent(Phi)
     rest = phi
@@ -108,6 +120,13 @@ class Solutions:
 
     theta_f = theta + residual * fine and theta_r = theta + residual * again: what (6.9) and (6.13) say, as vectors. So
     a move needs three inner products, whatever N is.
+
+    >>> import torch
+    >>> from attention_theory.sensitivity import solutions
+    >>> Phi = torch.eye(3)[:2].double()
+    >>> both = solutions(Phi, torch.tensor([1.0, -1.0]).double(), torch.ones(3).double(), label=1)
+    >>> both.again.tolist(), both.residual  # the part of phi that no sample has
+    ([0.0, 0.0, 1.0], 1.0)
     """
 
     theta: Float[Tensor, "p"]  #: theta*
@@ -159,6 +178,13 @@ def solutions(
         ValueError: as in :func:`trained`; a label that is not a sign; or the Gram matrix has a condition number above
             1e10, in single precision 8e3 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
             use :func:`trained` and :func:`feature_alignment`.
+
+    >>> import torch
+    >>> from attention_theory.sensitivity import solutions
+    >>> Phi = torch.eye(3)[:2].double()
+    >>> both = solutions(Phi, torch.tensor([1.0, -1.0]).double(), torch.ones(3).double(), label=1)
+    >>> both.theta.tolist()  # fits both samples
+    [1.0, -1.0, 0.0]
     """
     if label not in (-1, 1):
         raise ValueError(f"the label of X must be -1 or 1, so that -label is the other one, got {label}")
@@ -208,6 +234,17 @@ def best_moves(
             then random directions. The best end is taken.
         steps: of the descent.
         seed: of the random starts.
+
+    >>> import torch
+    >>> from attention_theory.sensitivity import RandomFeatures, best_moves, solutions
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 4, 5, 8, seed=0)
+    >>> map = RandomFeatures.sample(5, 8, k=64, seed=0)
+    >>> phi = torch.stack([map(x) for x in X])
+    >>> model = solutions(phi[1:], torch.tensor([1.0, -1.0, 1.0]).double(), phi[0], label=1)
+    >>> moves = best_moves(model, map.one_token(X[0], 0), [("error-fine", 0.0)], steps=20)
+    >>> bool(moves.norm() <= 8**0.5 + 1e-9)
+    True
     """
     chosen = torch.tensor([LOSSES.index(name) for name, _ in losses]).to(one.x.device).repeat_interleave(starts)
     penalty = torch.tensor([p for _, p in losses]).to(one.x).repeat_interleave(starts)
@@ -242,6 +279,13 @@ def descend(
         objective: moves (starts, d) -> (starts,), each entry a function of its own move.
         delta: where to start.
         steps: number of steps.
+
+    >>> import torch
+    >>> from attention_theory.sensitivity import descend
+    >>> far = torch.tensor([9.0, 0.0]).double()  # the ball has the radius sqrt(2)
+    >>> move, value = descend(lambda delta: (delta - far).norm(dim=1), torch.zeros(1, 2).double(), steps=200)
+    >>> move.round(decimals=2).tolist()
+    [[1.41, 0.0]]
     """
     radius = delta.shape[1] ** 0.5
     mean, square = torch.zeros_like(delta), torch.zeros_like(delta[:, :1])

@@ -27,6 +27,13 @@ class RandomFeatures(FeatureMap):
     """phi(X) = activation(V flat X), V with independent entries N(0, 1/(nd)).
 
     bombari2024, (3.1).
+
+    >>> from attention_theory.sensitivity import RandomFeatures
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 8, seed=0)[0]
+    >>> map = RandomFeatures.sample(5, 8, k=16, seed=0)
+    >>> map(X).shape, map(X).min().item() >= 0
+    (torch.Size([16]), True)
     """
 
     V: Float[Tensor, "k D"]
@@ -88,6 +95,13 @@ class OneTokenFeatures:
     """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta)).
 
     Deep ones go through further ``layers``, each a linear map and the activation.
+
+    >>> from attention_theory.sensitivity import RandomFeatures
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 8, seed=0)[0]
+    >>> one = RandomFeatures.sample(5, 8, k=200, seed=0).one_token(X, token=0)
+    >>> one.change(-X[:1]).sqrt().item() <= one.certificate()
+    True
     """
 
     x: Float[Tensor, "d"]
@@ -177,6 +191,12 @@ def one_token_in_law(
 
     Raises:
         ValueError: tokens off the sphere, or no such token.
+
+    >>> from attention_theory.sensitivity import one_token_in_law
+    >>> from attention_theory.tokens import contexts
+    >>> first, second = one_token_in_law(contexts("iid", 2, 100, 64, seed=0), token=0, k=10_000, seed=0)
+    >>> first.features(-first.x[None]).shape  # without the 10,000 x 6,400 matrix
+    torch.Size([1, 10000])
     """
     N, n, d = contexts.shape
     require_on_sphere(contexts)
@@ -217,6 +237,13 @@ class DeepRandomFeatures(FeatureMap):
     """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k) with N(0, beta/k).
 
     bombari2024, (4.2), (4.3).
+
+    >>> from attention_theory.sensitivity import DeepRandomFeatures
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 8, seed=0)[0]
+    >>> map = DeepRandomFeatures.sample(5, 8, k=16, depth=3, seed=0)
+    >>> map(X).shape, len(map.layers(X))
+    (torch.Size([16]), 3)
     """
 
     V: tuple[Float[Tensor, "k _"], ...]
@@ -294,6 +321,13 @@ def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, dep
 
     Raises:
         ValueError: tokens off the sphere, or no such token.
+
+    >>> from attention_theory.sensitivity import deep_one_token_in_law
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 100, 64, seed=0)[0]
+    >>> deep = deep_one_token_in_law(X, token=0, k=100_000, depth=3, seed=0)
+    >>> deep.features(-X[:1]).shape  # without matrices of 100,000 x 100,000
+    torch.Size([1, 100000])
     """
     beta = he_variance("relu")
     shallow = one_token_in_law(X[None], token, k, seed)[0]

@@ -26,6 +26,13 @@ def sensitivity_bound(moved: OneTokenAttention) -> float:
 
     Raises:
         ValueError: the features vanish at X.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, climb, sensitivity_bound
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 20, 192, seed=0)[0]
+    >>> one = RandomAttentionFeatures.sample(192, seed=0).one_token(X, 0)
+    >>> climb(one, starts=2, steps=20).value <= sensitivity_bound(one)
+    True
     """
     check_norm(moved.norm)
     return math.sqrt(rows_bound(moved) + own_bound(moved) ** 2) / float(moved.norm)
@@ -81,6 +88,13 @@ def crowd_bound(moved: OneTokenAttention) -> float:
 
     Raises:
         ValueError: an even degree, whose u falls at negative scores; or features that vanish at X.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, crowd_bound, sensitivity_bound
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 20, 192, seed=0)[0]
+    >>> one = RandomAttentionFeatures.sample(192, seed=0).one_token(X, 0)
+    >>> sensitivity_bound(one) <= crowd_bound(one)  # the shorter formula is a little larger
+    True
     """
     check_norm(moved.norm)
     if moved.weights.family not in ("sharp", "relu_power"):

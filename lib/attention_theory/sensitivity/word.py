@@ -19,7 +19,15 @@ OneToken = OneTokenAttention | OneTokenFeatures
 
 @dataclass(frozen=True, eq=False)
 class WordSensitivity:
-    """The largest relative change found, the move that gives it, and how each start of the ascent climbed."""
+    """The largest relative change found, the move that gives it, and how each start of the ascent climbed.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
+    >>> found = word_sensitivity(RandomAttentionFeatures.sample(32, seed=0), X, starts=3, steps=10)
+    >>> found.history.shape, found.delta.shape
+    (torch.Size([11, 3]), torch.Size([32]))
+    """
 
     value: float
     delta: Float[Tensor, "d"]
@@ -48,6 +56,14 @@ def word_sensitivity(
         ValueError: starts < 1, steps < 0, bad X or token, or features that vanish at X.
 
     bombari2024, (3.4) for one token, as in its figures (which fix the first).
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, RandomFeatures, word_sensitivity
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 20, 96, seed=0)[0]
+    >>> attention, plain = RandomAttentionFeatures.sample(96, seed=0), RandomFeatures.sample(20, 96, 500, seed=0)
+    >>> a, b = (word_sensitivity(map, X, starts=2, steps=20).value for map in (attention, plain))
+    >>> a > 2 * b
+    True
     """
     return climb(map.one_token(X, token), starts, steps, seed)
 
@@ -59,6 +75,13 @@ def climb(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0)
     and tried shorter. So no start ever falls.
 
     Args and Raises: as in :func:`word_sensitivity`.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, climb
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
+    >>> one = RandomAttentionFeatures.sample(32, seed=0).one_token(X, 0)
+    >>> (climb(one, starts=3, steps=10).history.diff(dim=0) >= 0).all().item()  # no start ever falls
+    True
     """
     check_norm(moved.norm)
     delta = _first_moves(moved, moved.starts(), starts, seed)
@@ -75,6 +98,13 @@ def search(moved: OneToken, starts: Size = 9, steps: Steps = 100, seed: Seed = 0
     a third of the starts are aimed at single rows, which is where long contexts are sensitive. It remains a lower estimate.
 
     Args and Raises: as in :func:`word_sensitivity`.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, search
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
+    >>> one = RandomAttentionFeatures.sample(32, seed=0, weights="relu").one_token(X, 0)
+    >>> search(one, steps=20).value >= search(one, steps=0).value
+    True
     """
     check_norm(moved.norm)
     first = moved.starts()

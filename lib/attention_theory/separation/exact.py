@@ -71,6 +71,12 @@ def row_classes(
         log_n, n, a, b, c: ln n, n and the sizes of the data, as numbers of one type that knows ``sqrt`` and ``exp``: Decimals,
             or balls (``flint.arb``). n may be any real number >= d - 2 (d - 1 for cross).
         key: as in :func:`separation_probability`, of the same type; None for 0.
+
+    >>> from decimal import Decimal
+    >>> from attention_theory.separation import row_classes
+    >>> n, a = Decimal(8), Decimal(2)
+    >>> len(row_classes("cross", "linear", 5, n.ln(), n, a, None, None))  # the special row, the others
+    2
     """
     number = type(log_n)
     given = [log_n, n, a] if model == "cross" else [log_n, n, a, b, c]
@@ -339,6 +345,11 @@ def separation_probability(
     Raises:
         ValueError: as :func:`success_probability`; weights that are unknown; the hard maximum with a size of 0;
             a key for another model.
+
+    >>> from attention_theory.exponential import separation_probability, sharp
+    >>> setting = dict(model="cross", d=11, m=20, a0=0.01, a1=1.2, n=200)
+    >>> [round(separation_probability(sharp(beta), **setting), 2) for beta in (0.2, 1)]
+    [0.0, 0.98]
     """
     if key and model != "self-ones":
         raise ValueError(f"key = {key} is not allowed: it belongs to the model self-ones, got {model}")

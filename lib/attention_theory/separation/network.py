@@ -124,7 +124,13 @@ def _distinct(rows: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
 
 
 class Rate(NamedTuple):
-    """Successes among trials, with the 99.9% Clopper-Pearson interval of the success probability."""
+    """Successes among trials, with the 99.9% Clopper-Pearson interval of the success probability.
+
+    >>> from attention_theory.separation import success_rate
+    >>> rate = success_rate("cross", 6, 3, 20, a0=0.01, a1=1.2, trials=50, seed=0)
+    >>> rate.successes, [round(end, 2) for end in rate.interval]
+    (2, [0.0, 0.22])
+    """
 
     successes: int
     trials: int
@@ -195,7 +201,13 @@ def literal_success(
     *,
     seed: Seed,
 ) -> bool:
-    """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference."""
+    """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference.
+
+    >>> from attention_theory.separation import literal_success
+    >>> sizes = dict(model="cross", n=12, d=4, m=4, a0=0.01, a1=1.2)
+    >>> sum(literal_success(**sizes, seed=seed) for seed in range(20))  # successes among 20 trials
+    7
+    """
     y = signs(d, m, generator=generator(seed))
     networks, tau = _four(model, n, d, a0, a1, b, c), _tau(model, n, c)
     outputs = [readout(attention_features(A1, A2, A2, X, weights), y, tau) for A1, A2, X, weights in networks]

@@ -29,7 +29,14 @@ def _clock(t: float | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def score_from_mean(t: NonNegative | Tensor, x: Float[Tensor, "n d"], mean: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """The score (alpha mean - x) / h that belongs to an estimate of E[x(0) | x(t) = x] (Tweedie's formula)."""
+    """The score (alpha mean - x) / h that belongs to an estimate of E[x(0) | x(t) = x] (Tweedie's formula).
+
+    >>> import torch
+    >>> from attention_theory.tangent import score_from_mean
+    >>> x = torch.tensor([[1.0]]).double()
+    >>> round(score_from_mean(1.0, x, mean=x).item(), 3)  # alpha = e^(-1/2), h = 1 - e^(-1)
+    -0.622
+    """
     alpha, h = _clock(t, x)
     return (alpha * mean - x) / h
 
@@ -49,6 +56,13 @@ class GaussianMixture:
 
     Raises:
         ValueError: weights or covariances that are none.
+
+    >>> import torch
+    >>> from attention_theory.tangent import GaussianMixture
+    >>> weights, means = torch.tensor([0.5, 0.5]).double(), torch.tensor([[-2.0], [2.0]]).double()
+    >>> mixture = GaussianMixture(weights, means, torch.eye(1).double().repeat(2, 1, 1))
+    >>> mixture.score(0.0, torch.tensor([[9.0]]).double()).round(decimals=3).item()  # to the mean 2
+    -7.0
     """
 
     weights: Float[Tensor, " k"]
@@ -121,7 +135,12 @@ class GaussianMixture:
 
 
 def reverse_times(horizon: Positive, stop: Positive, steps: Steps) -> Float[Tensor, " times"]:
-    """Times from ``horizon`` down to ``stop``, in steps proportional to the square root of the time that is left."""
+    """Times from ``horizon`` down to ``stop``, in steps proportional to the square root of the time that is left.
+
+    >>> from attention_theory.tangent import reverse_times
+    >>> reverse_times(1.0, 0.04, steps=4).round(decimals=2).tolist()
+    [1.0, 0.64, 0.36, 0.16, 0.04]
+    """
     if not 0 < stop < horizon or steps < 1:
         raise ValueError(f"need 0 < stop < horizon and a step, got stop = {stop}, horizon = {horizon}, steps = {steps}")
     times = torch.linspace(math.sqrt(horizon), math.sqrt(stop), steps + 1, dtype=torch.float64).square()
@@ -142,6 +161,13 @@ def reverse_sde(
 
     Raises:
         ValueError: the times do not decrease, or the score returns something other than a vector for each point.
+
+    >>> import torch
+    >>> from attention_theory.tangent import reverse_sde, reverse_times
+    >>> start = torch.randn(2000, 1, generator=torch.Generator().manual_seed(0)).double()
+    >>> end = reverse_sde(lambda t, x: -x, start, reverse_times(3.0, 0.01, 50), seed=0)
+    >>> round(end.std().item(), 1)  # the score of the normal distribution keeps it
+    1.0
     """
     if not bool((times.diff() < 0).all()):
         raise ValueError("the times of the reverse process must decrease")
@@ -157,7 +183,14 @@ def reverse_sde(
 
 
 def sliced_wasserstein(x: Float[Tensor, "n d"], y: Float[Tensor, "k d"], projections: Size = 50, seed: Seed = 0) -> float:
-    """Mean over random directions of the Wasserstein-1 distance between the projected samples."""
+    """Mean over random directions of the Wasserstein-1 distance between the projected samples.
+
+    >>> import torch
+    >>> from attention_theory.tangent import sliced_wasserstein
+    >>> x = torch.tensor([[0.0], [1.0]]).double()
+    >>> round(sliced_wasserstein(x, x + 3), 6)
+    3.0
+    """
     from scipy import stats
 
     directions = normal(x.shape[1], projections, generator=generator(seed))

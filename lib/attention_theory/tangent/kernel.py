@@ -42,6 +42,12 @@ def tangent_kernel(
 
     Raises:
         ValueError: inputs that do not fit the network.
+
+    >>> from attention_theory.tangent import SoftmaxNetwork, tangent_kernel, unit_points
+    >>> x, net = unit_points(4, 3, seed=1), SoftmaxNetwork.paired(3, 1000, seed=0, outputs=2)
+    >>> H = tangent_kernel(net, x)
+    >>> H.shape, bool((H == H.T).all())
+    (torch.Size([8, 8]), True)
     """
     net.check(x)
     if x2 is not None:
@@ -97,7 +103,14 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool) 
 
 
 def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "rows rows"]:
-    """The kernel of sum_r a_r exp(<w_r, x>), Gram matrix of its Jacobian over m: no denominator, no mean to subtract."""
+    """The kernel of sum_r a_r exp(<w_r, x>), Gram matrix of its Jacobian over m: no denominator, no mean to subtract.
+
+    >>> from attention_theory.tangent import SoftmaxNetwork, exp_kernel, limit_kernel, unit_points
+    >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 200_000, seed=0, sigma=0.3, outputs=1)
+    >>> ratio = exp_kernel(net, x) / limit_kernel(x, sigma=0.3, kind="exp")
+    >>> (ratio - 1).abs().max().item() < 0.01
+    True
+    """
     net.check(x)
     P = (net.a[:, None] * torch.exp(x @ net.W)).flatten(0, 1)
     return P @ P.T / net.m * (x @ x.T).repeat(net.outputs, net.outputs)
@@ -128,6 +141,11 @@ def limit_kernel(
 
     Raises:
         ValueError: a row of zeros with ``relu``.
+
+    >>> import torch
+    >>> from attention_theory.tangent import limit_kernel
+    >>> limit_kernel(torch.eye(2).double()).round(decimals=3).tolist()  # x.x' e^(x.x')
+    [[2.718, 0.0], [0.0, 2.718]]
     """
     u = unit_rows(x, "x") if kind == "relu" else x
     u2 = u if x2 is None else unit_rows(x2, "x2") if kind == "relu" else x2
@@ -168,6 +186,11 @@ def error_constant(x: Float[Tensor, "n d"], sigma: NonNegative, outputs: Size) -
     """c(sigma) with E|H* - limit|_F^2 ~ c^2 |limit|_F^2 / m at paired weights, by the delta method.
 
     The entries of H* are ratios of means of log-normal variables, whose moments are all known.
+
+    >>> from attention_theory.tangent import error_constant, unit_points
+    >>> x = unit_points(4, 3, seed=1)
+    >>> error_constant(x, sigma=0.5, outputs=1) < error_constant(x, sigma=1.0, outputs=1)
+    True
     """
 
     def moment(p, q):  # E of e_i^p e_j^q for all i, j; e_i = exp(<w, x_i>) over its mean
@@ -189,6 +212,11 @@ def rank_bound(net: SoftmaxNetwork, n: Count) -> int:
 
     Raises:
         ValueError: the weights are not paired.
+
+    >>> from attention_theory.tangent import SoftmaxNetwork, rank, rank_bound, tangent_kernel, unit_points
+    >>> x, net = unit_points(9, 3, seed=1), SoftmaxNetwork.paired(3, 4, seed=0, outputs=1)
+    >>> rank(tangent_kernel(net, x)), rank_bound(net, 9)  # two pairs in three dimensions
+    (6, 6)
     """
     if not net.is_paired:
         raise ValueError("the bound is for paired weights")
@@ -202,6 +230,11 @@ def rank(kernel: Float64[Tensor, "k k"], tolerance: NonNegative = 1e-11) -> int:
 
     Raises:
         ValueError: as in :func:`eigenvalues`.
+
+    >>> import torch
+    >>> from attention_theory.tangent import rank
+    >>> rank(torch.ones(3, 3).double())
+    1
     """
     values = eigenvalues(kernel)
     return int((values > tolerance * values[-1]).sum())
@@ -237,6 +270,11 @@ def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
 
     Raises:
         ValueError: as in :func:`eigenvalues`.
+
+    >>> import torch
+    >>> from attention_theory.tangent import smallest_eigenvalue
+    >>> round(smallest_eigenvalue(torch.tensor([[2.0, 1.0], [1.0, 2.0]]).double()), 6)
+    1.0
     """
     values = eigenvalues(kernel)
     if values[0] > len(kernel) * torch.finfo(kernel.dtype).eps * values[-1].abs():

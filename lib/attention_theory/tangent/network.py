@@ -14,7 +14,12 @@ from attention_theory.device import generator, normal, signs
 
 
 def unit_points(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:
-    """Independent points, uniform on the unit sphere of R^d (for d = 1: fair signs)."""
+    """Independent points, uniform on the unit sphere of R^d (for d = 1: fair signs).
+
+    >>> from attention_theory.tangent import unit_points
+    >>> unit_points(4, 3, seed=1).norm(dim=1).round(decimals=6).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     x = normal(n, d, generator=generator(seed))
     return x / x.norm(dim=1, keepdim=True)
 
@@ -28,6 +33,11 @@ class SoftmaxNetwork:
     Args:
         W: (d, m), first layer.
         a: (outputs, m), second layer.
+
+    >>> from attention_theory.tangent import SoftmaxNetwork, unit_points
+    >>> net = SoftmaxNetwork.paired(3, 100, seed=0, outputs=1)
+    >>> net(unit_points(2, 3, seed=1)).abs().max().item() < 1e-12  # pairs start at 0
+    True
     """
 
     W: Float[Tensor, "d m"]

@@ -48,6 +48,11 @@ def largest_rate(kernel: Float[Tensor, "k k"], m: Count) -> float:
 
     Raises:
         ValueError: as in :func:`attention_theory.tangent.kernel.eigenvalues`, or no eigenvalue is positive.
+
+    >>> import torch
+    >>> from attention_theory.tangent import largest_rate
+    >>> largest_rate(torch.eye(2).double(), m=100)
+    0.02
     """
     top = float(eigenvalues(kernel)[-1])
     if not top > 0:
@@ -86,6 +91,13 @@ def train(
 
     Raises:
         ValueError: shapes or steps that do not fit; the run diverged to non-finite numbers.
+
+    >>> from attention_theory.tangent import SoftmaxNetwork, largest_rate, tangent_kernel, train, unit_points
+    >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 1000, seed=0, outputs=1)
+    >>> rate = 0.5 * largest_rate(tangent_kernel(net, x), m=1000)
+    >>> path = train(net, x, x[:, :1], steps=100, rate=rate, at=[0, 10, 100])
+    >>> path.losses[0] > path.losses[1] > path.losses[2]
+    True
     """
     at = _recorded(steps, at)
     net.gradient(x, y)  # refuses wrong shapes before the first step
@@ -142,6 +154,13 @@ def ntk_regression(
 
     Raises:
         ValueError: the kernel is not symmetric of the labels' size, or a step is out of range.
+
+    >>> import torch
+    >>> from attention_theory.tangent import ntk_regression
+    >>> kernel, y = torch.eye(2).double(), torch.tensor([[1.0], [2.0]]).double()
+    >>> steps, coefficients = ntk_regression(kernel, y, 1000, rate=0.01, m=1, at=[1000])
+    >>> coefficients[0].round(decimals=3).tolist()  # H^-1 y
+    [1.0, 2.0]
     """
     if kernel.shape != (y.numel(), y.numel()):
         raise ValueError(f"the kernel must be ({y.numel()}, {y.numel()}) for these labels, got {tuple(kernel.shape)}")
@@ -173,6 +192,15 @@ def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n
     """C0 (denominators), C1 and C2 (first and higher order of the exponentials), C3 (cao2024, Lemma E.1).
 
     All four keep their relative accuracy however small the step is: nothing is subtracted that nearly cancels.
+
+    >>> from attention_theory.tangent import SoftmaxNetwork, loss_terms, unit_points
+    >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 100, seed=0, outputs=1)
+    >>> y, rate = x[:, :1], 1e-4
+    >>> after = SoftmaxNetwork(net.W - rate * net.gradient(x, y), net.a)
+    >>> change = (after(x) - y).square().sum() - (net(x) - y).square().sum()
+    >>> terms = loss_terms(net, x, y, rate)
+    >>> abs(change.item() / (terms.C0 + terms.C1 + terms.C2 + terms.C3) - 1) < 1e-9
+    True
     """
     z = -rate * (x @ net.gradient(x, y))  # (n, m): the change of the exponents
     error, S = net(x) - y, net.weights(x)
@@ -232,6 +260,11 @@ def draw_problems(n: Count, d: Count, m: Count, seeds: Iterable[int], closeness:
 
     Raises:
         ValueError: odd m, or odd n with closeness.
+
+    >>> from attention_theory.tangent import draw_problems
+    >>> problems = draw_problems(4, 3, 10, seeds=[0, 1])
+    >>> problems.x.shape, problems.y.shape, problems.W.shape
+    (torch.Size([2, 4, 3]), torch.Size([2, 4]), torch.Size([2, 3, 10]))
     """
     if m % 2 or (closeness is not None and n % 2):
         raise ValueError(f"m must be even, and n too when points come in close pairs, got n = {n}, m = {m}")
@@ -288,6 +321,11 @@ def fit(
         tolerance: relative squared error at which a network counts as fitted.
         steps: the most steps.
         every: how often the loss is looked at.
+
+    >>> from attention_theory.tangent import draw_problems, fit
+    >>> fits = fit("softmax", draw_problems(4, 3, 200, seeds=[0, 1]), tolerance=0.1)
+    >>> (fits.steps < 10_000).all().item()  # both networks fit their labels
+    True
     """
     x, y, W, a = problems.x, problems.y, problems.W, problems.a
     values = torch.linalg.eigvalsh(gram(kind, problems))
