@@ -33,6 +33,7 @@ FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
         (lambda: patches.population_descent(8, 3, 0.5), "C = 3"),
         (lambda: patches.population_descent(8, 4, 0.5, p=2), "p = 2"),
         (lambda: patches.Population(64, 4, 0.5), "multisets"),
+        (lambda: patches.Population(600, 300, 0.5), "counts in all"),
         (lambda: patches.every_point(8, 3, 0.5), "C = 3"),
         (lambda: patches.every_point(40, 2, 0.5), "40 . 3.38 data points"),
         (lambda: patches.Population(10**9, 2, 0.5), "the exact sums are for at most 100 000"),

@@ -1,5 +1,6 @@
 """Exact population descent and exact errors against every point of small populations."""
 
+import math
 import signal
 import time
 from fractions import Fraction
@@ -8,6 +9,7 @@ import pytest
 import torch
 from attention_theory import patches
 from attention_theory.patches import errors
+from attention_theory.patches.population import group_kinds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +81,16 @@ def test_errors_are_ordered(size, q):
     floor = patches.label_noise_floor(D, C, q)[0]
     assert -1e-12 <= floor <= patches.linear_error(D, C, q) + 1e-12 <= 0.5 + 2e-12
     assert floor <= patches.block_error(D, C, q) + 1e-12
+
+
+def test_kinds_of_large_groups_have_their_probabilities():
+    """The number of empty patches is binomial, also where counts of arrangements exceed all floats and q^C is below them."""
+    C, q = 700, Fraction(3, 10)
+    kinds, chance = group_kinds(C, float(q))
+    for empty in (300, 490, 600):
+        exact = math.comb(C, empty) * (1 - q) ** empty * q ** (C - empty)
+        found = chance[kinds.sum(1) == C - empty].sum().item()
+        assert found == pytest.approx(float(exact), rel=1e-11, abs=0)
 
 
 def test_degenerate_populations():

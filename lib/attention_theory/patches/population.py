@@ -16,6 +16,9 @@ from jaxtyping import Float, Int
 from theorybook.validation import Chance, Count, NonNegative, Positive, Signed, Steps
 from torch import Tensor
 
+#: A population of more multisets, or with a larger table of counts, is refused.
+MOST_MULTISETS, MOST_COUNTS = 2_000_000, 100_000_000
+
 
 @dataclass(frozen=True)
 class ReducedViT:
@@ -42,9 +45,11 @@ class ReducedViT:
 
 def group_kinds(C: Count, q: Chance) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"]]:
     """What a random group can carry, (number of +1, number of -1), and the probability of each."""
-    kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
-    chance = [math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds]
-    return torch.tensor(kinds), torch.tensor(chance, dtype=torch.float64)
+    kinds = torch.tensor([(a, b) for a in range(C + 1) for b in range(C + 1 - a)])
+    # by logarithms: the counts of arrangements have hundreds of digits for large C
+    ways = torch.tensor([math.log(math.comb(C, a) * math.comb(C - a, b)) for a, b in kinds.tolist()], dtype=torch.float64)
+    moved = kinds.sum(1).to(torch.float64)
+    return kinds, torch.exp(ways + torch.xlogy(moved, q / 2) + torch.xlogy(C - moved, 1 - q))
 
 
 def every_point(D: Count, C: Count, q: Chance) -> tuple[Float[Tensor, "N D 1"], Float[Tensor, "N"], Float[Tensor, "N"]]:
@@ -125,11 +130,14 @@ class Population:
     def __init__(self, D: Count, C: Count, q: Chance):
         check_population(D, C, q)
         self.D, self.C, self.q, self.L = D, C, q, D // C
-        self.kinds, chance = group_kinds(C, q)
-        K, n = len(self.kinds), self.L - 1
+        K, n = math.comb(C + 2, 2), self.L - 1
         size = math.comb(n + K - 1, n)
-        if size > 2_000_000:
-            raise ValueError(f"D = {D}, C = {C} gives {size} multisets; choose sizes with at most 2 000 000")
+        if size > MOST_MULTISETS or size * K > MOST_COUNTS:
+            raise ValueError(
+                f"D = {D}, C = {C} gives {size} multisets of {K} kinds of groups; choose sizes with at most {MOST_MULTISETS} "
+                f"multisets, and at most {MOST_COUNTS} counts in all"
+            )
+        self.kinds, chance = group_kinds(C, q)
         drawn = np.fromiter((k for m in combinations_with_replacement(range(K), n) for k in m), np.int64, size * n)
         counts = np.zeros((size, K))
         np.add.at(counts, (np.repeat(np.arange(size), n), drawn), 1)
