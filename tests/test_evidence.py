@@ -196,7 +196,7 @@ def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch,
     path = ledger_file(root / "book", outcome="holds")
     assert not verdict("paper/lemma-1", printed=GOOD).alone
     path.write_text("- {id: [unclosed")
-    with pytest.raises(ValueError, match=r"paper\.yml: not a readable ledger; mend it .* or restore it"):
+    with pytest.raises(ValueError, match=r"paper\.yml: not readable as YAML; mend it .* or restore it"):
         verdict("paper/lemma-1", printed=GOOD)
 
 

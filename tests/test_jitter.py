@@ -6,8 +6,9 @@ import pytest
 import torch
 from jupyter_client.provisioning import KernelProvisionerFactory
 from test_workflow import CHAPTER
+from theorybook.interactive_plot import interactive_plot
 from theorybook.tools import forked_kernels, jitter
-from theorybook.tools.execute import compared, execute
+from theorybook.tools.execute import compared, differences, execute
 from theorybook.tools.last_place import LastPlace, computing, shift
 
 TIES = """values = torch.tensor(list(itertools.product((-1, 0, 1), repeat=6))).double()
@@ -96,3 +97,13 @@ def test_outputs_are_compared_as_nbval_compares_them():
     assert compared(cell) == ["ab", "b"]
     cell.metadata.tags = ["nbval-ignore-output"]
     assert compared(cell) == []
+
+
+def test_a_report_shows_the_data_of_a_picture_and_not_its_id():
+    def cell(x):
+        text = interactive_plot([0, 1], {"y": [[x, 2], [x, 3]]}, ("k", [0, 1]), alt="a line")._repr_html_()
+        return nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("display_data", data={"text/html": text})])
+
+    stored, fresh = (nbformat.v4.new_notebook(cells=[cell(x)]) for x in (0.25, 0.75))
+    (place,) = differences(stored, fresh)
+    assert "0.25" in place and "0.75" in place

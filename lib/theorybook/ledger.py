@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from theorybook.checks import METHODS
 
@@ -71,6 +72,34 @@ class Entry:
         return [(name, text) for name, text in found if text]
 
 
+def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
+    """The rows of a YAML file, each with the fields of a dataclass: all that it needs, and no others.
+
+    Raises:
+        ValueError: no YAML, no list of mappings, or a row with unknown or missing fields.
+    """
+    import yaml  # here, so that the mathematics imports without it
+
+    try:
+        rows = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{path}: not readable as YAML; mend it (a text with ': ' or ' #' in it needs quotes), or restore it with git "
+            f"checkout ({reason})"
+        ) from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path}: a list of mappings is expected; restore it with git checkout")
+    names = {field.name: field.default is MISSING for field in fields(kind)}
+    for row in rows:
+        missing = [name for name, needed in names.items() if needed and name not in row]
+        unknown = [str(name) for name in row if name not in names]
+        for what, wrong in (("lacks", missing), ("has unknown fields", unknown)):
+            if wrong:
+                raise ValueError(f"{path.name}: {row.get('id', row)} {what}: {', '.join(wrong)}")
+    return rows
+
+
 def load_ledger(path: str | Path) -> dict[str, Entry]:
     """Read and check ``<citation>.yml``: a list of mappings with the fields of :class:`Entry`.
 
@@ -85,26 +114,9 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     >>> load_ledger(path)
     {}
     """
-    import yaml  # here, so that the mathematics imports without it
-
     path = Path(path)
-    try:
-        rows = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"{path}: not a readable ledger; mend it (a text with ': ' or ' #' in it needs quotes), or restore it with git "
-            f"checkout ({reason})"
-        ) from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{path}: a ledger is a list of mappings; restore it with git checkout")
     entries: dict[str, Entry] = {}
-    for row in rows:
-        missing = [f.name for f in fields(Entry) if f.default is MISSING and f.name not in row]
-        unknown = [str(name) for name in row if name not in Entry.__dataclass_fields__]
-        for what, names in (("lacks", missing), ("has unknown fields", unknown)):
-            if names:
-                raise ValueError(f"{path.name}: {row.get('id', row)} {what}: {', '.join(names)}")
+    for row in read_rows(path, Entry):
         if not isinstance(row["depends"], list):
             raise ValueError(f"{path.name}: {row['id']}: depends is a list of ids, got {row['depends']!r}")
         entry = Entry(**row)

@@ -5,7 +5,7 @@ test asks git whether the prediction stood there as it stands now.
 """
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from theorybook.checks import Check, number
 from theorybook.intervals import mean_interval
-from theorybook.ledger import book_folders
+from theorybook.ledger import book_folders, read_rows
 from theorybook.validation import ANY, Numbers, Size
 
 
@@ -66,27 +66,14 @@ def load_predictions(path: str | Path | None = None) -> dict[str, Prediction]:
     >>> load_predictions(path)
     {}
     """
-    import yaml  # here, so that the mathematics imports without it
-
     if path is None:
         places = (folder / "trained" / "predictions.yml" for folder in book_folders())
         path = next((place for place in places if place.is_file()), None)
         if path is None:
             raise FileNotFoundError("trained/predictions.yml is not here: open the chapter in a clone of the book")
     path = Path(path)
-    try:
-        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not readable as YAML; restore it with git checkout ({error})") from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{path}: a list of mappings is expected; restore it with git checkout")
     found: dict[str, Prediction] = {}
-    for row in rows:
-        missing = [field.name for field in fields(Prediction) if field.default is MISSING and field.name not in row]
-        unknown = [str(name) for name in row if name not in Prediction.__dataclass_fields__]
-        for what, names in (("lacks", missing), ("has unknown fields", unknown)):
-            if names:
-                raise ValueError(f"{path.name}: {row.get('id', row)} {what}: {', '.join(names)}")
+    for row in read_rows(path, Prediction):
         if row["id"] in found:
             raise ValueError(f"{path.name}: the prediction {row['id']} stands there twice")
         numbers = {name: float(row[name]) for name in ("low", "high")}

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -120,6 +121,10 @@ def execute(source: Path) -> str:
     return ""
 
 
+#: Made of a picture's data, which stand behind it; a report shows the data.
+PICTURE_ID = re.compile(r"\bmovable-[0-9a-f]{8}\b")
+
+
 def compared(cell: NotebookNode) -> list[str]:
     """What nbval compares of a cell: all its texts, joined where only timing cut them, and no image."""
     texts: dict[str, list[str]] = {}
@@ -132,7 +137,7 @@ def compared(cell: NotebookNode) -> list[str]:
             for kind, data in output.get("data", {}).items():
                 if kind not in ("image/png", "image/jpeg"):
                     texts.setdefault(kind, []).append(data if isinstance(data, str) else json.dumps(data, sort_keys=True))
-    return [text for kind in sorted(texts) for text in texts[kind]]
+    return [PICTURE_ID.sub("movable", text) for kind in sorted(texts) for text in texts[kind]]
 
 
 def excerpt(text: str, other: str) -> str:
