@@ -1,7 +1,7 @@
-"""Does a verdict bite? A chapter's own verdict cell, run against a library in which one thing is wrong.
+"""Does a verdict bite? A record's own verdict cell, run against a library in which one thing is wrong.
 
 A mutant is a replacement in the source of a library function. The package is copied, changed and imported afresh; then the
-verdict runs, after just those earlier statements of its chapter that it takes names from.
+verdict runs, after just those earlier statements of its record that it takes names from.
 """
 
 import ast
@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 from conftest import BOOK, ROOT
-from theorybook import MIME, load_ledger
+from theorybook import MIME, load_ledger, record_of
 
 PACKAGES = ("theorybook", "attention_theory", "attention_checks")
 
@@ -235,8 +235,8 @@ def numbers_compared() -> Iterator[list[str]]:
 
 
 def chapter_of(claim: str) -> str:
-    """The chapter that the claim's row names."""
-    return load_ledger(BOOK / "ledger" / f"{claim.split('/')[0]}.yml")[claim].chapter
+    """The notebook with the claim's verdict: the record of the chapter that its row names."""
+    return record_of(load_ledger(BOOK / "ledger" / f"{claim.split('/')[0]}.yml")[claim].chapter, BOOK)
 
 
 def verdict_of(claim: str) -> str:

@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 import pytest
 import yaml
 from mutation import statements_behind
-from theorybook import COMPUTED, load_ledger, stored_verdicts
+from theorybook import COMPUTED, load_ledger, record_of, stored_verdicts
 from theorybook.sphinx import ledger
 from theorybook.tools import statements
 
@@ -53,14 +53,14 @@ def test_dependencies_exist_and_have_no_cycle(entries):
     ).prepare()
 
 
-def test_every_computed_outcome_has_its_verdict(entries, verdicts):
+def test_every_computed_outcome_has_its_verdict(entries, verdicts, book):
     missing = []
     for entry in entries.values():
         if entry.outcome in COMPUTED:
-            backing = [v for chapter, v in verdicts.get(entry.id, []) if chapter == entry.chapter]
+            backing = [v for page, v in verdicts.get(entry.id, []) if page == record_of(entry.chapter, book)]
             methods = sorted({check["method"] for v in backing for check in v["checks"]})
             if not backing or any(v["outcome"] != entry.outcome for v in backing):
-                missing.append(f"{entry.id}: book/{entry.chapter}.ipynb stores no verdict {entry.outcome!r} on it")
+                missing.append(f"{entry.id}: the record of {entry.chapter} stores no verdict {entry.outcome!r} on it")
             elif (entry.seen or entry.method) not in methods:
                 missing.append(f"{entry.id}: its row says {entry.rests_on}, its checks {', '.join(methods)}")
     assert not missing, "\n".join(missing)
@@ -179,7 +179,7 @@ def test_tables_of_fates_say_what_the_rows_say(book, entries):
     for row in entries.values():
         outcomes.setdefault(row.label, set()).add(row.outcome)
     seen = 0
-    for path in sorted(book.glob("*/*.md")):
+    for path in sorted(book.rglob("*.md")):
         for first, fate in re.findall(r"^\| (.*?) \| (.*?) \|.*\|$", path.read_text(encoding="utf-8"), flags=re.M):
             labels = re.findall(r"\{prf:ref\}`(?:[^`<]*<)?([\w-]+)>?`", first)
             allowed = next((found for word, found in FATES.items() if fate.startswith(word)), None)

@@ -11,7 +11,8 @@ import nbformat
 import pytest
 import yaml
 from conftest import BOOK, ROOT
-from theorybook import COMPUTED, MIME, load_ledger, stored_verdicts
+from execute import contents
+from theorybook import COMPUTED, MIME, load_ledger, record_of, stored_verdicts
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
@@ -114,16 +115,18 @@ def test_no_path_of_a_machine(path):
 
 
 def test_it_is_in_the_table_of_contents(path):
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    files = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    assert path.relative_to(ROOT).as_posix() in files
+    name = path.relative_to(ROOT).as_posix()
+    assert name in contents()
+    if is_record(path):
+        toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+        below = {c["file"]: c.get("sections", []) for part in toc["parts"] for c in part["chapters"]}
+        assert name in [entry["file"] for entry in below[f"book/{chapter_of(path)}.ipynb"]], "a record stands below its chapter"
 
 
 # The form of the evidence ---------------------------------------------------------------------------------------------
 
-#: Folded cells that show verdicts: families of parts of one lemma (as long as they need be), and what is checked beyond the
-#: visible cell of a statement.
-CHECK_TABLE, FURTHER = "table-of-checks", "further-evidence"
+#: Folded cells with the verdicts of all parts of one lemma; they are as long as they need be.
+CHECK_TABLE = "table-of-checks"
 FOLDED = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 LONGEST, WIDEST = 40, 92
 STATEMENTS = ("theorem", "lemma", "proposition", "corollary", "conjecture")
@@ -141,9 +144,23 @@ def ledger_rows():
     return [row for file in sorted((BOOK / "ledger").glob("*.yml")) for row in load_ledger(file).values()]
 
 
+def is_record(path):
+    return path.parent.name == "record"
+
+
+def chapter_of(path):
+    """The chapter of a notebook, as rows name it: ``separation/threshold`` for itself and for its record."""
+    return path.relative_to(BOOK).with_suffix("").as_posix().replace("/record/", "/")
+
+
+def verdicts_of(path):
+    """The notebook that holds the verdicts of a chapter."""
+    return BOOK / f"{record_of(chapter_of(path), BOOK)}.ipynb"
+
+
 def rows_of(path):
-    """The ledger's rows whose verdict stands in this chapter."""
-    return [row for row in ledger_rows() if row.chapter == path.relative_to(BOOK).with_suffix("").as_posix()]
+    """The ledger's rows of a notebook's chapter."""
+    return [row for row in ledger_rows() if row.chapter == chapter_of(path)]
 
 
 def functions(source):
@@ -175,8 +192,8 @@ def test_no_cell_is_too_long_or_too_wide(path):
 
 def test_every_boxed_statement_has_a_verdict_in_sight(path):
     shown = set()
-    for cell in code_cells(path):
-        if not FOLDED & set(tags(cell)) or {CHECK_TABLE, FURTHER} & set(tags(cell)):
+    for cell in code_cells(verdicts_of(path)):
+        if not {"hide-cell", "hide-output", "remove-cell", "remove-output"} & set(tags(cell)):
             shown |= {out["data"][MIME]["claim"] for out in cell.outputs if MIME in out.get("data", {})}
     judged = {row.label for row in rows_of(path) if row.id in shown}
     alone = {label for label, kind in boxes(path).items() if kind in STATEMENTS} - judged
@@ -184,7 +201,9 @@ def test_every_boxed_statement_has_a_verdict_in_sight(path):
 
 
 def test_every_verdict_names_its_box_and_its_code(path):
-    text = path.with_suffix(".md").read_text(encoding="utf-8")
+    if is_record(path):
+        pytest.skip("with its chapter")
+    text = "".join(page.with_suffix(".md").read_text(encoding="utf-8") for page in {path, verdicts_of(path)})
     for row in rows_of(path):
         if row.outcome in COMPUTED:
             named = rf"(:label:|:name:|name:)\s*{re.escape(row.label or '?')}\s*$|^\({re.escape(row.label or '?')}\)="
@@ -225,7 +244,8 @@ def defined(path):
 
 
 def test_no_function_stands_in_two_places(path):
-    others = [*sorted((ROOT / "lib").rglob("*.py")), *(p for p in NOTEBOOKS if p != path)]
+    """But a record repeats the set-up of its chapter that it needs."""
+    others = [*sorted((ROOT / "lib").rglob("*.py")), *(p for p in NOTEBOOKS if chapter_of(p) != chapter_of(path))]
     elsewhere = {tree: other.name for other in others for tree, _ in defined(other)}
     for tree, name in defined(path):
         assert tree not in elsewhere, f"{name} stands in {elsewhere[tree]} too"
@@ -241,15 +261,16 @@ RECORDS = {
     "sensitivity/paper-sizes",
 }
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
-#: Of a visible cell with checks: lines and checks. Of a page: words of prose a visible line of code, pictures.
+#: Of a visible cell beside a statement: lines, and in an appendix page checks. Of a page: words of prose a visible line of
+#: code, pictures.
 LINES, BESIDE, WORDS, PICTURES = 12, 2, 10, 3
 
 
 def told(path, but=frozenset()):
-    """The text of a chapter in the new form, or of one of those that are named besides."""
+    """The text of a chapter, or of one of the appendix pages that are named besides."""
     name = path.relative_to(BOOK).with_suffix("").as_posix()
-    if name in RECORDS - but or "/" not in name or name.startswith("ledger/"):
-        pytest.skip("not a chapter in the new form")
+    if name in RECORDS - but or is_record(path) or "/" not in name or name.startswith("ledger/"):
+        pytest.skip("not a chapter")
     return path.with_suffix(".md").read_text(encoding="utf-8")
 
 
@@ -261,13 +282,16 @@ def lines(cell):
     return [line for line in cell.source.splitlines() if line.strip()]
 
 
+def every_call(cell):
+    try:
+        return [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+    except SyntaxError:  # a magic
+        return []
+
+
 def called(cell, names):
     """Calls of these functions in a cell."""
-    try:
-        calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
-    except SyntaxError:
-        return []
-    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in names]
+    return [call for call in every_call(cell) if isinstance(call.func, ast.Name) and call.func.id in names]
 
 
 def checking(path):
@@ -276,26 +300,50 @@ def checking(path):
     return CHECKS.union(*(re.findall(shorter, cell.source, flags=re.M) for cell in code_cells(path)))
 
 
+def test_a_chapter_tells_and_its_record_checks(path):
+    told(path)
+    judging = CHECKS | {"verdict", "judge"}
+    for cell in code_cells(path):
+        found = {getattr(call.func, "id", getattr(call.func, "attr", "")) for call in every_call(cell)} & judging
+        assert not found, f"{', '.join(found)} in the cell that begins {lines(cell)[0]!r}: checks stand in the record"
+        assert not any(MIME in out.get("data", {}) for out in cell.outputs)
+    assert f"](record/{path.stem})" in path.with_suffix(".md").read_text(encoding="utf-8").partition("\n## The record\n")[2]
+    assert verdicts_of(path) != path, f"there is no book/{path.parent.name}/record/{path.stem}.md"
+
+
+def test_a_record_shows_verdicts_and_folds_its_code(path):
+    if not is_record(path):
+        pytest.skip("not a record")
+    assert stored_verdicts(path) and not visible(path)
+    labels = set(boxes(BOOK / f"{chapter_of(path)}.ipynb")) & {row.label for row in rows_of(path)}
+    text = path.with_suffix(".md").read_text(encoding="utf-8")
+    lost = [label for label in sorted(labels) if f"`{label}`" not in text]
+    assert not lost, f"no link back to {', '.join(lost)}"
+
+
 def test_visible_checks_are_short(path):
-    told(path, but=RECORDS)
+    if path.relative_to(BOOK).with_suffix("").as_posix() not in RECORDS:
+        pytest.skip("not an appendix page")
     for cell in visible(path):
         checks = len(called(cell, checking(path)))
         found = [len(out["data"][MIME]["checks"]) for out in cell.outputs if MIME in out.get("data", {})]
         if checks or found:
             where = f"the visible cell that begins {lines(cell)[0]!r}"
             assert len(lines(cell)) <= LINES, f"{where} has {len(lines(cell))} lines, more than {LINES}"
-            assert max([checks, *found]) <= BESIDE, f"{where} has more than {BESIDE} checks: fold the rest, tagged {FURTHER}"
+            assert max([checks, *found]) <= BESIDE, f"{where} has more than {BESIDE} checks: fold the rest"
 
 
-def test_a_visible_check_stands_beside_every_statement(path):
+def test_visible_code_stands_beside_every_statement(path):
     text = told(path).partition("\n## The record")[0]
     cells = re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```", text, flags=re.M | re.S)
     seen = [cell for cell in cells if not any(tag in cell.partition("\n\n")[0] for tag in FOLDED)]
     starts = list(re.finditer(rf"^:::+\{{prf:({'|'.join(STATEMENTS)})\}}[^\n]*\n:label: (\S+)", text, flags=re.M))
     for start, following in zip(starts, [*starts[1:], None]):
         beside = text[start.end() : following.start() if following else len(text)].partition("\n## ")[0]
-        checks = [cell for cell in seen if cell in beside and re.search(rf"\b({'|'.join(checking(path))})\(", cell)]
-        assert checks, f"{start[2]}: no visible cell with a check stands beside it"
+        code = [cell.partition("\n\n")[2] if cell.startswith(":") else cell for cell in seen if cell in beside]
+        assert code, f"{start[2]}: no visible cell stands beside it"
+        shortest = min(sum(bool(line.strip()) for line in cell.splitlines()) for cell in code)
+        assert shortest <= LINES, f"{start[2]}: {shortest} lines stand beside it, more than {LINES}"
         parts = [part for part in ("*Hypotheses.*", "*Claim.*") if part not in beside]
         assert not parts, f"{start[2]}: {', '.join(parts)} are missing"
 
@@ -328,9 +376,11 @@ def test_cards_print_their_mathematics_as_mathematics(path):
 
 
 def test_a_record_says_what_it_is(path):
-    if path.relative_to(BOOK).with_suffix("").as_posix() not in RECORDS:
+    if path.relative_to(BOOK).with_suffix("").as_posix() not in RECORDS and not is_record(path):
         pytest.skip("not a record")
-    after = told(path, but=RECORDS).partition("\n# ")[2].partition("\n```\n")[2]  # the title, the cell that installs
+    after = (
+        path.with_suffix(".md").read_text(encoding="utf-8").partition("\n# ")[2].partition("\n```\n")[2]
+    )  # the title, the cell that installs
     first = after.strip().partition("\n\n")[0]
     assert re.search(r"\b(record|appendix)\b", first), f"the first paragraph says that it is a record: {first}"
     assert re.search(r"\]\([\w./-]+\)", first), "the first paragraph says by links which chapters are read first"

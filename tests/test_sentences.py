@@ -8,10 +8,10 @@ import re
 import nbformat
 import pytest
 from conftest import BOOK, ROOT
-from theorybook import COMPUTED, load_ledger
+from theorybook import COMPUTED, load_ledger, record_of
 
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
-TOLD = [f"{p.parent.name}/{p.stem}" for part in PARTS for p in sorted((BOOK / part).glob("*.md"))]
+TOLD = [p.relative_to(BOOK).with_suffix("").as_posix() for part in PARTS for p in sorted((BOOK / part).rglob("*.md"))]
 #: Records whose numbers are also those of arguments on paper.
 ARGUED = {"patches/lemmas-from-samples", "patches/lemmas-in-expectation"}
 TOLD = ["intro", "found", "start", *(name for name in TOLD if name not in ARGUED)]
@@ -39,8 +39,11 @@ def numbers(text):
 
 @functools.cache
 def cells(page):
-    notebook = BOOK / f"{page}.ipynb"
-    return [c for c in nbformat.read(notebook, as_version=4).cells if c.cell_type == "code"] if notebook.is_file() else []
+    """Those of a chapter and of its record, from either."""
+    chapter = page.replace("/record/", "/")
+    notebooks = [BOOK / f"{name}.ipynb" for name in dict.fromkeys((chapter, record_of(chapter, BOOK)))]
+    found = [cell for path in notebooks if path.is_file() for cell in nbformat.read(path, as_version=4).cells]
+    return [cell for cell in found if cell.cell_type == "code"]
 
 
 @functools.cache

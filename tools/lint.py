@@ -35,11 +35,12 @@ def lint(sources: list[Path], fix: bool) -> list[str]:
         for source in sources:
             found = [cell.source for cell in jupytext.read(source).cells if cell.cell_type == "code"]
             ours = [cell for cell in found if not re.search(r"^\s*[%!]", cell, flags=re.M)]
-            script = Path(folder, "chapters", source.parent.name, source.stem + ".py")
+            name = source.relative_to(ROOT).with_suffix("")
+            script = Path(folder, "chapters", f"{name}.py")
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text("\n\n\n".join(ours) + "\n", encoding="utf-8")
             for i, cell in enumerate(ours):
-                path = Path(folder, "cells", source.parent.name, source.stem, f"cell_{i}.py")
+                path = Path(folder, "cells", name, f"cell_{i}.py")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(cell + "\n", encoding="utf-8")
                 cells[path] = (source, cell)

@@ -1,9 +1,10 @@
-"""Begin a chapter: ``make chapter NAME=<part>/<slug>`` writes a page that passes every form test, and adds it to the contents.
+"""Begin a chapter: ``make chapter NAME=<part>/<slug>`` writes it and its record, which pass every form test, and adds both to the
+contents.
 
     python tools/new_chapter.py separation/my-chapter
 
-The page is ``tools/chapter.md``, a placeholder with all the pieces of a chapter in their order. Then follow "Add a statement"
-in CONTRIBUTING.md; "Add a chapter" says how to take it back.
+They are ``tools/chapter.md`` and ``tools/record.md``, placeholders with all their pieces in order. Then follow "Add a statement" in
+CONTRIBUTING.md; "Add a chapter" says how to take them back.
 """
 
 import argparse
@@ -17,8 +18,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def begin(name: str, root: Path = ROOT) -> Path:
-    """Write the chapter and its entry in the contents; the path of the page.
+def begin(name: str, root: Path = ROOT) -> tuple[Path, Path]:
+    """Write the chapter, its record and their entries in the contents; the paths of the two.
 
     Raises:
         ValueError: no name of the form <part>/<slug>, an unknown part, or a chapter that is there already.

@@ -26,8 +26,8 @@ class Entry:
         hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it reaches, where they are told
             apart; from its box (``theorybook.tools.statements``), if it has one of its own.
         depends: ids that its proof uses.
-        chapter: ``<part>/<slug>``, where its verdict stands.
-        label: its statement box, figure or table on that page.
+        chapter: ``<part>/<slug>``, whose record has its verdict.
+        label: its statement box, figure or table, on the chapter's page or in the record.
         code: the function that carries it, as a full path: ``doe_sums.means.harmonic``.
         method: what the statement rests on; a side check may have a stronger one.
         seen: for a proof on the page, which people read, the method of what the machine saw of it; the method is ``proof``.
@@ -138,6 +138,13 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
                 raise ValueError(f"{path.name}: {entry.id}: {problem}")
         entries[entry.id] = entry
     return entries
+
+
+def record_of(chapter: str, book: Path) -> str:
+    """The page that holds a chapter's verdicts: its record, ``<part>/record/<slug>``, or the chapter if it has none."""
+    part, _, slug = chapter.rpartition("/")
+    record = f"{part}/record/{slug}"
+    return record if (book / f"{record}.md").is_file() else chapter
 
 
 def book_folders() -> Iterator[Path]:

@@ -51,6 +51,18 @@ def _show_hidden_code(app):
     app.add_node(HideCodeCellNode, override=True, html=(pages.visit_hidden, pages.depart_hidden))
 
 
+def _pass_records(app, page, template, context, doctree):
+    """From chapter to chapter: the buttons at the foot of a page lead past records."""
+    for button, place in (("prev", 1), ("next", 2)):
+        beyond = app.builder.relations.get(page, (None, None, None))[place]
+        if beyond and pages.is_record(beyond):
+            if beyond := app.builder.relations[beyond][place]:
+                title = app.builder.render_partial(app.env.titles[beyond])["title"]
+                context[button] = {"link": app.builder.get_relative_uri(page, beyond), "title": title}
+            else:
+                context[button] = None
+
+
 def _outdated(app, env, added, changed, removed):
     return [name for name in GATHERED if name in env.found_docs]
 
@@ -85,6 +97,8 @@ def setup(app):
     app.connect("autodoc-process-docstring", docstrings.name_statements)
     app.connect("builder-inited", _own_search)
     app.connect("doctree-read", search.number_symbols)
+    app.connect("doctree-read", pages.note_record)
+    app.connect("html-page-context", _pass_records)
     for tag in (pages.Tag, pages.Thumb):
         app.add_node(tag, html=(pages.visit_tag, pages.depart_tag))
     app.connect("builder-inited", _show_hidden_code)

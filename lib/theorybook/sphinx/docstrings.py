@@ -39,5 +39,5 @@ def name_statements(app, what, name, obj, options, lines):
     rows = carried().get(name, [])
     if rows:
         statements = ", ".join(f":ledger:row:`{row.id}` ({row.outcome})" for row in rows)
-        chapters = ", ".join(f":doc:`/book/{chapter}`" for chapter in sorted({row.chapter for row in rows if row.chapter}))
+        chapters = ", ".join(f":doc:`/{page}`" for page in sorted({ledger.record(row.chapter) for row in rows if row.chapter}))
         lines += ["", f"*Carries* {statements}" + (f"; *checked in* {chapters}" if chapters else ""), ""]

@@ -124,9 +124,29 @@ def verdicts_of(page: str) -> dict[str, dict[str, Any]]:
     return _stored(notebook, notebook.stat().st_mtime_ns) if notebook.is_file() else {}
 
 
+def record(chapter: str) -> str:
+    """The page with a chapter's verdicts: ``book/separation/record/threshold``."""
+    return f"book/{record_of(chapter, BOOK)}"
+
+
 def stored(entry: Entry) -> dict[str, Any]:
-    """The verdict that the row's chapter stored; empty without one."""
-    return verdicts_of(f"book/{entry.chapter}").get(entry.id, {})
+    """The verdict that the record of the row's chapter stored; empty without one."""
+    return verdicts_of(record(entry.chapter)).get(entry.id, {}) if entry.chapter else {}
+
+
+LABEL = re.compile(r"^\(([\w-]+)\)=|^\s*:?(?:label|name):\s*([\w-]+)\s*$", re.M)
+
+
+@lru_cache(maxsize=64)
+def _labels(source: Path, _changed: int) -> set[str]:
+    return {target or label for target, label in LABEL.findall(source.read_text(encoding="utf-8"))}
+
+
+def home(entry: Entry) -> str:
+    """The page on which the label of a row stands: its chapter, or the record of that."""
+    source = place.ROOT / f"{record(entry.chapter)}.md"
+    in_record = source.is_file() and entry.label in _labels(source, source.stat().st_mtime_ns)
+    return record(entry.chapter) if in_record else f"book/{entry.chapter}"
 
 
 # Pieces of pages -------------------------------------------------------------------------------------------------------
@@ -176,12 +196,13 @@ def _erratum(entry: Entry, link: Link) -> list[Markup]:
 
 def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
     """Where a row's verdict, box, erratum, printed formula and function stand."""
-    page, printed = link(f"book/{entry.chapter}"), formula(entry.id)
+    printed = formula(entry.id)
     found = []
     if entry.chapter and entry.outcome in COMPUTED:
-        found.append(Markup("{} in <em>{}</em>").format(link_to(f"{page}#{anchor(entry.id)}", "verdict"), entry.chapter))
+        address = f"{link(record(entry.chapter))}#{anchor(entry.id)}"
+        found.append(Markup("{} in <em>{}</em>").format(link_to(address, "verdict"), entry.chapter))
     if entry.chapter and entry.label:
-        found.append(link_to(f"{page}#{entry.label}", "statement"))
+        found.append(link_to(f"{link(home(entry))}#{entry.label}", "statement"))
     if erratum:
         found += _erratum(entry, link)
     if printed:
@@ -193,15 +214,17 @@ def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
     return found
 
 
-def card(verdict: dict[str, Any], link: Link) -> Markup:
-    """A verdict, as a notebook stores it, on its chapter's page; with links to all about it."""
+def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
+    """A verdict, as a notebook stores it, with links to all about it: below its cell, or beside its statement's box."""
     claim, entry = verdict["claim"], entries()[verdict["claim"]]
     row = f"{link(PAGE)}#{row_anchor(claim)}"
     links = [link_to(row, "ledger"), *_erratum(entry, link)]
     if users := used_by().get(claim):
         links.append(link_to(row, f"used by {len(users)}"))
-    if entry.label:
-        links.append(link_to(f"#{entry.label}", "statement"))
+    if beside:
+        links.insert(0, link_to(f"{link(record(entry.chapter))}#{anchor(claim)}", "the cell that computed it"))
+    elif entry.label:
+        links.append(link_to(f"{link(home(entry))}#{entry.label}", "statement"))
     if entry.code:
         links.append(_code(entry.code, link))
     if entry.proof:

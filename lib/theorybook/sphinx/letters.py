@@ -49,7 +49,7 @@ def symbols(text: str) -> dict[str, dict[str, str]]:
 
 def with_letters(text: str, name: str, known: dict[str, dict[str, str]]) -> str:
     """A built chapter with the letters of its part that it uses, folded, under its title."""
-    part, text = posixpath.basename(posixpath.dirname(name)), FOLD.sub("", text)
+    part, text = name.removeprefix("book/").partition("/")[0], FOLD.sub("", text)
     used = formulas(text)
     lines = [line for symbol, line in known.get(part, {}).items() if any(stands_in(symbol, tex) for tex in used)]
     if not lines:

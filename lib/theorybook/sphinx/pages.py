@@ -1,11 +1,14 @@
-"""What is done to a page before it is written: verdicts become cards; code of checks, the record and modules fold; the picture
-comes first, and small copies of pictures stand beside findings.
+"""What is done to a page before it is written: verdicts become cards, in a record below their cells and in its chapter beside
+their statements; code of checks and modules fold; the picture comes first, and small copies of pictures stand beside findings.
 """
 
 import html
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -13,13 +16,13 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import is_exercise_enumerable_node, is_exercise_node, is_solution_node
 
+from theorybook import book
 from theorybook.sphinx import ledger
 
 #: Runs of so many cards fold into one line.
 LONG_RUN = 5
-#: A visible cell with a verdict that has more lines folds in Read; one with these tags does whatever its length.
+#: A visible cell with a verdict that has more lines folds in Read.
 LONGEST_READ = 12
-FOLDED_TAGS = {"tag_further-evidence", "tag_table-of-checks"}
 CARD = '<details class="verdict shown'
 
 
@@ -49,15 +52,17 @@ def prepare(app, doctree: nodes.document, page: str) -> None:
     if app.builder.format != "html":
         return
     cells = [node for node in doctree.findall(nodes.container) if node.get("nb_element") == "cell_code"]
+    link = partial(app.builder.get_relative_uri, page)
     name_solutions(doctree)
     for cell in cells:
-        show_cards(cell, page, partial(app.builder.get_relative_uri, page))
-        fold_checks(cell)
+        show_cards(cell, page, link)
+        fold_checks(cell, is_record(page))
     picture_first(cells)
-    for section in list(doctree.findall(nodes.section)):
-        if "the-record" in section["ids"]:
-            fold_record(section)
-        elif page.startswith("book/library/"):
+    if (record := record_below(page)) is not None:
+        put_cards(doctree, page, record, link)
+        point_to_record(doctree, app.env.get_doctree(record), record, link)
+    if page.startswith("book/library/"):
+        for section in list(doctree.findall(nodes.section)):
             fold_module(section)
     for thumb in list(doctree.findall(Thumb)):
         if picture := picture_of(app.env, *thumb["picture"]):
@@ -80,36 +85,54 @@ def claim_of(node: nodes.Node) -> str:
     return html.unescape(found[1]) if found else ""
 
 
+def card_of(verdict: dict[str, Any], link: ledger.Link, **options: Any) -> nodes.raw:
+    card = nodes.raw("", "", format="html", **options)
+    card += nodes.Text(ledger.card(verdict, link, beside=not options))
+    return card
+
+
+def fold_run(cards: list[nodes.Node], verdicts: list[dict[str, Any]]) -> None:
+    """A long run of cards behind a line that counts their outcomes."""
+    if len(cards) >= LONG_RUN:
+        fold("verdicts", counted(verdicts), *cards)
+
+
+def counted(verdicts: Iterable[dict[str, Any]]) -> str:
+    """``5 verdicts: 4 hold, 1 corrected``."""
+    outcomes = [verdict["outcome"] for verdict in verdicts]
+    return f"{len(outcomes)} verdict{'s' * (len(outcomes) != 1)}: {ledger.tally(outcomes)}"
+
+
 def show_cards(cell: nodes.Element, page: str, link: ledger.Link) -> None:
-    """Verdicts as cards; a long run of them folds behind a line that counts their outcomes."""
+    """The verdicts among the outputs of a cell as cards."""
     known = ledger.verdicts_of(page)
     for judged, run in groupby(list(part_of(cell, "output") or ()), lambda node: bool(claim_of(node))):
         if judged:
-            shown = {nodes.raw("", "", format="html", classes=node["classes"]): (node, known[claim_of(node)]) for node in run}
-            for card, (node, verdict) in shown.items():
-                card += nodes.Text(ledger.card(verdict, link))
-                node.replace_self(card)
-            if len(shown) >= LONG_RUN:
-                outcomes = ledger.tally(verdict["outcome"] for _, verdict in shown.values())
-                fold("verdicts", f"{len(shown)} verdicts: {outcomes}", *shown)
+            cards, verdicts = [], []
+            for node in run:
+                verdicts.append(known[claim_of(node)])
+                cards.append(card_of(verdicts[-1], link, classes=node["classes"]))
+                node.replace_self(cards[-1])
+            fold_run(cards, verdicts)
 
 
-def fold_checks(cell: nodes.Element) -> None:
-    """The code of checks behind a line that the switch opens: of tagged cells, and of verdicts with more than twelve lines.
+def fold_checks(cell: nodes.Element, in_record: bool) -> None:
+    """The code of checks behind a line that the switch opens: in a record all that is hidden, elsewhere that of verdicts.
 
     Other hidden code has a short name, which stands below its output while somebody reads (book.css).
     """
-    code, tagged = part_of(cell, "source"), FOLDED_TAGS & set(cell["classes"])
+    code = part_of(cell, "source")
     if code is None:
         return
-    checks = tagged or any(CARD in node.astext() for node in cell.findall(nodes.raw))
+    judged = any(CARD in node.astext() for node in cell.findall(nodes.raw))
+    checks = judged or in_record
     if isinstance(hidden := code.parent, HideCodeCellNode):
         whole = "tag_hide-cell" in cell["classes"]
         hidden["kind"] = ("checks whole " if whole else "checks ") if checks else ""
         if "tag_hide-input" in cell["classes"]:
             imports = re.match(r"\s*(import|from)\b", code.astext())
-            hidden["chip"] = "code of the checks" if checks else "imports" if imports else "code"
-    elif tagged or (checks and code.astext().strip().count("\n") >= LONGEST_READ):
+            hidden["chip"] = "imports" if imports else "code of the checks" if checks else "code"
+    elif judged and code.astext().strip().count("\n") >= LONGEST_READ:
         fold("checks", "Code of the check", code)
 
 
@@ -141,15 +164,63 @@ def name_solutions(doctree: nodes.document) -> None:
             node["prompt_show"] = node["prompt_hide"] = name
 
 
+# A chapter and its record ------------------------------------------------------------------------------------------------
+
+
+def is_record(page: str) -> bool:
+    return "/record/" in page
+
+
+def record_below(page: str) -> str | None:
+    """The record of a chapter; none for any other page."""
+    record = ledger.record(page.removeprefix("book/"))
+    return record if record != page and (place.ROOT / f"{record}.md").is_file() else None
+
+
+def note_record(app, doctree: nodes.document) -> None:
+    """A chapter shows what its record stores, so it is read again when that has changed."""
+    if (record := record_below(app.env.docname)) is not None:
+        app.env.note_dependency(str(place.ROOT / f"{record}.ipynb"))
+
+
+def put_cards(doctree: nodes.document, page: str, record: str, link: ledger.Link) -> None:
+    """After each statement's box, figure or table on a chapter's page: the cards of its rows."""
+    verdicts, beside = ledger.verdicts_of(record), defaultdict(list)
+    for entry in ledger.entries().values():
+        if f"book/{entry.chapter}" == page and entry.id in verdicts and ledger.home(entry) == page:
+            beside[entry.label].append(verdicts[entry.id])
+    for node in list(doctree.findall(nodes.Element)):
+        found = [verdict for label in node["ids"] for verdict in beside.get(label, ())]
+        if found and not isinstance(node, nodes.section | nodes.target):
+            while node.parent.get("nb_element"):  # a figure is an output of its cell
+                node = node.parent
+            cards = [card_of(verdict, link) for verdict in found]
+            node.parent.insert(node.parent.index(node) + 1, cards)
+            fold_run(cards, found)
+
+
+def moved(old: nodes.document, new: nodes.document) -> Iterator[str]:
+    """The anchors of a record that its chapter lacks."""
+    own = {anchor for node in old.findall(nodes.Element) for anchor in node["ids"]}
+    for node in new.findall(nodes.Element):
+        yield from (anchor for anchor in node["ids"] if anchor not in own and not re.fullmatch(r"id\d+", anchor))
+
+
+def point_to_record(doctree: nodes.document, other: nodes.document, record: str, link: ledger.Link) -> None:
+    """The section on the record counts its verdicts; addresses of what stood on this page lead there (book.js follows them)."""
+    section = next(node for node in doctree.findall(nodes.section) if "the-record" in node["ids"])
+    verdicts = ledger.verdicts_of(record)
+    shown = "".join(node.astext() for node in doctree.findall(nodes.raw))
+    claims = (anchor for anchor in map(ledger.anchor, verdicts) if f'id="{anchor}"' not in shown)
+    links = [
+        f'<a class="moved" id="{a}" href="{link(record)}#{a}">In the record</a>' for a in (*moved(doctree, other), *claims)
+    ]
+    paragraph = next(section.findall(nodes.paragraph))
+    paragraph += nodes.Text(f" It holds {counted(verdicts.values())}.")
+    section += nodes.raw("", f'<div class="moved-anchors">{"".join(links)}</div>', format="html")
+
+
 # Folds -----------------------------------------------------------------------------------------------------------------
-
-
-def fold_record(section: nodes.section) -> None:
-    """The record of a chapter, behind a line that says what is in it: who reads goes from the meaning to the exercises."""
-    count = sum(node.astext().startswith(CARD) for node in section.findall(nodes.raw))
-    line = "Statement by statement: what became of it, slips, further evidence"
-    line += f" ({count} verdict{'s' * (count > 1)})" * bool(count)
-    fold("record", line, *section[section.first_child_matching_class(nodes.title) + 1 :])
 
 
 def fold_module(section: nodes.section) -> None:

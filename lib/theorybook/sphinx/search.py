@@ -104,7 +104,7 @@ def documents(app: Sphinx, boxes: Iterable[tuple[str, str, str]]) -> Iterator[Do
     outcomes: dict[str, list[str]] = {}
     for entry in ledger.entries().values():
         if entry.label:
-            outcomes.setdefault(f"book/{entry.chapter}.html#{entry.label}", []).append(entry.outcome)
+            outcomes.setdefault(f"{ledger.home(entry)}.html#{entry.label}", []).append(entry.outcome)
     texts = {}
     for page in sorted(app.env.found_docs):
         yield from _sections(app, page)

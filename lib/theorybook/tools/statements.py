@@ -11,7 +11,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from theorybook import Entry, book, load_ledger
+from theorybook import Entry, book, load_ledger, record_of
 
 #: Field of a row -> what its paragraph in the box begins with, in the order in which both are written.
 PARAGRAPHS = {"hypotheses": "Hypotheses", "statement": "Claim", "constants": "Constants", "scope": "Scope"}
@@ -60,9 +60,11 @@ def of_boxes(rows: list[Entry]) -> dict[str, dict[str, str]]:
     shared = Counter(row.label for row in rows)
     found = {}
     for row in rows:
-        page = book.root() / "book" / f"{row.chapter}.md"
-        if row.label and shared[row.label] == 1 and page.is_file():
-            for box in BOX.finditer(page.read_text(encoding="utf-8")):
+        if not row.chapter or not row.label or shared[row.label] > 1:
+            continue
+        folder = book.root() / "book"
+        for page in {row.chapter, record_of(row.chapter, folder)}:
+            for box in BOX.finditer((folder / f"{page}.md").read_text(encoding="utf-8")):
                 if re.search(rf":label:\s*{re.escape(row.label)}\s*$", box[3], re.M) and (fields := said(box[4])):
                     found[row.id] = fields
     return found

@@ -19,8 +19,8 @@
   document.addEventListener("DOMContentLoaded", () => document.querySelector("script[src*='mathjax/']") || settled());
   addEventListener("load", () => (window.MathJax?.startup?.promise ? MathJax.startup.promise.then(settled, settled) : settled()));
 
-  // Read folds the code of checks and a chapter's record, and shows a verdict as one line; Verify opens all. The choice is kept, and made before paint.
-  const CHECKS = "details.checks, details.verdict, details.verdicts, details.record";
+  // Read folds the code of checks and shows a verdict as one line; Verify opens all. The choice is kept, and made before paint.
+  const CHECKS = "details.checks, details.verdict, details.verdicts";
   const kept = (() => {
     try { return localStorage.getItem("reading"); } catch { return null; }
   })();
@@ -105,6 +105,7 @@
       document.querySelector(".no-such-place").classList.add("hash");
     }
     if (!target) return;
+    if (target.matches(".moved")) return location.replace(target.href); // into the record, where it stands now
     let opened = false;
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
       opened ||= !fold.open;
