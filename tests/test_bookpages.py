@@ -139,12 +139,12 @@ def stored():
     return nodes.raw("", judge("deng2023/lemma-3.1", printed=compare("x", 1, "<=", 2))._repr_html_(), format="html")
 
 
-def page(*cells):
+def page(*cells, in_record=False):
     doctree = new_document("")
     doctree += cells
     for one in cells:
-        pages.show_cards(one, f"book/{ledger.entries()['deng2023/lemma-3.1'].chapter}", link)
-        pages.fold_checks(one)
+        pages.show_cards(one, ledger.record(ledger.entries()["deng2023/lemma-3.1"].chapter), link)
+        pages.fold_checks(one, in_record)
     return doctree
 
 
@@ -155,18 +155,38 @@ def folds(doctree):
     ]
 
 
-def test_code_of_checks_folds_where_it_is_long_or_tagged():
-    assert (
-        folds(page(cell("x\n" * 13, stored())))
-        == folds(page(cell("x", tags=["further-evidence"])))
-        == ["checks: Code of the check"]
-    )
+def test_code_of_checks_folds_where_it_is_long_or_in_a_record():
+    assert folds(page(cell("x\n" * 13, stored()))) == ["checks: Code of the check"]
     assert not folds(page(cell("x\n" * 12, stored()))) and not folds(page(cell("x\n" * 13)))
     hidden = dict(tags=["hide-input"], hidden=True)
     found = page(cell("import x", **hidden), cell("x", **hidden), cell("x", stored(), **hidden), cell("import x", hidden=True))
     assert not folds(found)
     told = [(node.get("chip"), node.get("kind")) for node in found.findall(HideCodeCellNode)]
     assert told == [("imports", ""), ("code", ""), ("code of the checks", "checks "), (None, "")]
+    found = page(cell("import x", **hidden), cell("x", **hidden), in_record=True)
+    told = [(node.get("chip"), node.get("kind")) for node in found.findall(HideCodeCellNode)]
+    assert told == [("imports", "checks "), ("code of the checks", "checks ")]
+
+
+def test_cards_of_a_record_stand_beside_the_statements_of_its_chapter():
+    claim, entry = "deng2023/own-norm-exponent", ledger.entries()["deng2023/own-norm-exponent"]
+    chapter, record = f"book/{entry.chapter}", ledger.record(entry.chapter)
+    assert (pages.record_below(chapter), pages.record_below(record), pages.record_below("book/intro")) == (record, None, None)
+    before, box, after = nodes.paragraph(), nodes.admonition(ids=[entry.label], classes=["proof"]), nodes.paragraph()
+    doctree = new_document("")
+    doctree += nodes.section("", nodes.title(), before, box, after, ids=["x"])
+    doctree += nodes.section("", nodes.title(), nodes.paragraph(), ids=["the-record"])
+    pages.put_cards(doctree, chapter, record, link)
+    card = doctree[0][3]
+    assert doctree[0][4] is after and f'id="{ledger.anchor(claim)}"' in card.astext()
+    assert f'<a href="../../{record}.html#{ledger.anchor(claim)}">the cell that computed it</a>' in card.astext()
+    other = new_document("")
+    other += nodes.section("", nodes.title(), nodes.section(ids=["lem-moved"]), ids=["x"])
+    pages.point_to_record(doctree, other, record, link)
+    anchors = re.findall(r'class="moved" id="([^"]+)" href="../../([^"]+)"', doctree[1][-1].astext())
+    assert ("lem-moved", f"{record}.html#lem-moved") in anchors and "x" not in dict(anchors)
+    assert ledger.anchor("deng2023/lemma-3.1") in dict(anchors) and ledger.anchor(claim) not in dict(anchors)
+    assert f"It holds {len(ledger.verdicts_of(record))} verdicts: " in doctree[1].astext()
 
 
 def test_a_long_run_of_cards_folds_into_one_line():

@@ -1,5 +1,6 @@
-"""``make chapter`` writes a page that passes every form test."""
+"""``make chapter`` writes a chapter and its record, which pass every form test."""
 
+import contextlib
 import inspect
 import shutil
 
@@ -23,17 +24,20 @@ def root(tmp_path):
 
 def test_a_new_chapter_passes_every_form_test(root, monkeypatch):
     monkeypatch.delenv("MPLBACKEND", raising=False)
-    page = new_chapter.begin("separation/a-toy-chapter", root)
-    assert execute.execute(page) == "" and lint.lint([page], fix=False) == []
+    sources = new_chapter.begin("separation/a-toy-chapter", root)
+    assert [execute.execute(source) for source in sources] == ["", ""] and lint.lint(list(sources), fix=False) == []
+    notebooks = [source.with_suffix(".ipynb") for source in sources]
     monkeypatch.setattr(test_notebooks, "BOOK", root / "book")
     monkeypatch.setattr(test_notebooks, "ROOT", root)
-    monkeypatch.setattr(test_notebooks, "NOTEBOOKS", [page.with_suffix(".ipynb")])
+    monkeypatch.setattr(test_notebooks, "NOTEBOOKS", notebooks)
     ran = 0
     for name, test in vars(test_notebooks).items():
         if name.startswith("test_") and list(inspect.signature(test).parameters) == ["path"]:
-            test(page.with_suffix(".ipynb"))
-            ran += 1
-    assert ran >= 12
+            for notebook in notebooks:
+                with contextlib.suppress(pytest.skip.Exception):
+                    test(notebook)
+                    ran += 1
+    assert ran >= 40
 
 
 @pytest.mark.parametrize("name", ["separation", "separation/Bad Name", "nowhere/page", "../x", "separation/a-b"])
@@ -44,7 +48,9 @@ def test_other_names_are_refused(root, name):
 
 
 def test_a_line_left_in_the_contents_is_used_again(root):
-    new_chapter.begin("separation/a-b", root).unlink()
+    for source in new_chapter.begin("separation/a-b", root):
+        source.unlink()
     before = (root / "_toc.yml").read_text()
     new_chapter.begin("separation/a-b", root)
-    assert (root / "_toc.yml").read_text() == before and before.count("separation/a-b.ipynb") == 1
+    assert (root / "_toc.yml").read_text() == before
+    assert [before.count(f"separation/{name}.ipynb") for name in ("a-b", "record/a-b")] == [1, 1]

@@ -1,6 +1,6 @@
-"""One chapter of each part as Colab runs it: alone in an empty folder, in an environment with only what Colab has.
+"""A notebook with verdicts of each part as Colab runs it: alone in an empty folder, in an environment with only what Colab has.
 
-    python tools/colab.py [chapter ...]
+    python tools/colab.py [notebook ...]
 
 Makes an environment with torch, numpy, scipy, matplotlib, scikit-learn and ipykernel of other versions than the book's, points
 the chapter's install cell at a local clone, runs it, restarts, runs it again, and compares both times: the verdicts are the
@@ -24,9 +24,9 @@ from theorybook import MIME
 from theorybook.verdicts import ALONE
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Those with records, in the parts that have some.
-CHAPTERS = ("sensitivity/paper-sizes", "separation/threshold", "tangent/widths-and-steps", "patches/real-images")
-CHAPTERS += ("exponential/one-knob", "trained/crowd")
+#: Those that read recorded runs, in the parts that have some.
+CHAPTERS = ("sensitivity/paper-sizes", "separation/record/threshold", "tangent/record/widths-and-steps")
+CHAPTERS += ("patches/record/real-images", "exponential/record/one-knob", "trained/record/crowd")
 #: Of other versions than in requirements.txt; a test says so.
 PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0", "torch==2.12.0")
 

@@ -1,10 +1,9 @@
-"""Begin a chapter: ``make chapter NAME=<part>/<slug>`` writes it and its record, which pass every form test, and adds both to the
-contents.
+"""Begin a chapter: ``make chapter NAME=<part>/<slug>`` writes it and its record, and adds both to the contents.
 
     python tools/new_chapter.py separation/my-chapter
 
-They are ``tools/chapter.md`` and ``tools/record.md``, placeholders with all their pieces in order. Then follow "Add a statement" in
-CONTRIBUTING.md; "Add a chapter" says how to take them back.
+They are ``tools/chapter.md`` and ``tools/record.md``, placeholders with all their pieces in order, which pass every form test.
+Then follow "Add a statement" in CONTRIBUTING.md; "Add a chapter" says how to take them back.
 """
 
 import argparse
@@ -31,7 +30,7 @@ def begin(name: str, root: Path = ROOT) -> tuple[Path, Path]:
     part, slug = name.split("/")
     page = root / "book" / part / f"{slug}.md"
     toc = (root / "_toc.yml").read_text(encoding="utf-8")
-    entries = re.findall(rf"^.*file: book/{part}/.*$\n", toc, flags=re.M)
+    entries = re.findall(rf"^ *- file: book/{part}/[^/\n]*\n(?: *sections:\n *- file: .*\n)?", toc, flags=re.M)
     if not entries:
         parts = dict.fromkeys(re.findall(r"file: book/(?!ledger)([a-z]+)/.*\.ipynb", toc))
         raise ValueError(f"there is no part {part!r} in _toc.yml; its parts are {', '.join(parts)}")
@@ -40,37 +39,38 @@ def begin(name: str, root: Path = ROOT) -> tuple[Path, Path]:
             f"{page.relative_to(root)} is there already; run it with theorybook.tools.execute, or choose another name"
         )
     repository = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
-    text = (ROOT / "tools" / "chapter.md").read_text(encoding="utf-8")
     address = {"URL": repository["url"], "BRANCH": repository["branch"]}
-    for name, value in {"TITLE": slug.replace("-", " ").capitalize(), "PART": part, "SLUG": slug, **address}.items():
-        text = text.replace(f"@{name}@", value)
-    page.write_text(text, encoding="utf-8")
-    last = entries[-1]
-    added = re.sub(r"file: \S+", f"file: book/{part}/{slug}.ipynb", last)
+    values = {"TITLE": slug.replace("-", " ").capitalize(), "PART": part, "SLUG": slug, **address}
+    record = page.parent / "record" / page.name
+    record.parent.mkdir(exist_ok=True)
+    for source, target in (("chapter.md", page), ("record.md", record)):
+        text = (ROOT / "tools" / source).read_text(encoding="utf-8")
+        target.write_text(re.sub(r"@([A-Z]+)@", lambda found: values[found[1]], text), encoding="utf-8")
+    line = re.match(r" *- file: ", entries[-1])[0]
+    below = re.sub(r"\S", " ", line[: line.index("file")])
+    added = f"{line}book/{part}/{slug}.ipynb\n{below}sections:\n{below}  - file: book/{part}/record/{slug}.ipynb\n"
     if added not in entries:  # left over from a chapter that was taken back
-        (root / "_toc.yml").write_text(toc.replace(last, last + added), encoding="utf-8")
-    return page
+        (root / "_toc.yml").write_text(toc.replace(entries[-1], entries[-1] + added), encoding="utf-8")
+    return page, record
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", help="<part>/<slug>")
     try:
-        page = begin(parser.parse_args().name)
+        sources = begin(parser.parse_args().name)
     except ValueError as error:
         parser.error(str(error))
     from theorybook.tools.execute import execute
 
     os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
-    failure, name = execute(page), page.relative_to(ROOT).as_posix()
-    print(
-        f"{failure}\n{name} is written, its .ipynb is not" if failure else f"{name}, its .ipynb and its line in _toc.yml stand"
-    )
-    print(f"Change the .md, then:\n    .venv/bin/python -m theorybook.tools.execute {name}")
-    print(
-        f"    .venv/bin/python -m pytest -q tests/test_ledger.py tests/test_notebooks.py -k 'test_ledger or {name[5:-3]}.ipynb'"
-    )
-    return bool(failure)
+    failures = list(filter(None, map(execute, sources)))
+    page, record = (source.relative_to(ROOT).as_posix() for source in sources)
+    print(*failures, f"{page}, {record}{'' if failures else ', their .ipynb'} and their lines in _toc.yml stand", sep="\n")
+    print(f"Change the .md, then:\n    .venv/bin/python -m theorybook.tools.execute {page} {record}")
+    chosen = f"test_ledger or {page[5:-3]}.ipynb or {record[5:-3]}.ipynb"
+    print(f"    .venv/bin/python -m pytest -q tests/test_ledger.py tests/test_notebooks.py -k '{chosen}'")
+    return bool(failures)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ def test_there_are_pages_and_a_browser():
     assert CHROMIUM and "book/intro.html" in PAGES
 
 
-OPEN_RECORD = "document.querySelectorAll('details.record').forEach(fold => (fold.open = true))"
 SOLUTIONS = """boxes => boxes.map((box) => {
   const fold = "details, .solution.dropdown", titles = [];
   let next = box;
@@ -79,7 +78,6 @@ def test_page(visit, look_at, weights, name):
     look, other = LOOKS[turn], LOOKS[turn ^ 1]
     page = look_at(name, look)
     weights.append(page.evaluate(BYTES))
-    page.evaluate(OPEN_RECORD)
     is_in_order(page, look[0])
     assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0 || image.loading === 'lazy')")
     assert page.evaluate("window.shifted") < 0.05
@@ -215,7 +213,6 @@ def test_statements_are_in_the_inventory():
 @pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
 def test_pictures_open_large_by_mouse_keyboard_and_touch(visit, look):
     page = visit(chapter_with('<figure class="align-default"'), look, has_touch=True)
-    page.evaluate(OPEN_RECORD)
     button, dialog = page.locator("button.enlarge").first, page.locator("dialog.enlarged")
     button.scroll_into_view_if_needed()
     small = button.locator("img").bounding_box()["width"]
@@ -308,7 +305,7 @@ def test_a_formula_of_a_line_does_not_push_the_next_line_down(visit):
 
 def test_the_table_below_a_movable_picture_has_powers_of_ten(visit):
     page = visit("book/exponential/training.html")
-    page.evaluate("document.querySelectorAll('.movable details, .record').forEach(fold => (fold.open = true))")
+    page.evaluate("document.querySelectorAll('.movable details').forEach(fold => (fold.open = true))")
     slider, table = page.locator(".movable input").last, page.locator(".movable table").last
     for key in ("Home", "ArrowRight", "End"):
         slider.press(key)

@@ -5,14 +5,10 @@ from itertools import pairwise
 from urllib.parse import urlencode
 
 import pytest
-from browsing import BUILT, PAGES, PHONE, WIDE, axe
+from browsing import PHONE, WIDE, axe
 
-CHAPTER = next(
-    name
-    for name in PAGES
-    if '<details class="checks ' in (words := (BUILT / name).read_text(encoding="utf-8")) and 'class="verdict shown' in words
-)
-CHECKS = "details.checks, details.verdict, details.verdicts, details.record"
+CHAPTER, RECORD = "book/separation/threshold.html", "book/separation/record/threshold.html"
+CHECKS = "details.checks, details.verdict, details.verdicts"
 OPEN = f"[...document.querySelectorAll('{CHECKS}')].map(fold => fold.open)"
 
 
@@ -20,9 +16,7 @@ OPEN = f"[...document.querySelectorAll('{CHECKS}')].map(fold => fold.open)"
 def test_the_switch_opens_all_checks_and_is_remembered(browser, address, look):
     context = browser.new_context(viewport={"width": look[0], "height": 900}, color_scheme=look[1])
     page = context.new_page()
-    page.goto(f"{address}/{CHAPTER}")
-    assert page.locator("details.record > summary").is_visible()
-    assert page.locator("details.record table >> visible=true").count() == 0
+    page.goto(f"{address}/{RECORD}")
     switch = page.get_by_role("switch", name="Verify")
     assert switch.is_visible() and switch.get_attribute("aria-checked") == "false"
     assert not any(page.evaluate(OPEN))
@@ -34,7 +28,7 @@ def test_the_switch_opens_all_checks_and_is_remembered(browser, address, look):
     switch.click()
     assert all(page.evaluate(OPEN)) and switch.get_attribute("aria-checked") == "true"
     assert not axe(page)
-    page.goto(f"{address}/{next(name for name in PAGES if name != CHAPTER and 'separation' in name)}")
+    page.goto(f"{address}/{CHAPTER}")
     assert all(page.evaluate(OPEN)) and page.get_by_role("switch").get_attribute("aria-checked") == "true"
     page.get_by_role("switch").click()
     page.goto(f"{address}/{CHAPTER}")
@@ -49,7 +43,7 @@ def test_the_kept_choice_is_there_before_the_first_paint(browser, address):
         """localStorage.setItem("reading", "verify");
         window.closed = 0;
         const look = () => {
-          window.closed += document.querySelectorAll("details:is(.checks, .verdict, .record):not([open])").length;
+          window.closed += document.querySelectorAll("details:is(.checks, .verdict):not([open])").length;
           requestAnimationFrame(look);
         };
         requestAnimationFrame(look);"""
@@ -69,8 +63,33 @@ def test_without_a_script_checks_are_plain_folds(browser, address):
     context.close()
 
 
-def test_print_is_read_with_the_verdicts(visit):
+def test_a_card_beside_a_statement_leads_to_the_cell_that_computed_it(visit):
     page = visit(CHAPTER)
+    card = page.locator(".proof#prop-sep-exponent + .verdict")
+    card.locator("summary").first.click()
+    card.get_by_role("link", name="the cell that computed it").click()
+    page.wait_for_url(f"**/{RECORD}#verdict-deng2023-own-norm-exponent")
+    page.wait_for_function("document.querySelector('#verdict-deng2023-own-norm-exponent').open")
+    page.locator("#verdict-deng2023-own-norm-exponent .about").get_by_role("link", name="statement").click()
+    page.wait_for_url(f"**/{CHAPTER}#prop-sep-exponent")
+
+
+@pytest.mark.parametrize("label", ["lem-sep-averages", "verdict-deng2023-lemma-3-1", "tab-sep-threshold-slips"])
+def test_an_old_address_of_what_is_in_the_record_leads_there(visit, label):
+    page = visit(f"{CHAPTER}#{label}")
+    page.wait_for_url(f"**/{RECORD}#{label}")
+    page.locator(f"#{label}").first.wait_for(state="attached")
+
+
+def test_from_chapter_to_chapter_past_the_records(visit):
+    page = visit(CHAPTER)
+    assert page.locator(".prev-next-footer .right-next").get_attribute("href") == "self-attention-ones.html"
+    page = visit("book/separation/self-attention-ones.html")
+    assert page.locator(".prev-next-footer .left-prev").get_attribute("href") == "threshold.html"
+
+
+def test_print_is_read_with_the_verdicts(visit):
+    page = visit(RECORD)
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("article .verdict.shown .tm >> visible=true").count() > 0
@@ -79,8 +98,7 @@ def test_print_is_read_with_the_verdicts(visit):
 
 @pytest.mark.parametrize("look", [WIDE, PHONE], ids=str)
 def test_from_a_card_to_everything_about_its_statement(visit, look):
-    name = next(n for n in PAGES if 'id="verdict-deng2023-lemma-3-1"' in (BUILT / n).read_text(encoding="utf-8"))
-    page = visit(f"{name}#verdict-deng2023-lemma-3-1", look)
+    page = visit(f"{RECORD}#verdict-deng2023-lemma-3-1", look)
     card = page.locator("#verdict-deng2023-lemma-3-1")
     page.wait_for_function("document.querySelector('#verdict-deng2023-lemma-3-1').open")
     count = int(re.search(r"used by (\d+)", card.locator(".about").inner_text())[1])

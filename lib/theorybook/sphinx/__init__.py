@@ -53,14 +53,12 @@ def _show_hidden_code(app):
 
 def _pass_records(app, page, template, context, doctree):
     """From chapter to chapter: the buttons at the foot of a page lead past records."""
-    for button, place in (("prev", 1), ("next", 2)):
-        beyond = app.builder.relations.get(page, (None, None, None))[place]
+    for button, way in (("prev", 1), ("next", 2)):
+        beyond = app.builder.relations.get(page, (None, None, None))[way]
         if beyond and pages.is_record(beyond):
-            if beyond := app.builder.relations[beyond][place]:
-                title = app.builder.render_partial(app.env.titles[beyond])["title"]
-                context[button] = {"link": app.builder.get_relative_uri(page, beyond), "title": title}
-            else:
-                context[button] = None
+            beyond = app.builder.relations[beyond][way]
+            title = beyond and app.builder.render_partial(app.env.titles[beyond])["title"]
+            context[button] = beyond and {"link": app.builder.get_relative_uri(page, beyond), "title": title}
 
 
 def _outdated(app, env, added, changed, removed):
