@@ -23,7 +23,7 @@ from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, book, load_ledger, stored_verdicts
+from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, book, load_ledger, record_of, stored_verdicts
 from theorybook.sphinx.typeset import typeset
 
 PAGE = "book/ledger/ledger"
@@ -126,7 +126,7 @@ def verdicts_of(page: str) -> dict[str, dict[str, Any]]:
 
 def record(chapter: str) -> str:
     """The page with a chapter's verdicts: ``book/separation/record/threshold``."""
-    return f"book/{record_of(chapter, BOOK)}"
+    return f"book/{record_of(chapter, book.root() / 'book')}"
 
 
 def stored(entry: Entry) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _labels(source: Path, _changed: int) -> set[str]:
 
 def home(entry: Entry) -> str:
     """The page on which the label of a row stands: its chapter, or the record of that."""
-    source = place.ROOT / f"{record(entry.chapter)}.md"
+    source = book.root() / f"{record(entry.chapter)}.md"
     in_record = source.is_file() and entry.label in _labels(source, source.stat().st_mtime_ns)
     return record(entry.chapter) if in_record else f"book/{entry.chapter}"
 

@@ -174,13 +174,13 @@ def is_record(page: str) -> bool:
 def record_below(page: str) -> str | None:
     """The record of a chapter; none for any other page."""
     record = ledger.record(page.removeprefix("book/"))
-    return record if record != page and (place.ROOT / f"{record}.md").is_file() else None
+    return record if record != page and (book.root() / f"{record}.md").is_file() else None
 
 
 def note_record(app, doctree: nodes.document) -> None:
     """A chapter shows what its record stores, so it is read again when that has changed."""
     if (record := record_below(app.env.docname)) is not None:
-        app.env.note_dependency(str(place.ROOT / f"{record}.ipynb"))
+        app.env.note_dependency(str(book.root() / f"{record}.ipynb"))
 
 
 def put_cards(doctree: nodes.document, page: str, record: str, link: ledger.Link) -> None:
