@@ -13,25 +13,25 @@ from chapters import cells, shell, stored
 from pretended import DEVICE, Elsewhere
 
 CHAPTERS = {  # with half of the operations that ran there when this was written: fewer say that its data stayed behind
-    "sensitivity/random-features": 9_000,
-    "separation/exact-probability": 25_000,
-    "tangent/network-and-kernel": 9_000,
-    "patches/learning-from-samples": 12_000,
-    "exponential/one-knob": 500,
+    "sensitivity/record/random-features": 9_000,
+    "separation/record/exact-probability": 25_000,
+    "tangent/record/network-and-kernel": 9_000,
+    "patches/record/learning-from-samples": 12_000,
+    "exponential/record/one-knob": 500,
 }
 #: Chapters that take more than 15 seconds there: with ``DEVICES=all`` alone, which ``make devices`` sets.
 LONGER = {
-    "sensitivity/attention-is-sensitive": 50_000,
-    "sensitivity/new-label": 200_000,
+    "sensitivity/record/attention-is-sensitive": 50_000,
+    "sensitivity/record/new-label": 200_000,
     "sensitivity/paper-sizes": 170_000,
-    "sensitivity/depth": 38_000,
-    "tangent/closed-form": 220_000,
-    "tangent/kernel-barely-moves": 99_000,
-    "tangent/kernel-regression": 620_000,
-    "patches/transfer": 320_000,
-    "exponential/together": 220_000,
-    "exponential/words": 270_000,
-    "tangent/score": 90_000,
+    "sensitivity/record/depth": 38_000,
+    "tangent/record/closed-form": 220_000,
+    "tangent/record/kernel-barely-moves": 99_000,
+    "tangent/record/kernel-regression": 620_000,
+    "patches/record/transfer": 320_000,
+    "exponential/record/together": 220_000,
+    "exponential/record/words": 270_000,
+    "tangent/record/score": 90_000,
 }
 
 
