@@ -11,8 +11,8 @@ import nbformat
 import pytest
 import yaml
 from conftest import BOOK, ROOT
-from execute import contents
 from theorybook import COMPUTED, MIME, load_ledger, record_of, stored_verdicts
+from theorybook.book import files
 
 NOTEBOOKS = sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
@@ -116,7 +116,7 @@ def test_no_path_of_a_machine(path):
 
 def test_it_is_in_the_table_of_contents(path):
     name = path.relative_to(ROOT).as_posix()
-    assert name in contents(ROOT)
+    assert name in [file.as_posix() for file in files(ROOT)]
     if is_record(path):
         toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
         below = {c["file"]: c.get("sections", []) for part in toc["parts"] for c in part["chapters"]}

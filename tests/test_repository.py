@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 import repository_url
 import yaml
-from execute import contents
+from theorybook.book import files
 
 
 def tracked(root):
@@ -43,7 +43,7 @@ def test_torch_is_pinned_for_the_book_only(root):
 
 
 def test_the_table_of_contents_names_files_that_exist(root):
-    for file in contents():
+    for file in files(root):
         assert (root / file).is_file(), file
 
 
