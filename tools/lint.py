@@ -35,7 +35,7 @@ def lint(sources: list[Path], fix: bool) -> list[str]:
         for source in sources:
             found = [cell.source for cell in jupytext.read(source).cells if cell.cell_type == "code"]
             ours = [cell for cell in found if not re.search(r"^\s*[%!]", cell, flags=re.M)]
-            name = "/".join(source.with_suffix("").parts[-3:])
+            name = "/".join(source.with_suffix("").parts[-3 if source.parent.name == "record" else -2 :])
             script = Path(folder, "chapters", f"{name}.py")
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text("\n\n\n".join(ours) + "\n", encoding="utf-8")
