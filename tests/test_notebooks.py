@@ -302,7 +302,7 @@ def checking(path):
 
 def test_a_chapter_tells_and_its_record_checks(path):
     told(path)
-    judging = CHECKS | {"verdict", "judge"}
+    judging = CHECKS | {"measured", "verdict", "judge"}
     for cell in code_cells(path):
         found = {getattr(call.func, "id", getattr(call.func, "attr", "")) for call in every_call(cell)} & judging
         assert not found, f"{', '.join(found)} in the cell that begins {lines(cell)[0]!r}: checks stand in the record"
