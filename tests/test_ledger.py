@@ -93,18 +93,19 @@ COMPUTED_CLAIMS = {"exponential/own-reading": "chances at nine sizes", "cao2024/
 
 def test_a_proof_on_the_page_is_the_method_of_its_row(entries, book):
     """One rule: what holds by a proof that people read has the method proof, and ``seen`` is what the machine saw of it."""
-    pages = {path: path.read_text(encoding="utf-8") for path in book.glob("*/*.md")}
+    pages = {path: path.read_text(encoding="utf-8") for path in book.glob("*/**/*.md")}
     for entry in entries.values():
         if entry.outcome != "holds" or entry.id in COMPUTED_CLAIMS:
             assert not entry.seen, entry.id
             continue
-        page = pages.get(book / f"{entry.chapter}.md", "")
+        chapter, record = entry.chapter, record_of(entry.chapter, book)
+        page = "\n# ".join(pages.get(book / f"{name}.md", "") for name in dict.fromkeys((chapter, record)))
         box = re.search(rf":label: {re.escape(entry.label or '-')}\n.*?\n:::\n(.*?)(?=\n#|\n:::+\{{prf|\Z)", page, flags=re.S)
         proof = entry.printed == "ours" and box and re.search(r"^\*Proof[.,]", box[1], flags=re.M)
         assert bool(entry.seen) == bool(proof or re.search("[Pp]roof on the page|[Pp]roved on the page", entry.note)), entry.id
 
 
-def test_a_proof_by_the_machine_names_its_function(entries):
+def test_a_proof_by_the_machine_names_its_function(entries, book):
     """Each row with the method proof has one of ``seen`` and ``proof``, and its verdict reads from the function it names."""
     for entry in entries.values():
         assert bool(entry.seen) + bool(entry.proof) == (entry.method == "proof"), entry.id
@@ -112,7 +113,7 @@ def test_a_proof_by_the_machine_names_its_function(entries):
             package, name = entry.proof.rsplit(".", 1)
             assert package.startswith("attention_checks.") and package.endswith(".proofs"), entry.id
             assert callable(pkgutil.resolve_name(entry.proof)), entry.id
-            behind = ast.Module(statements_behind(entry.chapter, entry.id), [])
+            behind = ast.Module(statements_behind(record_of(entry.chapter, book), entry.id), [])
             called = {ast.unparse(node) for node in ast.walk(behind) if isinstance(node, ast.Attribute)}
             assert f"proofs.{name}" in called, f"{entry.id}: its verdict does not come to {entry.proof}"
 
