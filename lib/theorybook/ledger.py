@@ -141,7 +141,11 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
 
 
 def record_of(chapter: str, book: Path) -> str:
-    """The page that holds a chapter's verdicts: its record, ``<part>/record/<slug>``, or the chapter if it has none."""
+    """The page that holds a chapter's verdicts: its record, ``<part>/record/<slug>``, or the chapter if it has none.
+
+    >>> record_of("means/sums", Path("book"))  # with no file book/means/record/sums.md
+    'means/sums'
+    """
     part, _, slug = chapter.rpartition("/")
     record = f"{part}/record/{slug}"
     return record if (book / f"{record}.md").is_file() else chapter
