@@ -143,7 +143,9 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
 def record_of(chapter: str, book: Path) -> str:
     """The page that holds a chapter's verdicts: its record, ``<part>/record/<slug>``, or the chapter if it has none.
 
-    >>> record_of("means/sums", Path("book"))  # with no file book/means/record/sums.md
+    >>> from pathlib import Path
+    >>> from theorybook import record_of
+    >>> record_of("means/sums", Path("book"))  # there is no book/means/record/sums.md
     'means/sums'
     """
     part, _, slug = chapter.rpartition("/")
