@@ -42,7 +42,7 @@ def refuse(monkeypatch, module, family, part, given=(), less=0, violated=True, *
     """The statement of ``part`` fails when ``less`` is taken from its right side, or when ``wider`` replaces its ranges.
 
     Args:
-        module: a ``proofs`` module, whose ``positive`` and ``nonnegative`` are watched.
+        module: a ``proofs`` module, whose ``prove_less`` and ``prove_le`` are watched.
         family: the name of its function, called with ``given``; it returns {part: Proof}, or one Proof.
         part: the key whose proof is changed, or for a step of it how its statement begins.
         violated: the refusal names a point where the statement is false (else it may be undecided).
@@ -76,7 +76,7 @@ def refuse(monkeypatch, module, family, part, given=(), less=0, violated=True, *
         return run
 
     with monkeypatch.context() as patch:
-        for name in ("positive", "nonnegative"):
+        for name in ("prove_less", "prove_le"):
             patch.setattr(module, name, changed(getattr(module, name)))
         with contextlib.suppress(Refused):
             call(*given)

@@ -8,7 +8,7 @@ from attention_theory import tokens
 from attention_theory.attention import Weights, attention_weights
 from theorybook import figures
 from theorybook.interactive_plot import interactive_plot
-from theorybook.prove import same
+from theorybook.prove import prove_identity
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ from theorybook.prove import same
         (lambda: theorybook.power_law([1, 2], [1, 2]), "at least 3 points"),
         (lambda: theorybook.power_law([1, 2, 3], [1, 2, 3, 4]), "fitted to pairs, got 3 and 4"),
         (lambda: theorybook.power_law([1, 2, 3], [1, -2, 3]), "positive numbers only"),
-        (lambda: same("x", sympy.zeros(2, 1), 1), r"sizes \(2, 1\) and \(1, 1\)"),
+        (lambda: prove_identity("x", sympy.zeros(2, 1), 1), r"sizes \(2, 1\) and \(1, 1\)"),
         (lambda: figures.table({"a": [1], "b": [1, 2]}), "differ in length"),
     ],
 )

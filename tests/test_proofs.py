@@ -49,7 +49,7 @@ def test_what_is_proved_is_what_verdicts_say(part, book):
 @pytest.mark.parametrize("part", LEAST)
 def test_an_identity_with_another_factor_fails(monkeypatch, part):
     proofs = proofs_of(part)
-    prove, refused = proofs.same, []
+    prove, refused = proofs.prove_identity, []
 
     def both(what, left, right, *shown, **options):
         with pytest.raises(NotProved):
@@ -57,7 +57,7 @@ def test_an_identity_with_another_factor_fails(monkeypatch, part):
         refused.append(what)
         return prove(what, left, right, *shown, **options)
 
-    monkeypatch.setattr(proofs, "same", both)
+    monkeypatch.setattr(proofs, "prove_identity", both)
     forget(proofs)
     everything(proofs_of(part), part)
     assert len(refused) >= 3

@@ -12,50 +12,61 @@ import pytest
 import sympy
 from attention_checks.tangent import proofs as tangent_proofs
 from theorybook import Proof, compare, prove, proved
-from theorybook.prove import NotProved, entropy, every, exprel, exprel2, joined, nonnegative, positive, power, same
+from theorybook.prove import (
+    NotProved,
+    conjunction,
+    entropy,
+    exprel,
+    exprel2,
+    power,
+    prove_by_cases,
+    prove_identity,
+    prove_le,
+    prove_less,
+)
 
 
 def test_a_true_bound_goes_through_and_says_its_range():
-    proof = positive("x log x > -0.368", lambda x: x * x.log() + flint.arb("0.368"), x=(0.01, 5))
+    proof = prove_less("x log x > -0.368", lambda x: x * x.log() + flint.arb("0.368"), x=(0.01, 5))
     assert proof.what == "x log x > -0.368" and proof.range == "x in [0.01, 5]" and proof.boxes > 1
     assert str(proof) == f"x log x > -0.368 on x in [0.01, 5]: {proof.boxes} boxes"
 
 
 def test_two_parameters_and_large_ends():
-    proof = positive("n^a >= 1", lambda n, a: n**a - flint.arb("0.99"), n=(2, 10**6), a=(0, 3))
+    proof = prove_less("n^a >= 1", lambda n, a: n**a - flint.arb("0.99"), n=(2, 10**6), a=(0, 3))
     assert proof.range == "n in [2, 10^6], a in [0, 3]"
-    assert positive("", lambda x: x, x=(1, 1)).boxes == 1  # one point
-    assert positive("", lambda x: x, x=(1, 1)).range == "x = 1"  # a point is called one
-    assert positive("", lambda x: x, where={"x": "n**2*log(d)"}, x=(1, 2)).range == "n^2 log(d) in [1, 2]"
+    assert prove_less("", lambda x: x, x=(1, 1)).boxes == 1  # one point
+    assert prove_less("", lambda x: x, x=(1, 1)).range == "x = 1"  # a point is called one
+    assert prove_less("", lambda x: x, where={"x": "n**2*log(d)"}, x=(1, 2)).range == "n^2 log(d) in [1, 2]"
 
 
 def test_past_the_true_constant_a_point_is_named():
     # the minimum of x log x is -1/e = -0.367879..., at x = 0.367879...
     with pytest.raises(NotProved, match=r"violated at x = 0\.36") as failed:
-        positive("x log x > -0.3678", lambda x: x * x.log() + flint.arb("0.3678"), x=(0.01, 5))
+        prove_less("x log x > -0.3678", lambda x: x * x.log() + flint.arb("0.3678"), x=(0.01, 5))
     assert failed.value.violated and abs(float(failed.value.box["x"]) - 0.3679) < 0.02
 
 
 def test_an_equality_stays_undecided_and_names_the_box():
     with pytest.raises(NotProved, match="undecided on x = ") as failed:
-        positive("(x - 1/3)^2 > 0", lambda x: (x - flint.arb(1) / 3) ** 2, x=(0, 1))
+        prove_less("(x - 1/3)^2 > 0", lambda x: (x - flint.arb(1) / 3) ** 2, x=(0, 1))
     assert not failed.value.violated
 
 
 def test_an_undefined_function_is_not_positive():
     with pytest.raises(NotProved):
-        positive("1/x > 0", lambda x: 1 / x, x=(0, 1))
+        prove_less("1/x > 0", lambda x: 1 / x, x=(0, 1))
     with pytest.raises(NotProved):
-        positive("log", lambda x: x.log() + 100, x=(-1, 1))
+        prove_less("log", lambda x: x.log() + 100, x=(-1, 1))
 
 
 def test_the_number_of_boxes_is_bounded(monkeypatch):
     monkeypatch.setattr(prove, "MOST_BOXES", 5)
     with pytest.raises(NotProved, match=r"after \d boxes"):
-        positive("", lambda x: (x - flint.arb("0.3")) ** 2 + flint.arb("1e-9"), x=(0, 1))
+        prove_less("", lambda x: (x - flint.arb("0.3")) ** 2 + flint.arb("1e-9"), x=(0, 1))
 
 
-@pytest.mark.parametrize("prove", [positive, nonnegative])
+@pytest.mark.parametrize("prove", [prove_less, prove_le])
 def test_ranges_are_checked(prove):
     with pytest.raises(ValueError, match="empty"):
         prove("", lambda x: x, x=(2, 1))
@@ -65,13 +76,13 @@ def test_ranges_are_checked(prove):
 
 def test_ball_arithmetic_needs_an_upper_end():
     with pytest.raises(ValueError, match="no upper end"):
-        positive("", lambda x: x, x=(1, None))
+        prove_less("", lambda x: x, x=(1, None))
 
 
 def test_coefficients_prove_on_all_sizes():
-    proof = nonnegative("(n - 1)/n^2 <= 1/4", lambda n: 1 - 4 * (n - 1) / n**2, n=(2, None))
+    proof = prove_le("(n - 1)/n^2 <= 1/4", lambda n: 1 - 4 * (n - 1) / n**2, n=(2, None))
     assert proof.range == "n >= 2" and proof.by == "coefficients"
-    weight = nonnegative("weight", lambda n, z: z / n - z / (z + n - 1), n=(2, None), z=(1, None))
+    weight = prove_le("weight", lambda n, z: z / n - z / (z + n - 1), n=(2, None), z=(1, None))
     assert weight.range == "n >= 2, z >= 1"
 
 
@@ -86,18 +97,18 @@ def test_coefficients_prove_on_all_sizes():
 )
 def test_coefficients_fail_with_the_point(f, ranges, at):
     with pytest.raises(NotProved, match=f"violated at .*{at}") as failed:
-        nonnegative("", f, **ranges)
+        prove_le("", f, **ranges)
     assert failed.value.violated
 
 
 def test_coefficients_on_a_box_with_halving_and_strictly():
-    assert nonnegative("", lambda x: x**2 - x + Fraction(26, 100), strict=True, x=(0, 1)).boxes > 3
-    assert nonnegative("", lambda x: x * (1 - x), x=(0, 1)).boxes == 1
+    assert prove_le("", lambda x: x**2 - x + Fraction(26, 100), strict=True, x=(0, 1)).boxes > 3
+    assert prove_le("", lambda x: x * (1 - x), x=(0, 1)).boxes == 1
     for f in (lambda x: x * (1 - x), lambda x: 1 - x, lambda x: x):
         with pytest.raises(NotProved):
-            nonnegative("", f, strict=True, x=(0, 1))
+            prove_le("", f, strict=True, x=(0, 1))
     with pytest.raises(NotProved, match="undecided"):  # touches 0 at a point that no halving meets
-        nonnegative("", lambda x: (x - Fraction(1, 3)) ** 2 - Fraction(1, 10**12), x=(0, 1))
+        prove_le("", lambda x: (x - Fraction(1, 3)) ** 2 - Fraction(1, 10**12), x=(0, 1))
 
 
 @pytest.mark.parametrize(
@@ -114,52 +125,52 @@ def test_coefficients_on_a_box_with_halving_and_strictly():
 @pytest.mark.parametrize("strict", [True, False])
 def test_a_pole_inside_is_not_proved(f, ranges, strict):
     with pytest.raises(NotProved, match=r"x = [01]( \(divided by 0\))?$") as failed:
-        nonnegative("", f, strict=strict, **ranges)
+        prove_le("", f, strict=strict, **ranges)
     assert failed.value.violated
 
 
 def test_an_end_that_does_not_belong_to_the_range_is_not_shown():
     quotient = lambda a, e: ((a + e) ** 2 - a**2) / e
-    assert nonnegative("", quotient, strict=True, opened=("e",), a=(0, None), e=(0, None)).range == "a >= 0, e > 0"
+    assert prove_le("", quotient, strict=True, opened=("e",), a=(0, None), e=(0, None)).range == "a >= 0, e > 0"
     with pytest.raises(NotProved, match=r"violated at a = -0.5, e = 0\.001"):
-        nonnegative("", quotient, opened=("e",), a=(-0.5, None), e=(0, None))
+        prove_le("", quotient, opened=("e",), a=(-0.5, None), e=(0, None))
 
 
 def test_a_factor_that_cancels_is_left_out_of_the_range():
     z, x = sympy.Symbol("z"), sympy.Symbol("x", positive=True)
     with pytest.raises(NotProved, match=r"divisor = z - 1 \(may be 0\)"):
-        same("", (z**2 - 1) / (z - 1), z + 1)
-    assert same("", (z**2 - 1) / (z - 1), z + 1, nonzero=[z - 1]).range == "all z, z - 1 != 0"
-    assert same("", (x**2 - 1) / (x + 1), x - 1).range == "all x > 0"
+        prove_identity("", (z**2 - 1) / (z - 1), z + 1)
+    assert prove_identity("", (z**2 - 1) / (z - 1), z + 1, nonzero=[z - 1]).range == "all z, z - 1 != 0"
+    assert prove_identity("", (x**2 - 1) / (x + 1), x - 1).range == "all x > 0"
 
 
 @pytest.mark.parametrize("answer", [float("nan"), 1, "yes", None, flint.arb(1)])
 def test_an_answer_is_true_or_false(answer):
     with pytest.raises(ValueError, match="is no answer, True or False is"):
-        every("", lambda n: answer, range(3))
-    assert every("", lambda n: np.bool_(True), range(3), name="n").range == "n = 0, ..., 2"
+        prove_by_cases("", lambda n: answer, range(3))
+    assert prove_by_cases("", lambda n: np.bool_(True), range(3), name="n").range == "n = 0, ..., 2"
 
 
 def test_a_proof_is_tied_to_what_it_is_about():
-    proof = nonnegative("w <= 1/n", lambda n, z: (1 / (n + z), 1 / n), where={"n": "d**2", "z": "b"}, n=(1, None), z=(0, None))
+    proof = prove_le("w <= 1/n", lambda n, z: (1 / (n + z), 1 / n), where={"n": "d**2", "z": "b"}, n=(1, None), z=(0, None))
     at = [{"d": d, "b": b} for d in (1, 3) for b in (0, 2.5)]
     w, bar = [1 / (x["d"] ** 2 + x["b"]) for x in at], [x["d"] ** -2 for x in at]
-    assert not proof.ties and not proof.tied(at, w, bar).untied
-    assert proof.tied(at, w, bar).ties == (("left side", 4, True), ("right side", 4, True))
+    assert not proof.ties and not proof.crosschecked(at, w, bar).untied
+    assert proof.crosschecked(at, w, bar).ties == (("left side", 4, True), ("right side", 4, True))
     for left, right, which in (([2 * x for x in w], bar, "left"), (w, [-x for x in bar], "right"), (w[::-1], bar, "left")):
-        wrong = proof.tied(at, left, right)
+        wrong = proof.crosschecked(at, left, right)
         assert wrong.untied == [f"{which} side"] and not proved("", wrong).holds
         assert f"{which} side: NOT that of the layer" in str(wrong)
     with pytest.raises(NotProved, match="outside of what was proved, d\\^2 >= 1"):
-        proof.tied([{"d": 0.5, "b": 0}], [1.0])
+        proof.crosschecked([{"d": 0.5, "b": 0}], [1.0])
     for what in ({"left": w[:2]}, {}):
         with pytest.raises(ValueError):
-            proof.tied(at, **what)
-    one = positive("", lambda x: (x, x + 1), x=(0, 1)).tied([{"x": 0.5}], [0.5])
-    assert not joined("", one, proof).ties and len(joined("", one, one).ties) == 2
+            proof.crosschecked(at, **what)
+    one = prove_less("", lambda x: (x, x + 1), x=(0, 1)).crosschecked([{"x": 0.5}], [0.5])
+    assert not conjunction("", one, proof).ties and len(conjunction("", one, one).ties) == 2
     x = sympy.Symbol("x")
-    matrix = same("", sympy.Matrix([x, 2 * x]), sympy.Matrix([x, x + x])).tied([{"x": 3.0}], [[3.0, 6.0]])
-    assert not matrix.untied and every("", bool, [True]).beside("counts", [1], [2]).untied == ["counts"]
+    matrix = prove_identity("", sympy.Matrix([x, 2 * x]), sympy.Matrix([x, x + x])).crosschecked([{"x": 3.0}], [[3.0, 6.0]])
+    assert not matrix.untied and prove_by_cases("", bool, [True]).crosschecked_values("counts", [1], [2]).untied == ["counts"]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +179,12 @@ def test_a_proof_is_tied_to_what_it_is_about():
         (lambda: prove.letters(u="x"), "u = 'x' is no list of numbers"),
         (lambda: prove.letters(u=3), "u = 3 is no list of numbers"),
         (lambda: prove.letters(u=np.eye(2)), "is no list of numbers"),
-        (lambda: same("square", sympy.Symbol("x"), None), "a side is None"),
+        (lambda: prove_identity("square", sympy.Symbol("x"), None), "a side is None"),
         *(
-            (lambda found=found, expected=expected: same("one", 1, 1).beside("f", found, expected), "one: f: ")
+            (
+                lambda found=found, expected=expected: prove_identity("one", 1, 1).crosschecked_values("f", found, expected),
+                "one: f: ",
+            )
             for found, expected in (
                 ([1.0], "unknown"),
                 ([1.0], "x"),
@@ -203,14 +217,14 @@ def test_a_family_of_proofs_says_what_it_takes():
 
 def test_identities_and_cases():
     x, y = sympy.symbols("x y", positive=True)
-    assert same("square", (x + y) ** 2, x**2 + 2 * x * y + y**2, nonzero=()).boxes == 1
+    assert prove_identity("square", (x + y) ** 2, x**2 + 2 * x * y + y**2, nonzero=()).boxes == 1
     with pytest.raises(NotProved, match="violated at x = "):
-        same("square", (x + y) ** 2, x**2 + y**2)
-    assert str(every("n^2 >= n", lambda n: n * n >= n, range(5), name="n")) == "n^2 >= n on n = 0, ..., 4: 5 cases"
+        prove_identity("square", (x + y) ** 2, x**2 + y**2)
+    assert str(prove_by_cases("n^2 >= n", lambda n: n * n >= n, range(5), name="n")) == "n^2 >= n on n = 0, ..., 4: 5 cases"
     with pytest.raises(NotProved, match="case = "):
-        every("n^2 > n", lambda n: n * n > n, range(5))
+        prove_by_cases("n^2 > n", lambda n: n * n > n, range(5))
     with pytest.raises(ValueError, match="no case"):
-        every("", bool, [])
+        prove_by_cases("", bool, [])
 
 
 def test_series_helpers_enclose():
@@ -231,20 +245,20 @@ def test_logarithms_and_powers_enclose_at_zero():
 
 def test_a_check_wants_a_proof():
     loose = Proof("f > 0", "x in [0, 1]", 1)
-    proof = loose.beside("f", [1.0], [1.0])
+    proof = loose.crosschecked_values("f", [1.0], [1.0])
     check = proved("positive", proof)
     assert check.method == "proof" and check.holds
     assert check.text == "positive: f > 0 on x in [0, 1]: 1 box, tied at 1 point"
     with pytest.raises(ValueError, match=r"nothing ties \['f > 0'\]"):
         proved("positive", proof, loose)
     assert proved("two", proof, proof).text.count(";") == 1
-    assert joined("both", proof, proof).boxes == 2
+    assert conjunction("both", proof, proof).boxes == 2
     for wrong, message in (
-        ((), r"positive: needs proofs of evidence.prove, got \(\)"),
+        ((), r"positive: needs proofs of theorybook.prove, got \(\)"),
         (("text",), "proofs = 'text' is not allowed: Proof"),
         ((compare("", 1, "==", 1),), r"proofs = Check\(.*\) is not allowed: Proof"),
     ):
         with pytest.raises(ValueError, match=message):
             proved("positive", *wrong)
     with pytest.raises(ValueError):
-        joined("")
+        conjunction("")

@@ -7,7 +7,7 @@ import pytest
 import z3
 from proving import everything
 from test_proofs import forget
-from theorybook.prove import NotProved, nonnegative
+from theorybook.prove import NotProved, prove_le
 
 #: So many inequalities each part has at least.
 INEQUALITIES = {"sensitivity": 3, "separation": 49, "tangent": 14, "patches": 50, "exponential": 15}
@@ -47,11 +47,11 @@ def test_both_provers_agree(monkeypatch, part):
         assert violated(sides, ends, **options) == z3.unsat, what
         assert violated(false, ends, **options) == z3.sat, what
         with pytest.raises(NotProved):
-            nonnegative(what, false, **options, **ranges)
+            prove_le(what, false, **options, **ranges)
         proved.append(what)
-        return nonnegative(what, f, where=where, **options, **ranges)
+        return prove_le(what, f, where=where, **options, **ranges)
 
-    monkeypatch.setattr(proofs, "nonnegative", both)
+    monkeypatch.setattr(proofs, "prove_le", both)
     forget(proofs)
     if part == "exponential":
         # from degree 12 on z3 finds no answer within a minute

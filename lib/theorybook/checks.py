@@ -279,21 +279,23 @@ def proved(what: str, *proofs: Proof) -> Check:
 
     Args:
         what: the statement, in words.
-        proofs: its proof, or one for each of its parts, tied (:meth:`~theorybook.prove.Proof.tied`).
+        proofs: its proof, or one for each of its parts, tied (:meth:`~theorybook.prove.Proof.crosschecked`).
 
     Raises:
         ValueError: nothing, a proof that is tied to nothing, or something that is no
             :class:`~theorybook.prove.Proof`.
 
     >>> from theorybook import proved
-    >>> from theorybook.prove import nonnegative
-    >>> proof = nonnegative("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
-    >>> tied = proof.tied([{"x": 3.0}], left=lambda x: x + x)
+    >>> from theorybook.prove import prove_le
+    >>> proof = prove_le("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
+    >>> tied = proof.crosschecked([{"x": 3.0}], left=lambda x: x + x)
     >>> proved("all x >= 0", tied).holds
     True
     """
     if not proofs or not all(isinstance(proof, Proof) for proof in proofs):
-        raise ValueError(f"{what}: needs proofs of evidence.prove, got {proofs!r}")
+        raise ValueError(f"{what}: needs proofs of theorybook.prove, got {proofs!r}")
     if loose := [proof.what for proof in proofs if not proof.ties]:
-        raise ValueError(f"{what}: nothing ties {loose} to the layer or the printed formula; use Proof.tied or Proof.beside")
+        raise ValueError(
+            f"{what}: nothing ties {loose} to the layer or the printed formula; use Proof.crosschecked or Proof.beside"
+        )
     return Check("proof", not any(proof.untied for proof in proofs), f"{what}: {'; '.join(map(str, proofs))}")

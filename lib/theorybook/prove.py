@@ -1,17 +1,18 @@
 """Proofs by computation: a statement in a few real parameters, settled for a whole range at once, and tied to what it is about.
 
-All exact. :func:`positive` covers a box by smaller ones, on each of which ball arithmetic (Arb, through python-flint) shows
-left < right. :func:`nonnegative` proves left <= right for rational functions on a box or an unbounded orthant: moved to the
-corner, the difference has no negative coefficient. :func:`same` shows that two expressions are one by algebra; :func:`every`
-goes through all cases. Each returns a :class:`Proof` or raises :class:`NotProved` with the box or the point where it stops.
+All exact. :func:`prove_less` covers a box by smaller ones, on each of which ball arithmetic (Arb, through python-flint)
+shows left < right. :func:`prove_le` proves left <= right for rational functions on a box or an unbounded orthant: moved to
+the corner, the difference has no negative coefficient. :func:`prove_identity` shows by algebra that two expressions are one;
+:func:`prove_by_cases` goes through all cases. Each returns a :class:`Proof` or raises :class:`NotProved` with the box or the
+point where it stops.
 
-A proof is about algebra. :meth:`Proof.tied` compares both sides of what was proved with the layer and the printed formula at
-drawn points inside the range; only a tied proof makes a check (:func:`theorybook.proved`).
+A proof is about algebra. :meth:`Proof.crosschecked` compares both sides of what was proved with the layer and the printed
+formula at drawn points inside the range; only a tied proof makes a check (:func:`theorybook.proved`).
 
->>> from theorybook.prove import nonnegative, positive
->>> positive("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
+>>> from theorybook.prove import prove_le, prove_less
+>>> prove_less("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
 'x in [0, 3]'
->>> print(nonnegative("(n - 1)/n^2 <= 1/4", lambda n: (4 * (n - 1) / n**2, 1), where={"n": "d - 2"}, n=(2, None)))
+>>> print(prove_le("(n - 1)/n^2 <= 1/4", lambda n: (4 * (n - 1) / n**2, 1), where={"n": "d - 2"}, n=(2, None)))
 (n - 1)/n^2 <= 1/4 on d - 2 >= 2: 1 coefficient
 """
 
@@ -52,8 +53,8 @@ class Proof:
         sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the box.
         ties: what was compared with the layer or the printed formula, at how many points, and whether it agrees.
 
-    >>> from theorybook.prove import nonnegative
-    >>> proof = nonnegative("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
+    >>> from theorybook.prove import prove_le
+    >>> proof = prove_le("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
     >>> proof.range
     'x >= 0'
     >>> proof.at({'x': 3.0})
@@ -72,7 +73,7 @@ class Proof:
         count = f"{self.boxes} {self.by if self.boxes != 1 else one.get(self.by, self.by[:-1])}"
         return f"{self.what} on {self.range}: {count}{_said(self.ties)}"
 
-    def tied(self, at: Iterable[Any], left: Any = None, right: Any = None) -> "Proof":
+    def crosschecked(self, at: Iterable[Any], left: Any = None, right: Any = None) -> "Proof":
         """The same proof, its sides compared with other computations at drawn points.
 
         Args:
@@ -92,7 +93,7 @@ class Proof:
                 values = _at_points(side, points)
                 if len(values) != len(points):
                     raise ValueError(f"{self.what}: {len(points)} points, but {len(values)} values of the {name} side")
-                found = found.beside(f"{name} side", column, values)
+                found = found.crosschecked_values(f"{name} side", column, values)
         return found
 
     def at(self, letters: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -106,7 +107,7 @@ class Proof:
         """The ties that do not hold."""
         return [what for what, _, holds in self.ties if not holds]
 
-    def beside(self, what: str, found: Any, expected: Any) -> "Proof":
+    def crosschecked_values(self, what: str, found: Any, expected: Any) -> "Proof":
         """The same proof with one more tie: two computations of what it is about, number by number.
 
         Args:
@@ -129,7 +130,7 @@ class Proof:
 
 
 def _at_points(side: Any, points: list[Any]) -> list[Any]:
-    """What :meth:`Proof.tied` is given for a side, point by point."""
+    """What :meth:`Proof.crosschecked` is given for a side, point by point."""
     if callable(side):
         return [side(**point) if isinstance(point, Mapping) else side(point) for point in points]
     return [side] * len(points) if isinstance(side, int | float) else list(side)
@@ -146,8 +147,8 @@ def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
 class NotProved(ArithmeticError):
     """No proof: ``box`` is a point where the statement is certainly violated, or a box that could not be decided.
 
-    >>> from theorybook.prove import positive
-    >>> positive("x < 1", lambda x: (x, 1), x=(0, 2))
+    >>> from theorybook.prove import prove_less
+    >>> prove_less("x < 1", lambda x: (x, 1), x=(0, 2))
     Traceback (most recent call last):
         ...
     theorybook.prove.NotProved: x < 1: violated at x = 1
@@ -233,7 +234,7 @@ def _sides(what: str, f: Callable[..., Any], box: Mapping[str, Any], where: Mapp
     return sides
 
 
-def positive(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | None = None, **ranges: Range) -> Proof:
+def prove_less(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | None = None, **ranges: Range) -> Proof:
     """Prove left < right on a closed box, by bisection in ball arithmetic.
 
     Args:
@@ -335,7 +336,7 @@ def _plain(x: Any) -> Any:
     return QQ(x.numerator, x.denominator) if isinstance(x, Fraction) else x
 
 
-def nonnegative(
+def prove_le(
     what: str,
     f: Callable[..., Any],
     *,
@@ -354,7 +355,7 @@ def nonnegative(
         f: takes the parameters by name, as elements of a field of rational functions, uses + - * / and whole powers only, and
             returns (left, right), or right alone where left is 0.
         strict: left < right, also at the ends that belong to the range.
-        where: as in :func:`positive`.
+        where: as in :func:`prove_less`.
         opened: parameters whose lower end does not belong to the range.
         ranges: (low, high), or (low, None) for all numbers from low on.
 
@@ -437,7 +438,7 @@ def _points(box: dict[str, Any]) -> Iterable[dict[str, Fraction]]:
         yield dict(zip(box, point))
 
 
-def same(
+def prove_identity(
     what: str,
     left: Arithmetic,
     right: Arithmetic,
@@ -452,7 +453,7 @@ def same(
         nonzero: what is divided by and may be 0 for some values, which the card then leaves out. All else that is divided by
             must be known not to be 0 from the assumptions on the symbols.
         sizes: where the symbols stand at one size, which, and why the others follow.
-        where: what a symbol is in the letters of :meth:`Proof.tied`, if something else.
+        where: what a symbol is in the letters of :meth:`Proof.crosschecked`, if something else.
 
     Raises:
         NotProved: a point where they differ, what is left of the difference, or a divisor that may be 0.
@@ -500,7 +501,7 @@ def _factors(x: Any) -> list[Any]:
     return [base for base, _ in sympy.factor_list(sympy.numer(sympy.together(x)))[1]] if x.free_symbols else []
 
 
-def every(
+def prove_by_cases(
     what: str, holds: Callable[..., bool | np.bool_], cases: Iterable[Any], *, name: str = "case", argued: str = ""
 ) -> Proof:
     """Prove a statement by going through all its cases; ``holds`` decides each in exact arithmetic.
@@ -528,7 +529,7 @@ def every(
     return Proof(what, covered, len(cases), "cases")
 
 
-def joined(what: str, *proofs: Proof) -> Proof:
+def conjunction(what: str, *proofs: Proof) -> Proof:
     """One statement by several steps or on several pieces; it is tied if all of them are."""
     if not proofs:
         raise ValueError(f"{what}: no proof was given")
@@ -539,7 +540,7 @@ def joined(what: str, *proofs: Proof) -> Proof:
 
 
 def letters(**vectors: Any) -> dict[str, float]:
-    """A point of :meth:`Proof.tied` from vectors: ``S=[.1, .9]`` as S1 and S2.
+    """A point of :meth:`Proof.crosschecked` from vectors: ``S=[.1, .9]`` as S1 and S2.
 
     Raises:
         ValueError: anything but a list or array of numbers.

@@ -7,7 +7,7 @@ import pytest
 import sympy
 from attention_checks.patches import printed, proofs
 from proving import refuse
-from theorybook.prove import NotProved, same
+from theorybook.prove import NotProved, prove_identity
 
 GIVEN = {
     "sigmoid": (printed.lemma_k_6,),
@@ -50,9 +50,9 @@ def test_a_proof_can_fail(monkeypatch, family, part, changes):
 
 def test_the_printed_signs_and_factors_fail(monkeypatch):
     def misprinted(what, left, right, **options):
-        return same(what, left, -right if "loss" not in what and "log" in what else right * 2, **options)
+        return prove_identity(what, left, -right if "loss" not in what and "log" in what else right * 2, **options)
 
-    monkeypatch.setattr(proofs, "same", misprinted)
+    monkeypatch.setattr(proofs, "prove_identity", misprinted)
     for family in ("gradients", "softmax", "row_sums"):
         with pytest.raises(NotProved):
             inspect.unwrap(getattr(proofs, family))(*GIVEN.get(family, ()))
@@ -62,16 +62,16 @@ def test_the_first_step_needs_every_term(monkeypatch):
     for what in (r"$g_\gamma$", r"$g_\rho$"):
 
         def misprinted(said, left, right, what=what, **options):
-            return same(said, left, right * 2 if said == what else right, **options)
+            return prove_identity(said, left, right * 2 if said == what else right, **options)
 
-        monkeypatch.setattr(proofs, "same", misprinted)
+        monkeypatch.setattr(proofs, "prove_identity", misprinted)
         with pytest.raises(NotProved):
             inspect.unwrap(proofs.first_step)()
 
 
 def test_the_activation_needs_its_condition(monkeypatch):
-    prove = proofs.nonnegative
-    monkeypatch.setattr(proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | {"e": (-1, None)}))
+    prove = proofs.prove_le
+    monkeypatch.setattr(proofs, "prove_le", lambda what, f, **options: prove(what, f, **options | {"e": (-1, None)}))
     with pytest.raises(NotProved):
         inspect.unwrap(proofs.activation)()
 
@@ -85,16 +85,18 @@ def test_the_ratio_of_logarithms():
 
 
 def test_other_permutations_do_not_keep_the_groups(monkeypatch):
-    prove = proofs.every
-    monkeypatch.setattr(proofs, "every", lambda what, holds, cases, **options: prove(what, holds, [(0, 2, 1, 3)], **options))
+    prove = proofs.prove_by_cases
+    monkeypatch.setattr(
+        proofs, "prove_by_cases", lambda what, holds, cases, **options: prove(what, holds, [(0, 2, 1, 3)], **options)
+    )
     with pytest.raises(NotProved):
         inspect.unwrap(proofs.symmetry)()
 
 
 def test_the_union_bound_needs_a_probability(monkeypatch):
-    prove = proofs.nonnegative
+    prove = proofs.prove_le
     monkeypatch.setattr(
-        proofs, "nonnegative", lambda what, f, **options: prove(what, f, **options | ({"q": (-1, 1)} if "q" in options else {}))
+        proofs, "prove_le", lambda what, f, **options: prove(what, f, **options | ({"q": (-1, 1)} if "q" in options else {}))
     )
     with pytest.raises(NotProved):
         inspect.unwrap(proofs.strays)()

@@ -12,7 +12,7 @@ from attention_theory.exponential.families import power, relu_power, sharp, trun
 from attention_theory.exponential.kernels import exact_rank, kernel_coefficients, limit_kernel
 from attention_theory.exponential.space import crowd_images, first_push, margin, push_difference
 from attention_theory.exponential.windows import DataSet
-from theorybook.prove import Number, Proof, ball, every, joined, nonnegative, positive, same
+from theorybook.prove import Number, Proof, ball, conjunction, prove_by_cases, prove_identity, prove_le, prove_less
 from theorybook.validation import Count, Limits, Size
 
 from attention_checks.separation.parts import layer
@@ -31,7 +31,9 @@ def share_rule() -> Proof:
     scores = torch.log(torch.tensor([[5.0, 1.0, 1.0, 1.0], [0.5, 1.0, 1.0, 1.0]], dtype=torch.float64))
     shares = attention_weights(scores, sharp(1))[:, 0]
     at = [{"r": r, "A": 3, "s": 0.3} for r in (5.0, 0.5)]
-    return same("share $- s$", r / (r + rivals) - s, ((1 - s) * r - s * rivals) / (r + rivals)).tied(at, list(shares - 0.3))
+    return prove_identity("share $- s$", r / (r + rivals) - s, ((1 - s) * r - s * rivals) / (r + rivals)).crosschecked(
+        at, list(shares - 0.3)
+    )
 
 
 def _taylor(degree: int, z):
@@ -57,13 +59,15 @@ def truncation_order(most: Size = 12) -> Proof:
     for p in range(1, most + 1):
         T, after = _partial(p), _partial(p + 1)  # the library's weights of two keys
         less = f"$T_{{{p}}}(lz)/T_{{{p}}}(z) < T_{{{p + 1}}}(lz)/T_{{{p + 1}}}(z)$"
-        more = nonnegative(less, functools.partial(grows, p), opened=("z", "l"), strict=True, **ranges)
-        power_bound = nonnegative(rf"$T_{{{p}}}(lz)/T_{{{p}}}(z) \le l^{{{p}}}$", functools.partial(below, p), **ranges)
+        more = prove_le(less, functools.partial(grows, p), opened=("z", "l"), strict=True, **ranges)
+        power_bound = prove_le(rf"$T_{{{p}}}(lz)/T_{{{p}}}(z) \le l^{{{p}}}$", functools.partial(below, p), **ranges)
         parts += [
-            more.tied(at, *(lambda z, l, u=u, v=v: u(l * z) * v(z) / (z * (l - 1)) for u, v in ((T, after), (after, T)))),
-            power_bound.tied(at, lambda z, l: T(l * z), lambda z, l: l**p * T(z)),
+            more.crosschecked(
+                at, *(lambda z, l, u=u, v=v: u(l * z) * v(z) / (z * (l - 1)) for u, v in ((T, after), (after, T)))
+            ),
+            power_bound.crosschecked(at, lambda z, l: T(l * z), lambda z, l: l**p * T(z)),
         ]
-    return joined(rf"$T_p(lz)/T_p(z)$ grows with $p$ and is at most $l^p$, $p = 1, \dots, {most}$", *parts)
+    return conjunction(rf"$T_p(lz)/T_p(z)$ grows with $p$ and is at most $l^p$, $p = 1, \dots, {most}$", *parts)
 
 
 def _partial(degree: int) -> Callable[[float], float]:
@@ -102,11 +106,15 @@ def shift_invariant(most: Size = 12) -> Proof:
         line = all(sum(a * (1 + 3 * i) for i, a in enumerate(row)) == 0 for row in rows)
         return exact_rank(rows) == size - 1 and line
 
-    proof = every(r"$\log u(kh) = g_0 + k(g_1 - g_0)$, $K + 1$ scores, all $u > 0$", holds, range(2, most + 1), name="K")
+    proof = prove_by_cases(
+        r"$\log u(kh) = g_0 + k(g_1 - g_0)$, $K + 1$ scores, all $u > 0$", holds, range(2, most + 1), name="K"
+    )
     families = (sharp(0.7), power(2), truncated(4))
     logs = [[math.log(float(u(1.0 + k))) for k in range(4)] for u in families]
     ours = [[sum(float(a) * g for a, g in zip(row, values)) for row in equations(3)] for values in logs]
-    return proof.beside("what a shift changes", [[1 + x for x in row] for row in ours], [1 + change(u) for u in families])
+    return proof.crosschecked_values(
+        "what a shift changes", [[1 + x for x in row] for row in ours], [1 + change(u) for u in families]
+    )
 
 
 def _own(log_ratio, log_n):
@@ -137,14 +145,16 @@ class Condition(NamedTuple):
         """With the factor times own as ``value``."""
         return (MARGIN + B, value) if self.fires else (value, MARGIN / 2)
 
-    def tied(self, proof: Proof, at: list[dict], family: Callable[..., Weights], key: Callable = lambda n: 0.0) -> Proof:
+    def crosschecked(
+        self, proof: Proof, at: list[dict], family: Callable[..., Weights], key: Callable = lambda n: 0.0
+    ) -> Proof:
         """To the paper's data, X = 1, with the ``family`` of the knobs of a point, and the ``key`` of :class:`DataSet`."""
 
         def value(n: float, **knob: float) -> float:
             data = DataSet("self-ones", math.log(n), float(self.a), float(B), float(C), 12, key(n))
             return float(self.factor) * data.shares(family(**knob)).own
 
-        return proof.tied(at, **{"right" if self.fires else "left": value})
+        return proof.crosschecked(at, **{"right" if self.fires else "left": value})
 
 
 FIRES, SILENT = Condition(True, A1), Condition(False, A0)
@@ -158,8 +168,8 @@ def _window(condition: Condition, log_ratio: Callable, family: Callable, at: lis
         log_n = x * ball(10).log()
         return condition.sides(ball(condition.factor) * _own(log_ratio(log_n, **knob), log_n))
 
-    proof = positive(condition.what, sides, where=where | {"x": "log(n)/log(10)"}, **ranges)
-    return condition.tied(proof, at, family)
+    proof = prove_less(condition.what, sides, where=where | {"x": "log(n)/log(10)"}, **ranges)
+    return condition.crosschecked(proof, at, family)
 
 
 def _sharp(condition: Condition, knobs: tuple[float, ...], n: tuple[int, int], beta: tuple[Number, Number]) -> Proof:
@@ -174,7 +184,7 @@ def sharp_window(low: Number = "0.5", high: Number = 50, n: tuple[int, int] = (3
 
     "For sure" and "silent" are the two conditions of the theorem: (a1 + 2b) own > 0.1 + b and (a0 + b) own <= 0.05.
     """
-    return joined(BOTH, *(_sharp(condition, (float(low), 1.0), n, (low, high)) for condition in (FIRES, SILENT)))
+    return conjunction(BOTH, *(_sharp(condition, (float(low), 1.0), n, (low, high)) for condition in (FIRES, SILENT)))
 
 
 @functools.cache
@@ -192,7 +202,7 @@ def degree_window(low: Number = "1.3", high: Number = 60, n: tuple[int, int] = (
         log_ratio = lambda log_n, c: c * log_n * ball((condition.a + B + C) / (B + C)).log()
         return _window(condition, log_ratio, lambda p: power(p), at, {"c": "p/log(n)"}, x=n, c=(low, high))
 
-    return joined(BOTH, half(FIRES), half(SILENT))
+    return conjunction(BOTH, half(FIRES), half(SILENT))
 
 
 def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, Proof]:
@@ -200,12 +210,12 @@ def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, P
     ratio = ((A1 + B + C) / (B + C)) ** degree
     bar = 2 * (A1 + B) / MARGIN - 1  # silent iff (n - 1) / ratio >= bar
     first, silent = math.ceil(ratio * bar) + 1, Condition(False, A1)
-    proof = nonnegative(
+    proof = prove_le(
         rf"$(a_1 + b)\,\mathrm{{own}} \le 0.05$ for $z^{{{degree}}}$",
         lambda n: silent.sides(silent.factor / (1 + (n - 1) / ratio)),
         n=(first, None),
     )
-    return first, silent.tied(proof, [{"n": float(first)}, {"n": 1000.0 * first}], lambda: power(degree))
+    return first, silent.crosschecked(proof, [{"n": float(first)}, {"n": 1000.0 * first}], lambda: power(degree))
 
 
 @functools.cache
@@ -220,10 +230,10 @@ def linear_reads(least: Count = 10) -> Proof:
             own = (total**2 + n * a**2) / (total**2 + n * a**2 + (n - 1) * total * (B + C))
             return condition.sides(condition.factor * own)
 
-        proof = nonnegative(condition.what, sides, strict=True, n=(least, None))
-        return condition.tied(proof, at, lambda: power(1), key=lambda n: n)
+        proof = prove_le(condition.what, sides, strict=True, n=(least, None))
+        return condition.crosschecked(proof, at, lambda: power(1), key=lambda n: n)
 
-    return joined(BOTH, half(FIRES), half(SILENT))
+    return conjunction(BOTH, half(FIRES), half(SILENT))
 
 
 @functools.cache
@@ -243,12 +253,12 @@ def row_below() -> Proof:
     scale, share = math.sqrt(math.log(6)), float(special.f[0, 0])
     columns = special.features[0].double() / scale
     value = float(columns[0] + columns[1] - columns[2:4].sum()) - ((1.2 + 0.4) * share - 0.2)
-    return same(
+    return prove_identity(
         r"$\mathrm{row} - ((a + 2b)\,\mathrm{own} - b) = 2b(t - 1)v$",
         row - ((a + 2 * b) * own - b),
         2 * b * (t - 1) * v,
         nonzero=[n - 1],
-    ).tied([{"a": 1.2, "b": 0.2, "own": share, "n": 6, "t": 2}], [value])
+    ).crosschecked([{"a": 1.2, "b": 0.2, "own": share, "n": 6, "t": 2}], [value])
 
 
 @functools.cache
@@ -259,11 +269,11 @@ def positive_coefficients(most: Size = 60) -> Proof:
         found = kernel_coefficients(Weights("truncated", degree))
         return len(found) == degree and min(found) > 0
 
-    proof = every(r"$\alpha_1, \dots, \alpha_p > 0$, $p$ even", holds, range(2, most + 1, 2), name="p")
+    proof = prove_by_cases(r"$\alpha_1, \dots, \alpha_p > 0$, $p$ even", holds, range(2, most + 1, 2), name="p")
     tokens = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
     points = [[limit_kernel(truncated(p), tokens)[0, 1]] for p in (2, 4)]
     series = [[sum(float(c) * 0.6**k for k, c in enumerate(kernel_coefficients(truncated(p)), start=1))] for p in (2, 4)]
-    return proof.beside("kernel", series, points)
+    return proof.crosschecked_values("kernel", series, points)
 
 
 @functools.cache
@@ -278,8 +288,8 @@ def relu_parity(most: Size = 8) -> Proof:
             above, below = sympy.Max(value, 0) ** p, sympy.Max(-value, 0) ** p
             sign, at = (1 if value == z else -1), [{"z": x} for x in (0.3, 2.0)]
             ours = [float(relu_power(p)(sign * x["z"])) + (-1) ** p * float(relu_power(p)(-sign * x["z"])) for x in at]
-            parts.append(same(f"degree {p}", above + (-1) ** p * below, value**p).tied(at, ours, ours))
-    return joined(rf"$\max(z, 0)^p + (-1)^p \max(-z, 0)^p = z^p$, $z > 0$ and $z < 0$, $p = 1, \dots, {most}$", *parts)
+            parts.append(prove_identity(f"degree {p}", above + (-1) ** p * below, value**p).crosschecked(at, ours, ours))
+    return conjunction(rf"$\max(z, 0)^p + (-1)^p \max(-z, 0)^p = z^p$, $z > 0$ and $z < 0$, $p = 1, \dots, {most}$", *parts)
 
 
 #: Contents that a vote reads wrong and the groups read right: the label's whole group, and two strays against it in each other.
@@ -309,14 +319,14 @@ def range_needed(high: Number = "5.7") -> Proof:
     at = [{"l": l, "g": g} for l, g in ((1.0, 1.2), (5.0, 3.0), (0.3, 0.2))]
     ends = 1 / Fraction(high), Fraction(high)
     return (
-        positive(
+        prove_less(
             "the answer to the contents (+++)(--0)(--0) is below 0",
             lambda l, g: (margin(AGAINST, 3, l, g), 0 * l),
             l=ends,
             g=ends,
         )
-        .tied(at, left=cubes)
-        .tied(at, left=of_one_row)
+        .crosschecked(at, left=cubes)
+        .crosschecked(at, left=of_one_row)
     )
 
 
@@ -334,9 +344,9 @@ def push_inside(
         inside, between = first_push(family, D=D, C=C, q=float(q), beta=sign, start=0.0)
         return (inside - between) / abs(rate) / (r - 1)
 
-    return positive(
+    return prove_less(
         f"(push inside - push between groups)$/(r - 1) > 0$, $D = {D}$, $C = {C}$, $q = {q}$",
         lambda ratio: push_difference(ratio, D, C, q) / (ratio - 1),
         where={"ratio": "r"},
         ratio=ratios,
-    ).tied([{"r": math.exp(rate)} for rate in rates], right=push)
+    ).crosschecked([{"r": math.exp(rate)} for rate in rates], right=push)

@@ -1,4 +1,4 @@
-"""Lemmas of jelassi2022 for all parameters, by :mod:`..evidence.prove`: thresholds, sigmoids, softmax, gradients.
+"""Lemmas of jelassi2022 for all parameters, by :mod:`theorybook.prove`: thresholds, sigmoids, softmax, gradients.
 
 A function gives one :class:`Proof` for each part, tied to the transformer and the printed formulas, which come as arguments.
 x stands for a^p or for the margin yF, u for e^(-x), S for the sigmoid.
@@ -16,7 +16,18 @@ import torch
 from attention_theory.patches.errors import stray_law
 from attention_theory.patches.population import opening, three_values
 from attention_theory.patches.vit import PositionalViT
-from theorybook.prove import Proof, ball, entropy, every, joined, letters, monotone, nonnegative, positive, same
+from theorybook.prove import (
+    Proof,
+    ball,
+    conjunction,
+    entropy,
+    letters,
+    monotone,
+    prove_by_cases,
+    prove_identity,
+    prove_le,
+    prove_less,
+)
 from torch import Tensor
 
 from attention_checks.patches.runs.expectation import opening_enumerated
@@ -59,15 +70,15 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
         return lambda x: part(i, factor)(x) / math.exp(-x)
 
     low, high, u = r"$0.1\log(1 + e^{-x}) < S(-x)$", r"$S(-x) < 10\log(1 + e^{-x})$", {"u": "exp(-x)"}
-    lower = positive(low, lambda u: (_log_ratio(u), 10 / (1 + u)), where=u, u=(0, 1))
-    upper = positive(high, lambda u: (1 / (1 + u), 10 * _log_ratio(u)), where=u, u=(0, 1))
-    nine = positive(low, lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0))
-    half = nonnegative(r"$1 \le (1 + e^{-x})/2$", lambda u: (1, (1 + u) / 2), where=u, u=(1, None))
+    lower = prove_less(low, lambda u: (_log_ratio(u), 10 / (1 + u)), where=u, u=(0, 1))
+    upper = prove_less(high, lambda u: (1 / (1 + u), 10 * _log_ratio(u)), where=u, u=(0, 1))
+    nine = prove_less(low, lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0))
+    half = prove_le(r"$1 \le (1 + e^{-x})/2$", lambda u: (1, (1 + u) / 2), where=u, u=(1, None))
     return {
-        "lower": lower.tied(at, over_u(0, 10), over_u(1, 10)),
-        "upper": upper.tied(at, over_u(1), over_u(2)),
-        "lower-nine": nine.tied(below, part(0, 10), part(1, 10)),
-        "zero-one": half.tied(above, 1.0, lambda x: math.exp(part(0, 10)(x)) / 2),
+        "lower": lower.crosschecked(at, over_u(0, 10), over_u(1, 10)),
+        "upper": upper.crosschecked(at, over_u(1), over_u(2)),
+        "lower-nine": nine.crosschecked(below, part(0, 10), part(1, 10)),
+        "zero-one": half.crosschecked(above, 1.0, lambda x: math.exp(part(0, 10)(x)) / 2),
     }
 
 
@@ -115,10 +126,10 @@ def thresholds(lemma_k_5: Callable) -> dict[str, Proof]:
     high, low = (0, UPPER[0]), (0, LOWER[0])
     high_far, low_far = (0, 1 / Fraction(UPPER[1])), (0, 1 / Fraction(LOWER[1]))
     return {
-        "upper": positive(above, upper, x=high).tied(near, term(1, times), term(2, times)),
-        "upper-sharp": positive(above_sharp, upper_far, where=y, y=high_far).tied(far, term(2, over), term(1, over)),
-        "lower": positive(below, lower_far, where=y, y=low_far).tied(most, term(0, tenfold), term(1, tenfold)),
-        "lower-sharp": positive(below_sharp, lower, x=low).tied(least, term(1, ten), term(0, ten)),
+        "upper": prove_less(above, upper, x=high).crosschecked(near, term(1, times), term(2, times)),
+        "upper-sharp": prove_less(above_sharp, upper_far, where=y, y=high_far).crosschecked(far, term(2, over), term(1, over)),
+        "lower": prove_less(below, lower_far, where=y, y=low_far).crosschecked(most, term(0, tenfold), term(1, tenfold)),
+        "lower-sharp": prove_less(below_sharp, lower, x=low).crosschecked(least, term(1, ten), term(0, ten)),
     }
 
 
@@ -133,7 +144,7 @@ def logarithms(lemma_k_7: Callable) -> dict[str, Proof]:
     x.requires_grad_()
     slopes = [torch.autograd.grad(side.sum(), x)[0] for side in lemma_k_7(x, y)]
     sides = lambda x, y: (y / (1 + x * y), (1 + y) / (1 + x))
-    return {"derivative": nonnegative("d/dx of both sides", sides, x=(0, None), y=(0, None)).tied(at, *slopes)}
+    return {"derivative": prove_le("d/dx of both sides", sides, x=(0, None), y=(0, None)).crosschecked(at, *slopes)}
 
 
 @functools.cache
@@ -150,19 +161,19 @@ def tensor_power(lemma_k_1: Callable) -> dict[str, Proof]:
     path = power_sequence(0.1, 2, 1.0, 2.0, 0.3)
     steps = [{"z": float(z), "next": float(after)} for z, after in itertools.pairwise(path)]
     ranges: dict[str, Any] = {"z": (0, None), "e": (0, None)}
-    geometric = nonnegative(
+    geometric = prove_le(
         r"$1 + s + s^2 + \dots = 1/(1 - s) \le 3$", lambda s: (1 / (1 - s), 3), where={"s": "2**(1 - k)"}, s=(0, 0.5)
     )
-    telescope = nonnegative(
+    telescope = prove_le(
         r"$z(z' - z) \le (z'^2 - z^2)/2$", lambda z, e: (z * e, (2 * z * e + e * e) / 2), where={"e": "next - z"}, **ranges
     )
     return {
-        "geometric": geometric.tied(
+        "geometric": geometric.crosschecked(
             [{"k": k} for k in (2, 3, 6)],
             lambda k: sum(2.0 ** (n * (1 - k)) for n in range(64)),
             lambda k: lemma_k_1(0.1, k, 0.5, 1.0, 0.1) * 0.5 * 0.1 ** (k - 1),
         ),
-        "telescope": telescope.tied(steps, path[:-1] * (path[1:] - path[:-1]), (path[1:] ** 2 - path[:-1] ** 2) / 2),
+        "telescope": telescope.crosschecked(steps, path[:-1] * (path[1:] - path[:-1]), (path[1:] ** 2 - path[:-1] ** 2) / 2),
     }
 
 
@@ -181,9 +192,11 @@ def activation() -> dict[str, Proof]:
         """``sides``: the unit, the slope and p + 1 units, in nu or w = z^(p-1) and the distance e between them."""
         at = [x for x in points if (x["z"] ** (x["p"] - 1) >= x["nu"]) == large]
         more: dict[str, Any] = {"p": (1, None), "e": (0, None)} | ranges
-        below = nonnegative("below", lambda **x: sides(**x)[:2], where=where, **more)
-        above = nonnegative("above", lambda **x: sides(**x)[1:], where=where, **more)
-        return joined(what, below.tied(at, least, slope), above.tied(at, slope, lambda p, **x: (p + 1) * unit(p=p, **x)))
+        below = prove_le("below", lambda **x: sides(**x)[:2], where=where, **more)
+        above = prove_le("above", lambda **x: sides(**x)[1:], where=where, **more)
+        return conjunction(
+            what, below.crosschecked(at, least, slope), above.crosschecked(at, slope, lambda p, **x: (p + 1) * unit(p=p, **x))
+        )
 
     def of_large(p: Any, nu: Any, e: Any) -> tuple[Any, ...]:
         w = nu + e
@@ -229,15 +242,15 @@ def softmax(lemma_e_16: Callable, lemma_e_16_bound: Callable, lemma_e_17: Callab
     def bounds(M: float) -> list[float]:
         return [float(lemma_e_16_bound(x, x + M, u, q + 1) / lemma_e_16(x, u, q + 1)) for q in powers]
 
-    telescope = same(
+    telescope = prove_identity(
         r"$(E - 1)(1 + E + \dots + E^{q-1}) = E^q - 1$",
         sympy.Matrix([(E - 1) * sum(E**j for j in range(q)) for q in powers]),
         sympy.Matrix([E**q - 1 for q in powers]),
         where=where,
         sizes="q = p - 1 <= 8; for every q the sum telescopes",
     )
-    ratio = nonnegative(r"$1 - 1/E \le E - 1$", lambda E: (1 - 1 / E, E - 1), where=where, E=(1, None))
-    return {"ratio": ratio.tied(at, fall, rise), "power": telescope.tied(at, right=bounds)}
+    ratio = prove_le(r"$1 - 1/E \le E - 1$", lambda E: (1 - 1 / E, E - 1), where=where, E=(1, None))
+    return {"ratio": ratio.crosschecked(at, fall, rise), "power": telescope.crosschecked(at, right=bounds)}
 
 
 @functools.cache
@@ -261,14 +274,14 @@ def lipschitz(lemma_e_12: Callable) -> Proof:
         s = float(lemma_e_12(_row(t ** (1 / 3), -1.0), 3))
         return math.exp((1 - t) / 2) ** 4 / (s * (1 - s)) ** 2
 
-    def tied(proof: Proof, *sums: float) -> Proof:
-        return proof.tied([{"t": t} for t in sums], lambda t: math.exp((1 - t) / 2) ** 4 * (max(1, t**2) + 1), over_p)
+    def crosschecked(proof: Proof, *sums: float) -> Proof:
+        return proof.crosschecked([{"t": t} for t in sums], lambda t: math.exp((1 - t) / 2) ** 4 * (max(1, t**2) + 1), over_p)
 
     what, where = r"$(|\nabla\psi|/p)^2 < 1$", {"v": "exp((1 - t)/2)"}
-    return joined(
+    return conjunction(
         r"$|\nabla\psi|/p < 1$, $t$ = the sum of the positive $x_m^p$",
-        tied(positive(what, near, where=where, v=("0.3", 1)), 1.0, 1.5, 3.0),
-        tied(positive(what, far, where=where, v=(0, "0.3")), 4.0, 9.0),
+        crosschecked(prove_less(what, near, where=where, v=("0.3", 1)), 1.0, 1.5, 3.0),
+        crosschecked(prove_less(what, far, where=where, v=(0, "0.3")), 4.0, 9.0),
     )
 
 
@@ -305,31 +318,31 @@ def symmetry() -> dict[str, Proof]:
     scores, inputs = torch.sin(torch.arange(16, dtype=torch.float64)).reshape(D, D), _row(0.4, -1.0, 2.0, 0.3)
     values = dict(zip(X, inputs.tolist()))
 
-    def beside(proof: Proof, S: Any, A: torch.Tensor, free: dict[Any, float]) -> Proof:
+    def crosschecked_values(proof: Proof, S: Any, A: torch.Tensor, free: dict[Any, float]) -> Proof:
         vit = PositionalViT(A, _row(1.0))
         ours = sorted(float(z.subs(values | free)) for z in rows(S, X))
-        return proof.beside("z", [ours], [sorted((vit.preactivations(inputs[None, :, None])[0] / D).tolist())])
+        return proof.crosschecked_values("z", [ours], [sorted((vit.preactivations(inputs[None, :, None])[0] / D).tolist())])
 
     weights = PositionalViT(scores, _row(1.0)).weights.flatten().tolist()
     of_three = PositionalViT(three_values(D, C, 1.0, 0.5, -0.3), _row(1.0)).weights
     levels = {beta: float(of_three[0, 0]), gamma: float(of_three[0, 1]), rho: float(of_three[0, 2])}
     kinds = [int(x) for x in three.subs({beta: 3, gamma: 2, rho: 1})]
     argued = f"every D and C, from D = {D}, C = {C}"
-    permuted = every(
+    permuted = prove_by_cases(
         "the $z_i$ of permuted rows are the $z_i$ permuted",
         lambda *order: rows(sympy.Matrix([free.row(i) for i in order]), X) == rows(free, X),
         orders,
         name="order",
         argued=argued,
     )
-    within = every(
+    within = prove_by_cases(
         "the $z_i$ of permuted patches are the $z_i$ permuted",
         lambda *order: rows(three, [X[i] for i in order]) == rows(three, X),
         keeping,
         name="order",
         argued=argued + ": only same patch, same group, other group enters",
     )
-    carried = every(
+    carried = prove_by_cases(
         "pairs of one kind are carried to each other",
         lambda one, other: any(tuple(order[i] for i in one) == other for order in keeping),
         pairs,
@@ -337,9 +350,9 @@ def symmetry() -> dict[str, Proof]:
         argued=argued,
     )
     return {
-        "rows": beside(permuted, free, scores, dict(zip(free, weights))),
-        "groups": beside(within, three, three_values(D, C, 1.0, 0.5, -0.3), levels),
-        "orbits": carried.beside("kinds of pairs", [kinds], [three_values(D, C, 3.0, 2.0, 1.0)]),
+        "rows": crosschecked_values(permuted, free, scores, dict(zip(free, weights))),
+        "groups": crosschecked_values(within, three, three_values(D, C, 1.0, 0.5, -0.3), levels),
+        "orbits": carried.crosschecked_values("kinds of pairs", [kinds], [three_values(D, C, 3.0, 2.0, 1.0)]),
     }
 
 
@@ -358,7 +371,7 @@ def crowd() -> Proof:
         second, fourth = (float(chance @ values.astype(float) ** k) for k in (2, 4))
         return (second - C**2) ** 2 / fourth
 
-    proof = nonnegative(
+    proof = prove_le(
         r"$1/4 \le (1 - C^2/s)^2\,s^2/E[N^4]$",
         lambda x, e, m: (Fraction(1, 4), (1 - 1 / x) ** 2 / (3 * (1 - m) + e)),
         where={"x": "s/C**2", "e": "1/s", "m": "1/n"},
@@ -367,7 +380,7 @@ def crowd() -> Proof:
         m=(0, 1),
         opened=("e",),
     )
-    return proof.tied(at, 0.25, of_law)
+    return proof.crosschecked(at, 0.25, of_law)
 
 
 @functools.cache
@@ -393,8 +406,8 @@ def strays() -> dict[str, Proof]:
             return s * c * L - (math.exp(s) - 1)
 
         what = rf"$L \le {c} L (\log({c} L) - 1) + 1$, $L = \log d$"
-        near = positive(what, lambda L: (L, c * L * ((c * L).log() - 1) + 1), where={"L": "log(d)"}, L=(start, 100))
-        far = nonnegative(
+        near = prove_less(what, lambda L: (L, c * L * ((c * L).log() - 1) + 1), where={"L": "log(d)"}, L=(start, 100))
+        far = prove_le(
             what + ", divided by L",
             lambda g, h, w: (1, c * (h + g - 1) + w),
             where={"g": "log(log(d)/100)", "h": f"log(100*{c})", "w": "1/log(d)"},
@@ -403,22 +416,24 @@ def strays() -> dict[str, Proof]:
             w=(0, 0.01),
         )
         at, at_far = ([{"d": math.exp(L)} for L in logs] for logs in ((float(start) + 0.01, 10.0, 100.0), (100.0, 600.0)))
-        return joined(
+        return conjunction(
             rf"$P[N \ge {c} m \log d] \le 1/d$ for $m \ge 1$".replace("1 m", "m"),
-            near.tied(at, lambda d: math.log(d), lambda d: exponent(math.log(d))),
-            far.tied(at_far, 1.0, lambda d: exponent(math.log(d)) / math.log(d)),
+            near.crosschecked(at, lambda d: math.log(d), lambda d: exponent(math.log(d))),
+            far.crosschecked(at_far, 1.0, lambda d: exponent(math.log(d)) / math.log(d)),
         )
 
     tails = []
     for C, k in itertools.product(range(1, 9), repeat=2):
         if k <= C:
             subsets = len(list(itertools.combinations(range(C), k)))
-            proof = nonnegative(f"C = {C}, k = {k}", functools.partial(group, C, k), q=(0, 1))
-            tails.append(proof.tied([{"q": q} for q in (0.1, 0.7)], lambda q: binom.sf(k - 1, C, q) / q**k, subsets))
+            proof = prove_le(f"C = {C}, k = {k}", functools.partial(group, C, k), q=(0, 1))
+            tails.append(proof.crosschecked([{"q": q} for q in (0.1, 0.7)], lambda q: binom.sf(k - 1, C, q) / q**k, subsets))
     return {
         "three": chernoff(3, "1.098", (5.703, "5.704")),
         "one": chernoff(1, "6.306", (4.605, "4.606")),
-        "group": joined(r"$P$[at least $k$ of $C$] $\le \binom{C}{k} q^k$, $k \le C \le 8$ (every $C$: union bound)", *tails),
+        "group": conjunction(
+            r"$P$[at least $k$ of $C$] $\le \binom{C}{k} q^k$, $k \le C \le 8$ (every $C$: union bound)", *tails
+        ),
     }
 
 
@@ -441,8 +456,10 @@ def row_sums() -> dict[str, Proof]:
         )
         for D, C, b, g, r in cases
     ]
-    adds_up = same(r"$\Lambda + (C - 1)\Gamma + (D - C)\Xi = 1$", (x + (C - 1) * y + (D - C) * z) / total, 1, nonzero=[total])
-    part = nonnegative(
+    adds_up = prove_identity(
+        r"$\Lambda + (C - 1)\Gamma + (D - C)\Xi = 1$", (x + (C - 1) * y + (D - C) * z) / total, 1, nonzero=[total]
+    )
+    part = prove_le(
         r"$\Lambda + (C - 1)\Gamma + \Xi s \le 1$, $s$ = the sum of $|\delta|$",
         lambda x, y, z, C, s, e: ((x + (C - 1) * y + s * z) / (x + (C - 1) * y + (s + e) * z), 1),
         where={"e": "D - C - s"},
@@ -454,8 +471,8 @@ def row_sums() -> dict[str, Proof]:
         e=(0, None),
     )
     return {
-        "sum": adds_up.tied(at, lambda p: p.row.sum()),
-        "g.4": part.tied(at, lambda p: float(p.row[: p.C].sum() + (0.4 * p.row[p.C :]).sum()), 1.0),
+        "sum": adds_up.crosschecked(at, lambda p: p.row.sum()),
+        "g.4": part.crosschecked(at, lambda p: float(p.row[: p.C].sum() + (0.4 * p.row[p.C :]).sum()), 1.0),
     }
 
 
@@ -498,24 +515,26 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
     def in_all(proof: Proof, printed: Any) -> Proof:
         """The printed gradient is made of these rows."""
         rows = [[w * float(x) for x in proof.at(point)[1].flat] for w, point in zip(outer, at)]
-        return proof.beside("printed gradient", [rows if printed.ndim > 1 else [sum(c) for c in zip(*rows)]], [printed])
+        return proof.crosschecked_values(
+            "printed gradient", [rows if printed.ndim > 1 else [sum(c) for c in zip(*rows)]], [printed]
+        )
 
-    h_1 = same(
+    h_1 = prove_identity(
         r"$dz_i/dv = D \sum_r S_{ir} X_r$",
         sympy.Matrix([sympy.diff(seen, x) for x in v]),
         sympy.Matrix([D * sum(S[r] * X[r, c] for r in range(D)) for c in range(d)]),
         sizes=f"D = {D}, d = {d}; all entries alike",
-    ).tied(at, of_v, of_v)
-    h_2 = same(
+    ).crosschecked(at, of_v, of_v)
+    h_2 = prove_identity(
         r"$dz_i/dA_{ij} = D/\sqrt{d} S_{ij} \sum_r S_{ir} \langle v, X_j - X_r\rangle$",
         sympy.Matrix([e[j] / root * sympy.diff(z, e[j]) for j in range(D)]),
         sympy.Matrix([D / root * S[j] * sum(S[r] * (u[j] - u[r]) for r in range(D) if r != j) for j in range(D)]),
         sizes=f"D = {D}, d = {d}; all entries alike",
-    ).tied(at, of_A, of_A)
+    ).crosschecked(at, of_A, of_A)
     return {
-        "loss": same(
+        "loss": prove_identity(
             "d/dF log(1 + e^(-yF)) = -y S(-yF)", sympy.diff(sympy.log(1 + sympy.exp(-y * F)), F), -y / (1 + sympy.exp(y * F))
-        ).tied(margins, slope),
+        ).crosschecked(margins, slope),
         "h.1": in_all(h_1, lemma_h_1(tokens, label, *fixed, nu=0.0)),
         "h.2": in_all(h_2, lemma_h_2(tokens, label, *fixed, nu=0.0) / math.sqrt(d)),
     }
@@ -556,18 +575,18 @@ def first_step() -> dict[str, Proof]:
         return (inside - outside) * D / (math.expm1(beta) * C)
 
     return {
-        "inside": same(r"$g_\gamma$", partner, g_gamma, nonzero=(D + a,), where=where).tied(
+        "inside": prove_identity(r"$g_\gamma$", partner, g_gamma, nonzero=(D + a,), where=where).crosschecked(
             at, growth(0, counted), growth(0, opening)
         ),
-        "outside": same(r"$g_\rho$", stranger, g_gamma - bracket, nonzero=(D + a,), where=where).tied(
+        "outside": prove_identity(r"$g_\rho$", stranger, g_gamma - bracket, nonzero=(D + a,), where=where).crosschecked(
             at, growth(1, counted), growth(1, opening)
         ),
-        "lead": nonnegative(
+        "lead": prove_le(
             r"$0 \le 2C - 4q + a(1 - q)$",
             lambda C, q, a: (0, 2 * C - 4 * q + a * (1 - q)),
             where={"a": "exp(beta) - 1"},
             C=(2, None),
             q=(0, 1),
             a=(0, None),
-        ).tied(at[:4], 0.0, lead),
+        ).crosschecked(at[:4], 0.0, lead),
     }

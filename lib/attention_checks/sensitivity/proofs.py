@@ -1,4 +1,4 @@
-"""Claims of bombari2024 for all sizes, by :mod:`..evidence.prove`: Gaussian tails, identities of updates and of re-training.
+"""Claims of bombari2024 for all sizes, by :mod:`theorybook.prove`: Gaussian tails, identities of updates and of re-training.
 
 A function gives one :class:`Proof` for each part, tied to weights, features and solutions of the library, and to the printed
 formulas, which come as arguments.
@@ -14,7 +14,7 @@ import torch
 from attention_theory.attention import attention_weights
 from attention_theory.sensitivity.infinite_width import arc_cosine
 from attention_theory.sensitivity.new_label import feature_alignment
-from theorybook.prove import Proof, ball, letters, monotone, nonnegative, positive, same
+from theorybook.prove import Proof, ball, letters, monotone, prove_identity, prove_le, prove_less
 
 
 def _tail(x: Any) -> Any:
@@ -46,13 +46,13 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
     unit = lambda n: math.exp(math.log(n) - math.log(n) ** 2 / 2)
     mills = lambda x: -math.log(norm.pdf(x) * math.sqrt(2 * math.pi)) - float(c) * x**2
     at, at_far, where = [{"n": n} for n in (2, 40, 10**5)], [{"n": n} for n in (10**6, 10**12)], {"x": "log(n)"}
-    union = positive(rf"$n P(g > \log n) < \exp(-{c} \log^2 n)$", near, where=where, x=(0.69, 12))
-    tail = nonnegative(r"$\log n \le (1/2 - c) \log^2 n$, by Mills' bound", far, where=where, x=(12, None))
+    union = prove_less(rf"$n P(g > \log n) < \exp(-{c} \log^2 n)$", near, where=where, x=(0.69, 12))
+    tail = prove_le(r"$\log n \le (1/2 - c) \log^2 n$, by Mills' bound", far, where=where, x=(12, None))
     return {
-        "near": union.tied(
+        "near": union.crosschecked(
             at, lambda n: n * norm.sf(math.log(n)) / unit(n), lambda n: math.exp(-float(c) * math.log(n) ** 2) / unit(n)
         ),
-        "far": tail.tied(at_far, lambda n: math.log(n), lambda n: mills(math.log(n))),
+        "far": tail.crosschecked(at_far, lambda n: math.log(n), lambda n: mills(math.log(n))),
     }
 
 
@@ -73,18 +73,18 @@ def small_balls() -> dict[str, Proof]:
     moments: Any = [sympy.diff(sympy.exp(s**2 / 2), s, k).subs(s, 0) for k in (2, 4)]
     from scipy.stats import chi2
 
-    variance = same("$E g^4 - (E g^2)^2 = 2$", moments[1] - moments[0] ** 2, sympy.Integer(2))
-    chebyshev = nonnegative(r"$(2/r)/2^2 \le 1 - 0.75$", lambda r: (2 / r / 4, Fraction(1, 4)), r=(2, None))
+    variance = prove_identity("$E g^4 - (E g^2)^2 = 2$", moments[1] - moments[0] ** 2, sympy.Integer(2))
+    chebyshev = prove_le(r"$(2/r)/2^2 \le 1 - 0.75$", lambda r: (2 / r / 4, Fraction(1, 4)), r=(2, None))
     below = lambda t: (t / 2).sqrt().erf()  # P(g^2 <= t)
-    one = positive(r"$0.75 < \operatorname{erf}(\sqrt{3/2}), r = 1$", lambda t: (Fraction(3, 4), below(t)), t=(3, 3))
-    density = positive(r"$\operatorname{erf}(\sqrt{0.015}) < 0.14$", lambda t: (below(t), Fraction(14, 100)), t=(0.03, 0.03))
+    one = prove_less(r"$0.75 < \operatorname{erf}(\sqrt{3/2}), r = 1$", lambda t: (Fraction(3, 4), below(t)), t=(3, 3))
+    density = prove_less(r"$\operatorname{erf}(\sqrt{0.015}) < 0.14$", lambda t: (below(t), Fraction(14, 100)), t=(0.03, 0.03))
     return {
-        "variance": variance.tied([{}], chi2(1).var()),
-        "chebyshev": chebyshev.tied(
+        "variance": variance.crosschecked([{}], chi2(1).var()),
+        "chebyshev": chebyshev.crosschecked(
             [{"r": r} for r in (2, 3, 10)], lambda r: chi2(r, scale=1 / r).var() / (3 - 1) ** 2, 1 - 0.75
         ),
-        "one": one.tied([{"t": 3}], 0.75, chi2(1).cdf(3)),
-        "density": density.tied([{"t": 0.03}], chi2(1).cdf(0.03), 0.14),
+        "one": one.crosschecked([{"t": 3}], 0.75, chi2(1).cdf(3)),
+        "density": density.crosschecked([{"t": 0.03}], chi2(1).cdf(0.03), 0.14),
     }
 
 
@@ -112,7 +112,7 @@ def one_token(printed: Callable, after: Callable) -> dict[str, Proof]:
     delta, unit = sympy.Matrix(sympy.symbols("t1:3")), sympy.Matrix([1, 0])
     moved = X + unit * delta.T
     expanded = X * W * X.T + X * W * delta * unit.T + unit * delta.T * W * X.T + unit * delta.T * W * delta * unit.T
-    three: Any = functools.partial(same, sizes="two tokens that stay")
+    three: Any = functools.partial(prove_identity, sizes="two tokens that stay")
     scores, values = _tensor([0.3, -1.0, 0.8], [2.0, 0.1, -0.5]), _tensor(1.0, -2.0, 0.4)
     rows = attention_weights(scores, "softmax")
     at = [letters(e=row.exp(), x=values) for row in scores]
@@ -120,13 +120,15 @@ def one_token(printed: Callable, after: Callable) -> dict[str, Proof]:
     new = after(tokens, 0, move)
     # (D.42) has W X where W X^T is meant
     mended = printed(tokens, weights, 0, move) + torch.outer(_tensor(1.0, 0.0), move @ weights @ (tokens.T - tokens))
-    whole = same("moved scores", moved * W * moved.T, expanded, sizes="n = d = 2; entry by entry")
+    whole = prove_identity("moved scores", moved * W * moved.T, expanded, sizes="n = d = 2; entry by entry")
     return {
-        "row": three("softmax row = (1 - p) M + p x'", row, (1 - p) * M + p * x[2]).tied(at, rows @ values),
-        "sigmoid": three("p = 1/(1 + Z/e')", p, 1 / (1 + Z / e[2])).tied(
+        "row": three("softmax row = (1 - p) M + p x'", row, (1 - p) * M + p * x[2]).crosschecked(at, rows @ values),
+        "sigmoid": three("p = 1/(1 + Z/e')", p, 1 / (1 + Z / e[2])).crosschecked(
             at, rows[:, 2], torch.sigmoid(scores[:, 2] - scores[:, :2].logsumexp(1))
         ),
-        "scores": whole.tied([letters(a=tokens.flatten(), w=weights.flatten(), t=move)], [new @ weights @ new.T], [mended]),
+        "scores": whole.crosschecked(
+            [letters(a=tokens.flatten(), w=weights.flatten(), t=move)], [new @ weights @ new.T], [mended]
+        ),
     }
 
 
@@ -173,15 +175,15 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
     turn = _tensor([0.8, 0.6], [-0.6, 0.8])
     matrix = turn.T @ torch.diag(_tensor(1.5, 4.0)) @ turn
     u, v = old[:3], new[:3]
-    one: Any = functools.partial(same, nonzero=[rest_f], sizes="N = 1")
-    schur = same(
+    one: Any = functools.partial(prove_identity, nonzero=[rest_f], sizes="N = 1")
+    schur = prove_identity(
         r"$(\phi\cdot\phi - k K^{-1} k)\,[K_r^{-1}]_{\mathrm{last}} = 1$",
         (s - (k.T * K.inv() * k)[0]) * whole.inv()[2, 2],
         sympy.Integer(1),
         nonzero=[K.det(), whole.det(), K[0, 0]],
         sizes="N = 2; for every N the last step of elimination",
     )
-    rayleigh = nonnegative(
+    rayleigh = prove_le(
         r"w/x + (1 - w)/(x + e) <= 1/x, in units of $\lambda_{\min}$",
         lambda w, x, e: (w / x + (1 - w) / (x + e), 1 / x),
         w=(0, 1),
@@ -193,22 +195,28 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
     gap, gap_again = fg / ff - 1, rest_g / rest_f - 1
     squares = x.dot(x) * z.dot(z) - x.dot(z) ** 2
     return {
-        "schur": schur.tied([blocks], [left @ left * torch.linalg.inv(gram)[-1, -1]]),
-        "rayleigh": rayleigh.tied(
+        "schur": schur.crosschecked([blocks], [left @ left * torch.linalg.inv(gram)[-1, -1]]),
+        "rayleigh": rayleigh.crosschecked(
             [{"w": 0.64, "x": 1.5, "e": 2.5}], [torch.linalg.inv(matrix)[0, 0]], [1 / torch.linalg.eigvalsh(matrix).min()]
         ),
-        "retrained": one(r"$\theta_r$ fits old and new samples", *fits).tied(at, [torch.stack([again @ old, again @ new])]),
-        "alignment": one("change = alignment times residual", tg + r * rest_g - tg, rest_g / rest_f * (y - tf)).tied(
+        "retrained": one(r"$\theta_r$ fits old and new samples", *fits).crosschecked(
+            at, [torch.stack([again @ old, again @ new])]
+        ),
+        "alignment": one("change = alignment times residual", tg + r * rest_g - tg, rest_g / rest_f * (y - tf)).crosschecked(
             at, [(again - theta) @ shifted], [aligned * (label - theta @ new)]
         ),
-        "fine-tuned": same("(6.5) and (6.9)", *answers).tied(at, [torch.stack([fine @ new, (fine - theta) @ shifted])]),
-        "fine-gap": same(r"alignment $- 1 = (\phi' - \phi) \phi/|\phi|^2$", gap, (fg - ff) / ff).tied(at, [alone - 1]),
+        "fine-tuned": prove_identity("(6.5) and (6.9)", *answers).crosschecked(
+            at, [torch.stack([fine @ new, (fine - theta) @ shifted])]
+        ),
+        "fine-gap": prove_identity(r"alignment $- 1 = (\phi' - \phi) \phi/|\phi|^2$", gap, (fg - ff) / ff).crosschecked(
+            at, [alone - 1]
+        ),
         "again-gap": one(
             r"alignment $- 1 = (\phi' - \phi) P_{\perp} \phi/|P_{\perp} \phi|^2$", gap_again, (rest_g - rest_f) / rest_f
-        ).tied(at, [aligned - 1]),
-        "cauchy": same(
+        ).crosschecked(at, [aligned - 1]),
+        "cauchy": prove_identity(
             "$|u|^2 |v|^2 - (u v)^2$ is a sum of squares", squares, cross, sizes="three entries; a sum over pairs of entries"
-        ).tied([letters(x=u, z=v)], [(u @ u) * (v @ v) - (u @ v) ** 2]),
+        ).crosschecked([letters(x=u, z=v)], [(u @ u) * (v @ v) - (u @ v) ** 2]),
     }
 
 
@@ -224,16 +232,16 @@ def lengths(equation_4_3: Callable) -> dict[str, Proof]:
     w, u, v, beta, t = sympy.symbols("w u v beta t", positive=True)
     half = sympy.integrate(t**2 * sympy.exp(-(t**2) / 2), (t, 0, sympy.oo)) / sympy.sqrt(2 * sympy.pi)
     weights, tokens = attention_weights(_tensor([0.7, -0.2]), "softmax")[0], _tensor(1.3, 0.4)
-    mean = same(
+    mean = prove_identity(
         "$|w u + (1 - w) v|^2 = w |u|^2 + (1 - w)|v|^2 - w (1 - w)|u - v|^2$",
         (w * u + (1 - w) * v) ** 2,
         w * u**2 + (1 - w) * v**2 - w * (1 - w) * (u - v) ** 2,
         sizes="two tokens, entry by entry; then by induction",
     )
-    relu = same(r"$E \operatorname{ReLU}(\rho)^2 = \beta/2$, rho ~ N(0, beta)", beta * half, beta / 2)
+    relu = prove_identity(r"$E \operatorname{ReLU}(\rho)^2 = \beta/2$, rho ~ N(0, beta)", beta * half, beta / 2)
     return {
-        "mean": mean.tied([{"w": float(weights[0]), "u": 1.3, "v": 0.4}], [(weights @ tokens) ** 2]),
-        "relu": relu.tied([{"beta": 0.5}, {"beta": 2.0}], lambda beta: equation_4_3(lambda x: max(x, 0.0), beta)),
+        "mean": mean.crosschecked([{"w": float(weights[0]), "u": 1.3, "v": 0.4}], [(weights @ tokens) ** 2]),
+        "relu": relu.crosschecked([{"beta": 0.5}, {"beta": 2.0}], lambda beta: equation_4_3(lambda x: max(x, 0.0), beta)),
     }
 
 
@@ -264,10 +272,10 @@ def infinite_width() -> dict[str, Proof]:
         """The cosine, what the library maps it to, and its slope there."""
         return math.cos(a), float(arc_cosine(math.cos(a))), _derivative(arc_cosine, math.cos(a))
 
-    def tied(proof: Proof, value: Callable[[float, float, float], float]) -> Proof:
-        return proof.tied(at, *[lambda a: value(*layer(a))] * 2)
+    def crosschecked(proof: Proof, value: Callable[[float, float, float], float]) -> Proof:
+        return proof.crosschecked(at, *[lambda a: value(*layer(a))] * 2)
 
-    chord = same(
+    chord = prove_identity(
         r"$1 - c \kappa - \kappa' (1 - c^2) = (\kappa - c) + \epsilon (1 + c)$, $\kappa' (1 - c) = 1 - \kappa - \epsilon$",
         1 - c * k - (1 - k - slack) / (1 - c) * (1 - c**2),
         (k - c) + slack * (1 + c),
@@ -277,17 +285,21 @@ def infinite_width() -> dict[str, Proof]:
     bent = [{"c": c, "kappa": k, "slack": 1 - k - rise * (1 - c)} for c, k, rise in layers]
     chords = [1 - c * k - rise * (1 - c**2) for c, k, rise in layers]
     return {
-        "slope": tied(same("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, nonzero=[sympy.sin(a)]), lambda c, k, rise: rise),
-        "above": tied(same("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), gap), lambda c, k, rise: k - c),
-        "rising": tied(
-            same("its derivative is a sin(a)/pi", sympy.diff(gap, a), turned),
+        "slope": crosschecked(
+            prove_identity("kappa' = 1 - a/pi", slope, 1 - a / sympy.pi, nonzero=[sympy.sin(a)]), lambda c, k, rise: rise
+        ),
+        "above": crosschecked(
+            prove_identity("kappa - c = (sin a - a cos a)/pi", kappa - sympy.cos(a), gap), lambda c, k, rise: k - c
+        ),
+        "rising": crosschecked(
+            prove_identity("its derivative is a sin(a)/pi", sympy.diff(gap, a), turned),
             lambda c, k, rise: (1 - rise) * math.sqrt(1 - c**2),  # of the gaps, in a
         ),
-        "ray": tied(
-            same("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi),
+        "ray": crosschecked(
+            prove_identity("kappa - c kappa' = sin(a)/pi", kappa - sympy.cos(a) * slope, sympy.sin(a) / sympy.pi),
             lambda c, k, rise: k - c * rise,
         ),
-        "chord": chord.tied(bent, chords, chords),
+        "chord": chord.crosschecked(bent, chords, chords),
     }
 
 

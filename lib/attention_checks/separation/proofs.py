@@ -1,4 +1,4 @@
-"""Lemmas of deng2023 for all sizes at once: weights, features and probabilities in (n, d, a, b, c), by :mod:`..evidence.prove`.
+"""Lemmas of deng2023 for all sizes at once: weights, features and probabilities in (n, d, a, b, c), by :mod:`theorybook.prove`.
 
 Every row of weights has at most three values, so that a bound is an inequality between rational functions of the sizes and of
 powers of n. These are variables of their own, as ``where`` says (r = n^a ...), so that nothing is lost at large n, and where
@@ -20,7 +20,19 @@ from typing import Any, NamedTuple
 import torch
 from attention_theory.separation import regression as model
 from attention_theory.separation.data import Model
-from theorybook.prove import Proof, ball, entropy, every, joined, letters, monotone, nonnegative, positive, power, same
+from theorybook.prove import (
+    Proof,
+    ball,
+    conjunction,
+    entropy,
+    letters,
+    monotone,
+    power,
+    prove_by_cases,
+    prove_identity,
+    prove_le,
+    prove_less,
+)
 from theorybook.validation import Arithmetic, Positive
 
 from attention_checks.separation.parts import Layer, Part, layer, layers
@@ -111,7 +123,7 @@ class Bound(NamedTuple):
             pair = self.value(**x), factor * self.bound(**x)
             return pair[::-1] if self.relation == ">=" else pair
 
-        return nonnegative(self.what, sides, strict=self.relation == "<", where=self.where, **self.ranges)
+        return prove_le(self.what, sides, strict=self.relation == "<", where=self.where, **self.ranges)
 
     def __call__(self, on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
         here, upper = Part(*self.entries, self.relation, 0.0), self.relation != ">="
@@ -127,7 +139,7 @@ class Bound(NamedTuple):
             return (line.counting or line.value) / unit(L)
 
         there = [L for L in on if len(L.entries(here)) and L.t >= self.least_t]
-        return self.proof().tied(there, *((extreme, printed) if upper else (printed, extreme)))
+        return self.proof().crosschecked(there, *((extreme, printed) if upper else (printed, extreme)))
 
 
 #: By kind of entries: matrix, columns, name, share of the row, and in X = 1 and cross-attention its upper bound for all r >= 1.
@@ -259,8 +271,8 @@ def _symbolic(kind: Model) -> tuple[Proof, Proof]:
     sums = [first * w[0], *(block * sum(w[j::k]) for j in range(k)), *last]
     said = "features $w_3$, sums over the blocks" if cross else "features $a w_3$, b (sum over a block), c"
     return (
-        same(f"scores {what}", scores, sympy.Matrix(k * t, k * t, entry), sizes=SMALL),
-        same(said, tokens.T * w, sympy.Matrix(sums), sizes=SMALL),
+        prove_identity(f"scores {what}", scores, sympy.Matrix(k * t, k * t, entry), sizes=SMALL),
+        prove_identity(said, tokens.T * w, sympy.Matrix(sums), sizes=SMALL),
     )
 
 
@@ -279,7 +291,7 @@ def scores(on: Sequence[Layer], _: object = None) -> Proof:
     """
     drawn = _small(on)
     found = [(L.u.log() if L.weights == "softmax" else L.u) / math.log(L.n) for L in drawn]
-    return _symbolic(drawn[0].model)[0].tied(drawn, found, found)
+    return _symbolic(drawn[0].model)[0].crosschecked(drawn, found, found)
 
 
 def _row_as_printed(L: Layer, row: int, lines: Sequence[Part]) -> list[float]:
@@ -302,7 +314,7 @@ def features(on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> P
     at = [vars(L) | letters(w=L.f[row]) for L, row in drawn]
     found = [L.row(row) for L, row in drawn]
     printed = [_row_as_printed(L, row, lines(L)) for L, row in drawn]
-    return _symbolic(drawn[0][0].model)[1].tied(at, found, printed)
+    return _symbolic(drawn[0][0].model)[1].crosschecked(at, found, printed)
 
 
 def tensor_trick() -> Proof:
@@ -315,7 +327,7 @@ def tensor_trick() -> Proof:
     A1, A2, X = (sympy.Matrix(2, 2, sympy.symbols(f"{name}1:5")) for name in "abx")
     # Matrix.vec stacks columns; the row-major vec of M is that of M^T
     long = sympy.kronecker_product(A1, A2) * X.T.vec()
-    proof = same(
+    proof = prove_identity(
         r"$(A1 \otimes A2) \operatorname{vec}(X) = \operatorname{vec}(A1 X A2^T)$",
         long,
         (A1 * X * A2.T).T.vec(),
@@ -323,15 +335,15 @@ def tensor_trick() -> Proof:
     )
     mats = torch.sin(7 * torch.arange(3.0)[:, None] + torch.arange(12)).double().reshape(3, 3, 2, 2)
     at = [letters(a=A.flatten(), b=B.flatten(), x=Q.flatten()) for A, B, Q in mats]
-    return proof.tied(at, [torch.kron(A, B) @ Q.flatten() for A, B, Q in mats], [A @ Q @ B.T for A, B, Q in mats])
+    return proof.crosschecked(at, [torch.kron(A, B) @ Q.flatten() for A, B, Q in mats], [A @ Q @ B.T for A, B, Q in mats])
 
 
 def no_such_data() -> Proof:
     """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1: (b + c)^2 > b^2 + c^2."""
     sides = lambda b, c: (b**2 + c**2, (b + c) ** 2)
-    proof = nonnegative("$b^2 + c^2 < (b + c)^2$", sides, strict=True, b=(0.1, None), c=(0.1, None))
+    proof = prove_le("$b^2 + c^2 < (b + c)^2$", sides, strict=True, b=(0.1, None), c=(0.1, None))
     drawn = [layer("self-identity", "linear", 6, 5, 0.0, b, 1 - b) for b in (0.1, 0.5, 0.9)]
-    return proof.tied(drawn, lambda L: float(L.u[1, 1]) / math.log(L.n), 1.0)
+    return proof.crosschecked(drawn, lambda L: float(L.u[1, 1]) / math.log(L.n), 1.0)
 
 
 # Detection -----------------------------------------------------------------------------------------------------------
@@ -381,9 +393,9 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         """``found`` is a row of ``on`` with these signs (the first, j3's, all other block columns, the last), less c."""
         said = f"c({'j' if row else 'j3'}) y - c > 0.1" if signs[-1] > 0 else "c(j3) y + c > 2 c + 0.1, c = 1 - b"
         proof = prove(said, lambda **x: (TENTH, found(**x)), **ranges)
-        return proof.tied(on, lambda L: tau(L.n, L.c) / L.scale - L.c, lambda L: _row(L, row, *signs))
+        return proof.crosschecked(on, lambda L: tau(L.n, L.c) / L.scale - L.c, lambda L: _row(L, row, *signs))
 
-    strictly = functools.partial(nonnegative, strict=True)
+    strictly = functools.partial(prove_le, strict=True)
     eighth, first_last, first_star = (1, 1, -1, 1), (1, -1, -1, 1), (1, 1, -1, -1)
     by_n, by_n_squared = lambda n, x: n * x, lambda n, x: n * n * x
     on, unit = _drawn("self-ones", "softmax", (1.0, 1.5)), _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True)
@@ -405,7 +417,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     to_eye |= {"B": "n**(b**2)"}
     low_line, high_line = {"y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"}, {"y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"}
     below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5)}
-    four_fifths = nonnegative(
+    four_fifths = prove_le(
         "weight of j3 >= 4/5", lambda n, x: (Fraction(4, 5), special(n * n * x, n)), where=square, n=(2, None), **x
     )
     return {
@@ -414,22 +426,22 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         "identity": fires(eighth, value(eighth, by_n), unit, strictly, where=to_eye, b=(0, None), **eye),
         "quarter-identity": fires(first_last, value(first_last, by_n), unit, strictly, where=to_eye, b=(0, 0.4), **eye),
         "m": _enough("7.5", Fraction(7, 8)),
-        "weight": four_fifths.tied(on, right=lambda L: L.f[0, 0]),
+        "weight": four_fifths.crosschecked(on, right=lambda L: L.f[0, 0]),
         "quarter": fires(first_last, first_and_last, on, strictly, where=square, n=(2, None), a=(1, None), b=(0, 0.65), **x),
         "quarter-high": fires(
             first_star, value(first_star, by_n_squared), high, strictly, where=square, a=(1, None), b=(0.6, 1), **SIZES, **x
         ),
-        "quarter-below-low": fires(first_last, below_low, low, positive, where=low_line, v=(0, 0.7), **below),
-        "quarter-below-high": fires(first_star, below_high, top, positive, where=high_line, v=(0, 0.5), **below),
+        "quarter-below-low": fires(first_last, below_low, low, prove_less, where=low_line, v=(0, 0.7), **below),
+        "quarter-below-high": fires(first_star, below_high, top, prove_less, where=high_line, v=(0, 0.5), **below),
     }
 
 
 def _enough(C: str, share: Fraction) -> Proof:
     """``share``^m <= delta/n for m >= C log(n/delta): C log(1/share) > 1."""
     sides = lambda C: (1, C * ball(1 / share).log())
-    proof = positive(rf"$({share})^m < \delta/n$", sides, where={"C": "m/log(n/delta)"}, C=(C, C))
+    proof = prove_less(rf"$({share})^m < \delta/n$", sides, where={"C": "m/log(n/delta)"}, C=(C, C))
     m = 2 * float(C)  # at n/delta = e^2
-    return proof.tied([{"m": m, "n": math.exp(2), "delta": 1.0}], right=-math.log(float(share) ** m) / 2)
+    return proof.crosschecked([{"m": m, "n": math.exp(2), "delta": 1.0}], right=-math.log(float(share) ** m) / 2)
 
 
 # Quiet networks ------------------------------------------------------------------------------------------------------
@@ -469,7 +481,7 @@ def _silent(
     def right(k: int, S: float, unit: float, **_: Any) -> float:
         return unit * _exponent(hoeffding, S, torch.ones(k, dtype=torch.float64))
 
-    return positive(what, sides, where=where, **ranges).tied(at, left, right)
+    return prove_less(what, sides, where=where, **ranges).crosschecked(at, left, right)
 
 
 def _shift(kind: Model, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
@@ -484,11 +496,11 @@ def _shift(kind: Model, where: dict[str, str], r: str, *on: Layer) -> tuple[Proo
         w = shares(r, k, t)
         return w.star - w.block, w.key
 
-    apart = nonnegative("j3's column - another <= w", sides, where=where, **ranges)
-    flat = nonnegative("another column <= 1/k", lambda k, t, r: (shares(r, k, t).block, 1 / k), where=where, **ranges)
+    apart = prove_le("j3's column - another <= w", sides, where=where, **ranges)
+    flat = prove_le("another column <= 1/k", lambda k, t, r: (shares(r, k, t).block, 1 / k), where=where, **ranges)
     return (
-        apart.tied(on, lambda L: _columns(L, 0)[1] / (L.b or 1) - other(L), lambda L: L.f[0, 0]),
-        flat.tied(on, other, lambda L: L.t / L.n),
+        apart.crosschecked(on, lambda L: _columns(L, 0)[1] / (L.b or 1) - other(L), lambda L: L.f[0, 0]),
+        flat.crosschecked(on, other, lambda L: L.t / L.n),
     )
 
 
@@ -503,12 +515,12 @@ def _excess() -> tuple[Proof, Proof]:
         return (a + b) * special(1 + a, 1000 * (1 + a) ** 2 * x), EXCESS
 
     where = {"v": "n**-0.01", "u": "n**(a*(1 + a) - 0.11)", "s": "a + b", "x": "n/(1000*(1 + a)**2)"}
-    softmax = positive("(a + b) w < 0.0022, softmax", soft, where=where, v=(0, "0.9333"), u=(0, 1), s=(0, 1))
-    other = nonnegative("(a + b) w <= 0.0022, linear", linear, where=where, x=(1, None), a=(0, None), b=(0, 1))
+    softmax = prove_less("(a + b) w < 0.0022, softmax", soft, where=where, v=(0, "0.9333"), u=(0, 1), s=(0, 1))
+    other = prove_le("(a + b) w <= 0.0022, linear", linear, where=where, x=(1, None), a=(0, None), b=(0, 1))
     on = [layer("self-ones", "softmax", 1000, 22, a, 0.1, 0.9) for a in (0.01, 0.09)]
     on_linear = [layer("self-ones", "linear", n, 22, a, 0.1, 0.9) for n, a in ((1000, 0.0), (4000, 1.0))]
     excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
-    return softmax.tied(on, excess), other.tied(on_linear, excess)
+    return softmax.crosschecked(on, excess), other.crosschecked(on_linear, excess)
 
 
 @functools.cache
@@ -565,8 +577,8 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         for w, r in (("softmax", "n**(a*(1 + a))"), ("linear", "1 + a"))
     ]
     return {
-        "shift": joined("a row is at most c + (a + b) w + (b/k) |S|", *shifts[0], *shifts[1]),
-        "e": joined("e = (a + b) w <= 0.0022", *_excess()),
+        "shift": conjunction("a row is at most c + (a + b) w + (b/k) |S|", *shifts[0], *shifts[1]),
+        "e": conjunction("e = (a + b) w <= 0.0022", *_excess()),
         "row": flat(row, (2, False), at, EXCESS, z=(0, 0.145)),
         "network": flat(network, (2, True), at, EXCESS, z=(0, 0.145)),
         "other-rows": flat(side, (1, False), faint, "1/35", where={"e": "(a + b)/n**(1 - a)"}),
@@ -588,23 +600,23 @@ def _large_last_column() -> Proof:
         for bs in ((0.1, 0.5, 0.7), (0.8, 0.9, 0.95))
     )
     large = [vars(L) | {"n": 10**4} for L in above]
-    return joined(
+    return conjunction(
         "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
-        nonnegative("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=where, s=(0, 0.5)).tied(
+        prove_le("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=where, s=(0, 0.5)).crosschecked(
             below, lambda L: L.b**2 / L.c**2, 1.0
         ),
-        positive(
+        prove_less(
             "log(b^2/c^2)/log n < b^2", lambda s, z: (z * (s / (1 - s)).log(), s), where=where, s=(0.5, 0.99), z=(0, 0.1086)
-        ).tied(large, [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above], [L.b**2 for L in above]),
-        positive("10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)).tied(
+        ).crosschecked(large, [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above], [L.b**2 for L in above]),
+        prove_less("10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)).crosschecked(
             below, lambda L: 10 / (0.00275 * L.c**2), 1e4
         ),
-        positive(
+        prove_less(
             "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
             lambda q: (q * (sure / q).log(), ball(100).log()),
             where=where,
             q=(0.01, 0.4),
-        ).tied(large, [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above], math.log(100)),
+        ).crosschecked(large, [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above], math.log(100)),
     )
 
 
@@ -630,7 +642,7 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
 
     shifts = *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
     return {
-        "shift": joined("a row is at most 2 p + |S|/k", *shifts),
+        "shift": conjunction("a row is at most 2 p + |S|/k", *shifts),
         "row": quiet(r"$2 \exp(-S^2/(2 k))$", (2, False), HALF, 12, "1/40"),
         "network": quiet(r"$m \exp(-S^2/(2 k))$", (1, True), 9 * TENTH, 6, "1/20"),
     }
@@ -663,8 +675,8 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
     small = range(2, 9)
     one_by_one = [sum(10 * sum(s) > -2 * k - 9 for s in itertools.product((1, -1), repeat=k - 1)) for k in small]
 
-    counted = every("11/16 of such K", lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1), range(1, 48), name="k")
-    beyond = nonnegative(
+    counted = prove_by_cases("11/16 of such K", lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1), range(1, 48), name="k")
+    beyond = prove_le(
         "exp(-(0.2 k + 0.9)^2/(2 (k - 1))) <= 5/16",
         lambda k, h: (h, (k / 5 + bar) ** 2 / (2 * (k - 1))),
         where={"h": "log(3.2)"},
@@ -673,15 +685,15 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
     )
     ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
     return {
-        "fires": nonnegative("c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=where, **ranges).tied(
+        "fires": prove_le("c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=where, **ranges).crosschecked(
             [vars(L) | {"K": K} for L, K in drawn],
             [level + (K + 0.2 * (L.d - 1) + 0.9) * other(L) for L, K in drawn],
             [sum(_columns(L, 0)[:2]) + K * other(L) for L, K in drawn],
         ),
-        "share": joined(
+        "share": conjunction(
             "11/16 of such K",
-            counted.beside("counts", map(_enough_signs, small), one_by_one),
-            beyond.tied(
+            counted.crosschecked_values("counts", map(_enough_signs, small), one_by_one),
+            beyond.crosschecked(
                 [{"k": k} for k in (49, 60)],
                 -math.log(1 - 11 / 16),
                 lambda k: _exponent(hoeffding, 0.2 * k + 0.9, torch.ones(k - 1, dtype=torch.float64)),
@@ -733,42 +745,44 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             return n * float(model.regression_weights(n, 1, "linear", high).square().sum())
 
         cases = [(n, high) for n in (x["n"] for x in drawn) if n >= low for high in (0, n // 2, n - 1)]
-        proof = nonnegative(rf"$n |f_{{\mathrm{{lin}}}}|^2 \le {bound}$, data of D1", spread, n=(low, None), s=(1, 1.4))
-        return proof.tied([{"n": n, "s": 1 + 0.4 * high / (n - 1)} for n, high in cases], [norm(*case) for case in cases])
+        proof = prove_le(rf"$n |f_{{\mathrm{{lin}}}}|^2 \le {bound}$, data of D1", spread, n=(low, None), s=(1, 1.4))
+        return proof.crosschecked(
+            [{"n": n, "s": 1 + 0.4 * high / (n - 1)} for n, high in cases], [norm(*case) for case in cases]
+        )
 
     def spike(bound: str, top: str, low: int) -> Proof:
         above = lambda v: (Fraction(bound), 2 / (1 + (1 - v**5) * v**8) - 1)
-        proof = nonnegative(f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where=in_v, v=(0, top))
-        return proof.tied([x for x in drawn if x["n"] >= low], right=model.sure_margin)
+        proof = prove_le(f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where=in_v, v=(0, top))
+        return proof.crosschecked([x for x in drawn if x["n"] >= low], right=model.sure_margin)
 
     def exponent(n: int, delta: float) -> float:
         """Of exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda."""
         f = torch.full((n,), math.sqrt(1.6) / n, dtype=torch.float64)
         return _exponent(hoeffding, 2 * math.sqrt(math.log(n / delta) / n), f)
 
-    fourth = nonnegative(r"$n |f_{\mathrm{lin}}|^2 \le 1.0286$, data of D0", linear_0, r=(1, 1.4))
-    kantorovich = same(
+    fourth = prove_le(r"$n |f_{\mathrm{lin}}|^2 \le 1.0286$, data of D0", linear_0, r=(1, 1.4))
+    kantorovich = prove_identity(
         "$(1 + r) m - n r m^2 = (1 + r)^2/(4 r n)$ minus a square",
         (1 + r) * m - n * r * m**2,
         (1 + r) ** 2 / (4 * r * n) - square,
     )
-    exponent_3 = same(
+    exponent_3 = prove_identity(
         "$(1 + r)^2/(4 r n) = ((1 + n^{-0.4}) n^{-0.3}/2)^2$, $r = n^{0.4}$",
         (1 + v**-2) ** 2 / (4 * v**-2 * v**-5),
         (1 + v**2) ** 2 * v**3 / 4,
         where=in_v,
     )
-    two = nonnegative(
+    two = prove_le(
         r"$2 \exp(-C^2 \log(n/\delta)/(2 \cdot 1.6)) \le \delta/n$, C = 2",
         lambda L, h: (L + h, L * 4 / Fraction(32, 10)),
         where={"L": "log(n/delta)", "h": "log(2)"},
         L=(2.99, None),
         h=(0.693, "0.6932"),
     )
-    tenth = nonnegative(
+    tenth = prove_le(
         r"$n^{0.2} |f_{\exp}|^2 \le 1$, data of D0", lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1), where=in_v, v=(0, 1)
     )
-    empty = positive(
+    empty = prove_less(
         r"$1 < C \sqrt{\log(n/\delta)}/n^{0.1}, C = 2$",
         lambda x, e: (1, 2 * (x + e).sqrt() * (-x / 10).exp()),
         where={"x": "log(n)", "e": "log(1/delta)"},
@@ -777,13 +791,15 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
     )
     least = [x | {"r": x["n"] ** 0.4, "m": (1 + x["n"] ** 0.4) / (2 * x["n"] ** 1.4)} for x in drawn]
     return {
-        "kantorovich": kantorovich.tied(least, right=lambda n, **_: soft(n)),
-        "exponent": exponent_3.tied(drawn, soft, lambda n: ((1 + n**-0.4) * n**-0.3 / 2) ** 2),
-        "linear-0": fourth.tied([{"r": 1.4}] * 5, [x["n"] * float(model.norm_bound(1.4, x["n"])) ** 2 for x in drawn], 1.0286),
+        "kantorovich": kantorovich.crosschecked(least, right=lambda n, **_: soft(n)),
+        "exponent": exponent_3.crosschecked(drawn, soft, lambda n: ((1 + n**-0.4) * n**-0.3 / 2) ** 2),
+        "linear-0": fourth.crosschecked(
+            [{"r": 1.4}] * 5, [x["n"] * float(model.norm_bound(1.4, x["n"])) ** 2 for x in drawn], 1.0286
+        ),
         "linear-1": linear_1("1.6", 2),
-        "hoeffding": two.tied(deltas, lambda n, delta: math.log(2 * n / delta), exponent),
-        "norm-0.1": tenth.tied(drawn, lambda n: n**0.2 * soft(n), 1.0),
-        "empty": empty.tied(deltas, right=lambda n, delta: lemma_4_1(n, delta, 2, 2)),
+        "hoeffding": two.crosschecked(deltas, lambda n, delta: math.log(2 * n / delta), exponent),
+        "norm-0.1": tenth.crosschecked(drawn, lambda n: n**0.2 * soft(n), 1.0),
+        "empty": empty.crosschecked(deltas, right=lambda n, delta: lemma_4_1(n, delta, 2, 2)),
         "spike": spike("0.71", "0.871", 2),
         "linear-35": linear_1("1.25", 35),
         "spike-35": spike("0.99", "0.4912", 35),
@@ -809,12 +825,12 @@ def _interval() -> Proof:
 
     def proof(norm: str, square: Callable, tied_norm: Callable) -> Proof:
         sides = lambda z: (square(z) * twice_log(z), bound)
-        found = positive(f"|{norm}|^2 2 log(m n/delta) < 0.99^2", sides, where={"z": "1/log(n)"}, z=(0, "0.2813"))
+        found = prove_less(f"|{norm}|^2 2 log(m n/delta) < 0.99^2", sides, where={"z": "1/log(n)"}, z=(0, "0.2813"))
         left = lambda n: tied_norm(n) * 2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01)
-        return found.tied([{"n": n} for n in (35, 100, 1000)], left, 0.99**2)
+        return found.crosschecked([{"n": n} for n in (35, 100, 1000)], left, 0.99**2)
 
     bound = Fraction(99, 100) ** 2
-    return joined(
+    return conjunction(
         r"$|f|_{\max} \sqrt{2 \log(m n/\delta)} < 0.99, \delta = 0.01$",
         proof("f_exp", lambda z: (1 + root(z)) ** 2 * fading(z, 6) / 4, lambda n: model.norm_bound(n**0.4, n) ** 2),
         proof("f_lin", lambda z: ball("1.25") * fading(z, 10), lambda n: 1.25 / n),
@@ -859,9 +875,9 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
             return level, y1 / (k * t) + (star_sign + K) / k
 
         what = f"the uniform row fires too, y_1 = {y1}, y_* = {star_sign}"
-        proof = nonnegative(what, sides, where=CROSS | {"r": "n**a"}, **more)
+        proof = prove_le(what, sides, where=CROSS | {"r": "n**a"}, **more)
         on = _drawn("cross", "softmax", (0.0, 1.2, 3.0))[3:]
-        return proof.tied(on, bar, lambda L: _row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)))
+        return proof.crosschecked(on, bar, lambda L: _row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)))
 
     def self_attention(
         kind: Model, weights: str, row: int, c: float, multiple: int, sign: int, where: dict[str, str], **ranges: Any
@@ -876,14 +892,14 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
 
         what = f"row j3 of {weights} on D0 fires too, y_1 = -1, y_* = {sign}, y_d = 1"
         scales: dict[str, Any] = more | {"a0": (0, None), "b": (0, None), "e": (0, None)}
-        proof = nonnegative(what, sides, where=SELF | where, **scales | ranges)
+        proof = prove_le(what, sides, where=SELF | where, **scales | ranges)
         pairs = [  # a0 at both ends
             (layer(kind, weights, n, d, a0, 0.2, c), layer(kind, "softmax", n, d, a1, 0.2, c))
             for n, d, a0, a1 in ((6, 5, 0.0, 1.2), (20, 7, 1.0, 1.45))
         ]
         at = [vars(low) | {"a0": low.a, "a1": high.a} for low, high in pairs]
         fires = [_row(low, 0, -1, sign, others(high, row, -1, sign)) for low, high in pairs]
-        return proof.tied(at, [bar(low) for low, _ in pairs], fires)
+        return proof.crosschecked(at, [bar(low) for low, _ in pairs], fires)
 
     ones = functools.partial(
         self_attention, "self-ones", "linear", 1, 0.8, 2, where={"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"}, a0=(0, 1)
@@ -894,9 +910,9 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
     )
     needs = r"$F_{\exp}(D1) > 0$ without false alarm needs $y_1 =$ "
     return {
-        "cross": joined(needs + "y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
-        "ones": joined(needs + "$y_d = 1$, X = 1", ones(1), ones(-1)),
-        "identity": joined(needs + "$y_d = 1$, X = I", identity(1), identity(-1)),
+        "cross": conjunction(needs + "y_* = 1", cross(1, -1), cross(-1, 1), cross(-1, -1)),
+        "ones": conjunction(needs + "$y_d = 1$, X = 1", ones(1), ones(-1)),
+        "identity": conjunction(needs + "$y_d = 1$, X = I", identity(1), identity(-1)),
     }
 
 
@@ -921,8 +937,8 @@ def identity_block(tau: Callable[[float, float], float]) -> Proof:
     ]
     # the row of the second block column, whose sign is +1, as is S
     at = [vars(L) | {"S": 3} for L in drawn]
-    proof = nonnegative("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges)
-    return proof.tied(at, [tau(L.n, L.c) / L.scale - L.c for L in drawn], [_row(L, 1, -1, 1, 1) for L in drawn])
+    proof = prove_le("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges)
+    return proof.crosschecked(at, [tau(L.n, L.c) / L.scale - L.c for L in drawn], [_row(L, 1, -1, 1, 1) for L in drawn])
 
 
 @functools.cache
@@ -945,29 +961,31 @@ def higher() -> dict[str, Proof]:
         """``r`` is the score of the special key over that of another one."""
         on = _drawn(kind, weights, (0.05, 2.0))
         on += [] if kind == "cross" else [layer(kind, weights, 12, 5, a, 0.3, 0.4) for a in (0.05, 2.0)]
-        low = nonnegative("1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where={"r": r}, **two)
-        high = nonnegative("w <= r/n", lambda n, r: (special(r, n), r / n), where={"r": r}, **two)
+        low = prove_le("1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where={"r": r}, **two)
+        high = prove_le("w <= r/n", lambda n, r: (special(r, n), r / n), where={"r": r}, **two)
         ratio = lambda L: L.u[0, 0] / L.u[0, 1]
-        return low.tied(on, lambda L: 1 - L.n / ratio(L), weight), high.tied(on, weight, lambda L: ratio(L) / L.n)
+        return low.crosschecked(on, lambda L: 1 - L.n / ratio(L), weight), high.crosschecked(
+            on, weight, lambda L: ratio(L) / L.n
+        )
 
     on, flat = (_drawn("self-identity", weights, (0.05, 1.5), unit=True) for weights in ("softmax", "linear"))
-    q_low = nonnegative("1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, shares(q, k, t, B).key), where=eye, **q)
-    q_high = nonnegative("w <= q B/n", lambda k, t, B, q: (shares(q, k, t, B).key, q * B / (k * t)), where=eye, **q)
-    rest = nonnegative("other rows: w <= B/n", lambda k, t, B: (shares(1, k, t, B).near, B / (k * t)), where=eye, **B)
-    line = nonnegative("linear: w <= |row|^2/(n c^2)", linear, where=SELF, **SIZES, a=(0, None), b=(0, None), c=(0.001, None))
+    q_low = prove_le("1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, shares(q, k, t, B).key), where=eye, **q)
+    q_high = prove_le("w <= q B/n", lambda k, t, B, q: (shares(q, k, t, B).key, q * B / (k * t)), where=eye, **q)
+    rest = prove_le("other rows: w <= B/n", lambda k, t, B: (shares(1, k, t, B).near, B / (k * t)), where=eye, **B)
+    line = prove_le("linear: w <= |row|^2/(n c^2)", linear, where=SELF, **SIZES, a=(0, None), b=(0, None), c=(0.001, None))
     return {
-        "ones": joined(
+        "ones": conjunction(
             "1 - n/r <= w <= r/n",
             *both("self-ones", "softmax", "n**(a*(a + b + c))"),
             *both("self-ones", "linear", "(a + b + c)/(b + c)"),
             *both("cross", "softmax", "n**a"),
         ),
-        "identity": joined(
+        "identity": conjunction(
             r"1 - n/q <= w <= q B/n; other rows w <= B/n; linear $w \le (a^2 + b^2 + c^2)/(n c^2)$",
-            q_low.tied(on, lambda L: 1 - L.n ** (1 - L.a**2), weight),
-            q_high.tied(on, weight, lambda L: L.n ** (L.a**2 + L.b**2 - 1)),
-            rest.tied(on, lambda L: L.f[-1, -1], lambda L: L.n ** (L.b**2 - 1)),
-            line.tied(flat, weight, lambda L: (L.a**2 + L.b**2 + L.c**2) / (L.n * L.c**2)),
+            q_low.crosschecked(on, lambda L: 1 - L.n ** (1 - L.a**2), weight),
+            q_high.crosschecked(on, weight, lambda L: L.n ** (L.a**2 + L.b**2 - 1)),
+            rest.crosschecked(on, lambda L: L.f[-1, -1], lambda L: L.n ** (L.b**2 - 1)),
+            line.crosschecked(flat, weight, lambda L: (L.a**2 + L.b**2 + L.c**2) / (L.n * L.c**2)),
         ),
     }
 
@@ -983,7 +1001,7 @@ def linear_separates() -> dict[str, Proof]:
 
     def grows(kind: Model, value: Callable[..., Any], where: dict[str, str], ranges: dict[str, Any]) -> Proof:
         more: dict[str, Any] = ranges | {"a": (0, None), "e": (0, None)}
-        proof = nonnegative(
+        proof = prove_le(
             f"value on D0 < value on D1, {kind}",
             lambda a, e, **x: (value(a=a, **x), value(a=a + e, **x)),
             strict=True,
@@ -995,7 +1013,7 @@ def linear_separates() -> dict[str, Proof]:
         drawn = [(L, H) for L, H in zip(low, high) if all(x <= vars(L)[v] for v, (x, _) in ranges.items() if v in vars(L))]
         drawn = [(L, H) for L, H in drawn if L.n // L.t >= ranges["k"][0]]
         at = [vars(L) | {"a0": L.a, "a1": H.a} for L, H in drawn]
-        return proof.tied(at, *([float(L.features[0, 0]) / L.scale for L in side] for side in zip(*drawn)))
+        return proof.crosschecked(at, *([float(L.features[0, 0]) / L.scale for L in side] for side in zip(*drawn)))
 
     cross, few, many = (lambda k, t, a: special(1 + a, k * t)), SIZES | {"t": (2, None)}, SIZES | {"k": (2, None)}
     return {
@@ -1006,5 +1024,5 @@ def linear_separates() -> dict[str, Proof]:
             SELF,
             SIZES | {"b": (0, None), "c": (0.1, None)},
         ),
-        "cross": joined("value on D0 < value on D1, n >= 2", *(grows("cross", cross, CROSS, x) for x in (few, many))),
+        "cross": conjunction("value on D0 < value on D1, n >= 2", *(grows("cross", cross, CROSS, x) for x in (few, many))),
     }

@@ -1,4 +1,4 @@
-"""Claims of cao2024 for all values of their parameters, by :mod:`..evidence.prove`: series, perturbation, kernel, steps.
+"""Claims of cao2024 for all values of their parameters, by :mod:`theorybook.prove`: series, perturbation, kernel, steps.
 
 A function gives one :class:`Proof` for each part, tied to the network, its kernel and the printed formulas (``paper``, their
 module) at drawn points. Inputs have norm at most 1, readouts |a| <= 1, and R < 0.01 bounds the distance that a neuron moves,
@@ -19,7 +19,7 @@ from attention_theory.tangent.bounds import change_factor, sharp_estimates, step
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.training import loss_terms, ntk_regression
-from theorybook.prove import Proof, ball, exprel, exprel2, letters, nonnegative, positive, same
+from theorybook.prove import Proof, ball, exprel, exprel2, letters, prove_identity, prove_le, prove_less
 
 from attention_checks.tangent.runs.coupling import coupling_bound
 
@@ -31,7 +31,7 @@ SIZES = [(3, 2, 0.3), (10, 5, 1.2)]
 
 def _exponents(what: str, sides: Any, number: float | str, ends: tuple, B: float = 1, **R: Any) -> Proof:
     """An inequality that is linear in B, R and h, the logarithm of a number, which lies between these ends."""
-    return nonnegative(what, sides, where={"h": f"log({number})"}, B=(B, None), **R, h=ends)
+    return prove_le(what, sides, where={"h": f"log({number})"}, B=(B, None), **R, h=ends)
 
 
 def _vector(*numbers: float) -> torch.Tensor:
@@ -59,21 +59,21 @@ def series(paper: ModuleType) -> dict[str, Proof]:
     sums = [{"x": x, "N": N} for x in (0.0, 0.03, 0.1) for N in (1, 2, 5)]
     half = lambda x: (exprel2(x) - ball("0.5")) ** 2
     geometric = lambda x, p: ((1 - p) / (1 - x), 1 / (1 - x))
-    a_3 = same("$|u - v|^2 = |u|^2 - 2 u v + |v|^2$", (u - v).dot(u - v), u.dot(u) - 2 * u.dot(v) + v.dot(v))
-    a_5 = nonnegative(r"$1 - x \le (1 - x/2)^2$", lambda x: (1 - x, (1 - x / 2) ** 2), x=(-0.1, 0.1))
-    a_6 = positive("$((e^x - 1)/x)^2 < 2^2$", lambda x: (exprel(x) ** 2, 4), x=(-0.1, 0.1))
-    a_7 = nonnegative(r"1 + x + ... $+ x^{N-1} \le 1/(1 - x)$", geometric, where={"p": "x**N"}, x=(0, 0.1), p=(0, 1))
-    a_8 = positive("$|(e^x - 1 - x)/x^2 - 1/2| < 0.005$", lambda x: (half(x), Fraction(1, 200) ** 2), x=(-0.01, 0.01))
+    a_3 = prove_identity("$|u - v|^2 = |u|^2 - 2 u v + |v|^2$", (u - v).dot(u - v), u.dot(u) - 2 * u.dot(v) + v.dot(v))
+    a_5 = prove_le(r"$1 - x \le (1 - x/2)^2$", lambda x: (1 - x, (1 - x / 2) ** 2), x=(-0.1, 0.1))
+    a_6 = prove_less("$((e^x - 1)/x)^2 < 2^2$", lambda x: (exprel(x) ** 2, 4), x=(-0.1, 0.1))
+    a_7 = prove_le(r"1 + x + ... $+ x^{N-1} \le 1/(1 - x)$", geometric, where={"p": "x**N"}, x=(0, 0.1), p=(0, 1))
+    a_8 = prove_less("$|(e^x - 1 - x)/x^2 - 1/2| < 0.005$", lambda x: (half(x), Fraction(1, 200) ** 2), x=(-0.01, 0.01))
     return {
-        "a.3": a_3.tied(
+        "a.3": a_3.crosschecked(
             [letters(u=a, v=b) for a, b in pairs],
             [(a - b).square().sum() for a, b in pairs],
             [paper.fact_a_3(a, b) for a, b in pairs],
         ),
-        "a.5": a_5.tied(at, lambda x: math.sqrt(1 - x) ** 2, lambda x: paper.fact_a_5(x) ** 2),
-        "a.6": a_6.tied(at, lambda x: (math.expm1(x) / x) ** 2, lambda x: (paper.fact_a_6(x) / x) ** 2),
-        "a.7": a_7.tied(sums, lambda x, N: sum(x**i for i in range(N)), lambda x, N: paper.fact_a_7(x)),
-        "a.8": a_8.tied(
+        "a.5": a_5.crosschecked(at, lambda x: math.sqrt(1 - x) ** 2, lambda x: paper.fact_a_5(x) ** 2),
+        "a.6": a_6.crosschecked(at, lambda x: (math.expm1(x) / x) ** 2, lambda x: (paper.fact_a_6(x) / x) ** 2),
+        "a.7": a_7.crosschecked(sums, lambda x, N: sum(x**i for i in range(N)), lambda x, N: paper.fact_a_7(x)),
+        "a.8": a_8.crosschecked(
             near,
             lambda x: ((math.expm1(x) - x) / x**2 - 0.5) ** 2,
             lambda x: (paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0.5)) ** 2,
@@ -98,15 +98,15 @@ def perturbation(lemma_b_1: Callable) -> dict[str, Proof]:
     exp = sympy.exp
     ours, printed = (lambda part, **x: sharp_estimates(**x)[part]), (lambda part, **x: lemma_b_1(**x)[part])
     moves = [x | {"z": 2 * x["R"]} for x in DRAWN]
-    six = positive(r"$((e^z - 1)/z)^2 < 2^2, |z| \le 2 R$", lambda z: (exprel(z) ** 2, 4), z=(-0.02, 0.02))
-    seven = positive("$(e^{-R} - 1 + R)/R^2 > 0$", lambda R: exprel2(-R), R=(0, 1))
-    nine = same(
+    six = prove_less(r"$((e^z - 1)/z)^2 < 2^2, |z| \le 2 R$", lambda z: (exprel(z) ** 2, 4), z=(-0.02, 0.02))
+    seven = prove_less("$(e^{-R} - 1 + R)/R^2 > 0$", lambda R: exprel2(-R), R=(0, 1))
+    nine = prove_identity(
         "$m R e^{B+R}/(m e^{-B} m e^{-B-R}) = (R/m) e^{3B+2R}$",
         m * R * exp(B + R) / (m * exp(-B) * m * exp(-B - R)),
         R / m * exp(3 * B + 2 * R),
     )
-    eleven = same("$e^{B+R}/(m e^{-B-R}) = e^{2B+2R}/m$", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m)
-    twelve = nonnegative(
+    eleven = prove_identity("$e^{B+R}/(m e^{-B-R}) = e^{2B+2R}/m$", exp(B + R) / (m * exp(-B - R)), exp(2 * B + 2 * R) / m)
+    twelve = prove_le(
         r"$2 e^{2B+2R} \le e^{4B+3R}$",
         lambda h, x: (h, x),
         where={"h": "log(2)", "x": "2*B + R"},
@@ -114,17 +114,19 @@ def perturbation(lemma_b_1: Callable) -> dict[str, Proof]:
         x=(0.694, None),
     )
     return {
-        "6": six.tied(moves, lambda z, **x: (ours(6, **x) / z) ** 2, lambda z, **x: (printed(6, **x) / z) ** 2),
-        "7": seven.tied(
+        "6": six.crosschecked(moves, lambda z, **x: (ours(6, **x) / z) ** 2, lambda z, **x: (printed(6, **x) / z) ** 2),
+        "7": seven.crosschecked(
             DRAWN, right=lambda B, R, m: (printed(7, B=B, R=R, m=m) - ours(7, B=B, R=R, m=m)) / (R**2 * math.exp(B + R))
         ),
-        "9": nine.tied(
+        "9": nine.crosschecked(
             DRAWN,
             lambda B, R, m: printed(8, B=B, R=R, m=m) / (m * math.exp(-B) * m * math.exp(-B - R)),
             functools.partial(printed, 9),
         ),
-        "11": eleven.tied(DRAWN, lambda m, **x: ours(5, m=m, **x) ** 2 / m, functools.partial(printed, 11)),
-        "12": twelve.tied(DRAWN, math.log(2), lambda B, R, m: math.log(printed(12, B=B, R=R, m=m) / R * m) - 2 * B - 2 * R),
+        "11": eleven.crosschecked(DRAWN, lambda m, **x: ours(5, m=m, **x) ** 2 / m, functools.partial(printed, 11)),
+        "12": twelve.crosschecked(
+            DRAWN, math.log(2), lambda B, R, m: math.log(printed(12, B=B, R=R, m=m) / R * m) - 2 * B - 2 * R
+        ),
     }
 
 
@@ -153,23 +155,23 @@ def covariance() -> dict[str, Proof]:
         before, now = attention_weights(scores, "softmax") @ _vector(1.0, -1.0)
         return float(now - before)
 
-    square = same(
+    square = prove_identity(
         "2 (p' - p) = 2 (q - 1)/(q + 1) - a square",
         2 * (after - p),
         2 * (q - 1) / (q + 1) - rest,
         where={"q": "exp(R)", "u": "exp(s)"},
     )
-    attained = same(
+    attained = prove_identity(
         "the change at p = 1/(1 + q) is 2 (q - 1)/(q + 1)",
         2 * (after - p).subs(u, 1 / q),
         2 * (q - 1) / (q + 1),
         where={"q": "exp(R)"},
     )
-    tanh = same(r"$d/dR (R - 2 \tanh(R/2)) = \tanh(R/2)^2$", sympy.diff(R - 2 * half, R), half**2)
+    tanh = prove_identity(r"$d/dR (R - 2 \tanh(R/2)) = \tanh(R/2)^2$", sympy.diff(R - 2 * half, R), half**2)
     return {
-        "square": square.tied(drawn, change),
-        "tanh": tanh.tied(lengths, right=lambda R: (sharp(R) / 2) ** 2),
-        "attained": attained.tied(lengths, lambda R: change(-R, R), sharp),
+        "square": square.crosschecked(drawn, change),
+        "tanh": tanh.crosschecked(lengths, right=lambda R: (sharp(R) / 2) ** 2),
+        "attained": attained.crosschecked(lengths, lambda R: change(-R, R), sharp),
     }
 
 
@@ -209,42 +211,44 @@ def kernel(lemma_5_1: Callable, theorem_4_2: Callable) -> dict[str, Proof]:
         for c, r in zip(a.tolist(), (after[0] * after[1] / product - 1).tolist())
     ]
     sizes = [{"n": n, "d": d, "lambda": lam, "B": theorem_4_2(n, d, lam).B} for n, d, lam in SIZES]
-    speed = nonnegative(
+    speed = prove_le(
         r"$(1 - p^2)(1 + q) + (1 + p)(1 - q^2) + 4 (1 + p)(1 + q) \le 16$",
         lambda p, q: ((1 - p**2) * (1 + q) + (1 + p) * (1 - q**2) + 4 * (1 + p) * (1 + q), 16),
         p=(0, 1),
         q=(0, 1),
     )
-    integral = same(
+    integral = prove_identity(
         "the integral of $16 R e^{4Rt}$ is $4 (e^{4R} - 1)$",
         sympy.integrate(16 * R * sympy.exp(4 * R * t), (t, 0, 1)),
         4 * (growth - 1),
     )
-    change = same("change of a summand", (ci - di) * (cj - dj) * (1 + rho) - ci * cj, left - di * cj - dj * ci)
-    largest = same(
+    change = prove_identity("change of a summand", (ci - di) * (cj - dj) * (1 + rho) - ci * cj, left - di * cj - dj * ci)
+    largest = prove_identity(
         "the terms at their largest are $(1 + 2R)(e^{4R} - 1) + R^2 e^{4R}$",
         left.subs({ci: -1, cj: -1, di: R, dj: R, rho: growth - 1}),  # where all terms are positive
         (1 + 2 * R) * (growth - 1) + R**2 * growth,
     )
-    linear = positive("$(e^{-z} - 1 + z)/z^2 > 0$", lambda z: exprel2(-z), where={"z": "4*R"}, z=(0, 4))
+    linear = prove_less("$(e^{-z} - 1 + z)/z^2 > 0$", lambda z: exprel2(-z), where={"z": "4*R"}, z=(0, 4))
     sixteen = _exponents(r"$16 e^{4R + 2B} \le e^{10B}$", lambda B, R, h: (h + 4 * R, 8 * B), 16, (2.77, 2.773), R=(0, 0.01))
-    half = same(r"$R nd e^{10B} = \lambda/2$", R0 * n * d * sympy.exp(10 * B), lam / 2)
+    half = prove_identity(r"$R nd e^{10B} = \lambda/2$", R0 * n * d * sympy.exp(10 * B), lam / 2)
     return {
-        "speed": speed.tied(
+        "speed": speed.crosschecked(
             [{"p": p, "q": q} for (p, _), (q, _) in two],
             [v * (1 + q) + (1 + p) * w + 4 * (1 + p) * (1 + q) for (p, v), (q, w) in two],
             16 * 0.25 * change_factor(0.3, False) / math.expm1(1.2),
         ),
-        "free": integral.tied(moves, free, free),
-        "terms": change.tied(terms, summands, summands),
-        "paired": largest.tied(moves, paired, paired),
-        "linear": linear.tied(moves, right=lambda R: (16 * R * math.exp(4 * R) - free(R)) / (64 * R**2 * math.exp(4 * R))),
-        "B": sixteen.tied(
+        "free": integral.crosschecked(moves, free, free),
+        "terms": change.crosschecked(terms, summands, summands),
+        "paired": largest.crosschecked(moves, paired, paired),
+        "linear": linear.crosschecked(
+            moves, right=lambda R: (16 * R * math.exp(4 * R) - free(R)) / (64 * R**2 * math.exp(4 * R))
+        ),
+        "B": sixteen.crosschecked(
             DRAWN,
             lambda R, **_: math.log(16 * math.exp(4 * R)),
             lambda B, R, m: math.log(lemma_5_1(R, B) / R) - 2 * B,
         ),
-        "half": half.tied(sizes, lambda B, **x: 10 ** theorem_4_2(*x.values()).R * x["n"] * x["d"] * math.exp(10 * B)),
+        "half": half.crosschecked(sizes, lambda B, **x: 10 ** theorem_4_2(*x.values()).R * x["n"] * x["d"] * math.exp(10 * B)),
     }
 
 
@@ -324,43 +328,43 @@ def descent(paper: ModuleType) -> dict[str, Proof]:
     asked, logs = [paper.theorem_4_2(2, 1, 1.0, x / (10 * math.sqrt(math.log(20)))) for x in (1, *LEVELS)], math.log(10)
     more = [math.exp((c.m - asked[0].m) * logs - 4 * (c.B - 1)) * (1 + math.exp(-2)) ** 4 for c in asked[1:]]
     kernel_at = lambda B: float(tangent_kernel(_two_levels(B), torch.ones(1, 1, dtype=torch.float64)))
-    widest = nonnegative(
+    widest = prove_le(
         r"$(e^{18B}/\cosh^4 B)/(e^{18}/\cosh^4 1) \ge 1$",
         lambda y, c: ((1 + c / y) ** 4, y**7 * (1 + c) ** 4),
         where={"y": "exp(2*(B - 1))", "c": "exp(-2)"},
         y=(1, None),
         c=(0, 1),
     )
-    step_2 = same(
+    step_2 = prove_identity(
         "the integral of $(1 - s) (2 h^2 + 4 p h (f + s h))$ over s in [0, 1]",
         sympy.integrate((1 - s) * (2 * h**2 + 4 * p * h * (f + s * h)), (s, 0, 1)),
         h**2 + 2 * p * h * (f + h / 3),
     )
-    reached = same(
+    reached = prove_identity(
         r"$\eta e^{3B} \sqrt{nd} |f(0)| / (1 - (1 - m \eta \lambda/4)) = D$",
         eta * length / (1 - (1 - m * eta * lam / 4)),
         4 / (m * lam) * length,
     )
-    parts = same(
+    parts = prove_identity(
         "$|r + v0 + v1 + v2|^2 = |r|^2 + C0 + C1 + C2 + C3$",
         (r + v0 + v1 + v2) ** 2,
         r**2 + 2 * r * v0 + 2 * r * v1 + 2 * r * v2 + (v0 + v1 + v2) ** 2,
         sizes="one entry; the others add up",
     )
-    speed = same(
+    speed = prove_identity(
         r"$0.7 m \eta \lambda - 2 \eta^2 m^2 n^2 d^2 e^{16B} = 0.5 m \eta \lambda$",
         sympy.Rational(7, 10) * m * printed * lam - 2 * printed**2 * m**2 * n**2 * d**2 * sympy.exp(16 * B),
         m * printed * lam / 2,
     )
-    moved = same(
+    moved = prove_identity(
         "$D/R = 8 e^{-5B}/L^2$",
         4 / (width * lam) * sympy.exp(3 * B) * n * d / (lam / (2 * n * d * sympy.exp(10 * B))),
         8 * sympy.exp(-5 * B) / L**2,
     )
-    squares = same(
+    squares = prove_identity(
         r"$4(z_1^2 + \dots + z_4^2) - (z_1 + \dots + z_4)^2$ = a sum of squares", 4 * sum(x**2 for x in z) - sum(z) ** 2, gaps
     )
-    features = same(
+    features = prove_identity(
         r"$\sum_r a_r S_r = \sum_r \langle a, S\rangle S_r$",
         sum(x * s for x, s in zip(a, S)),
         sum(mean * s for s in S),
@@ -373,30 +377,30 @@ def descent(paper: ModuleType) -> dict[str, Proof]:
     third = _exponents(r"$1.03 e^{-7B} \le 0.1$", lambda B, h: (h, 7 * B), 10.3, (0, 3))
     fourth = _exponents(r"$2 e^{-7B} \le 0.4$", lambda B, h: (h, 7 * B), 5, (0, 3))
     sixth = _exponents(r"$1.01 e^{6B} \le 2 e^{9B}$", lambda B, h: (h, 3 * B), "1.01/2", (-1, 0))
-    seventh = nonnegative(r"$e^{6B} \le e^{16B}$", lambda B: (6 * B, 16 * B), B=(1, None))
+    seventh = prove_le(r"$e^{6B} \le e^{16B}$", lambda B: (6 * B, 16 * B), B=(1, None))
     return {
-        "width": widest.tied([{"B": B} for B in LEVELS], lambda B: (4 * kernel_at(B) * math.exp(-2 * B)) ** 2, more),
-        "d.1": twice.tied(sizes, eleven, lambda x: thrice(x) - 2 * x.B),
-        "d.2": fifth.tied(sizes, math.log(0.1 * 2 / 0.01), lambda x: sixteen(x) - thrice(x) - 2 * x.B),
-        "one-step": step_2.tied(
+        "width": widest.crosschecked([{"B": B} for B in LEVELS], lambda B: (4 * kernel_at(B) * math.exp(-2 * B)) ** 2, more),
+        "d.1": twice.crosschecked(sizes, eleven, lambda x: thrice(x) - 2 * x.B),
+        "d.2": fifth.crosschecked(sizes, math.log(0.1 * 2 / 0.01), lambda x: sixteen(x) - thrice(x) - 2 * x.B),
+        "one-step": step_2.crosschecked(
             [changed], right=[step_bound(net, one, label, step) - residual**2 + 2 * step * float(slope.square().sum())]
         ),
-        "e.2": second.tied(sizes, math.log(0.1 * 5.4 / 0.5), lambda x: sixteen(x) - 2 * thrice(x)),
-        "e.3": third.tied(sizes, math.log(1.03 / 0.1), seven),
-        "e.4": fourth.tied(sizes, math.log(2 / (2 - 1.6)), seven),
-        "c.2": reached.tied(sizes, path, path),
-        "e.1": parts.tied(
+        "e.2": second.crosschecked(sizes, math.log(0.1 * 5.4 / 0.5), lambda x: sixteen(x) - 2 * thrice(x)),
+        "e.3": third.crosschecked(sizes, math.log(1.03 / 0.1), seven),
+        "e.4": fourth.crosschecked(sizes, math.log(2 / (2 - 1.6)), seven),
+        "c.2": reached.crosschecked(sizes, path, path),
+        "e.1": parts.crosschecked(
             [{"r": residual} | {f"v{k}": C / (2 * residual) for k, C in enumerate(terms[:3])}],
             [(after(one) - label) ** 2],
             [residual**2 + paper.lemma_e_1(net.W, net.a, one, label, step).sum()],
         ),
-        "e.2-rate": speed.tied(sizes, rate_of(0), rate_of(1)),
-        "e.2-width": moved.tied(sizes, share, share),
-        "e.2-width-below": eight.tied(sizes, lambda x: math.log(share(x) * x.L**2) + 5 * x.B, lambda x: 5 * x.B),
-        "e.6": sixth.tied(sizes, math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0)), thrice),
-        "e.7": seventh.tied(sizes, lambda x: 2 * thrice(x), sixteen),
-        "g.1": squares.tied([letters(z=gap)], [4 * paper.claim_g_1([x**2 for x in gap]) - sum(gap) ** 2]),
-        "f.2-features": features.tied(
+        "e.2-rate": speed.crosschecked(sizes, rate_of(0), rate_of(1)),
+        "e.2-width": moved.crosschecked(sizes, share, share),
+        "e.2-width-below": eight.crosschecked(sizes, lambda x: math.log(share(x) * x.L**2) + 5 * x.B, lambda x: 5 * x.B),
+        "e.6": sixth.crosschecked(sizes, math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0)), thrice),
+        "e.7": seventh.crosschecked(sizes, lambda x: 2 * thrice(x), sixteen),
+        "g.1": squares.crosschecked([letters(z=gap)], [4 * paper.claim_g_1([x**2 for x in gap]) - sum(gap) ** 2]),
+        "f.2-features": features.crosschecked(
             [letters(a=net.a[0], e=torch.exp(x * net.W[0])) for x in (0.9, -2.0)],
             [net(torch.tensor([[x]], dtype=torch.float64)) / 3 for x in (0.9, -2.0)],
         ),
@@ -440,16 +444,16 @@ def coupling() -> dict[str, Proof]:
         SimpleNamespace(k=k, K=math.sqrt(k * l), l=l, **{"lambda": l}, eps_H=h, eps_test=t)
         for k, l, h, t in ((2.0, 1.5, 0.5, 0.3), (0.5, 0.2, 0.1, 0.02))
     ]
-    sums = same(r"$e + \sum c_s$", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps")
-    attained = same(
+    sums = prove_identity(r"$e + \sum c_s$", e + sum(c), sum(w * step for w, step in zip(weights, c)), sizes="five steps")
+    attained = prove_identity(
         r"$(K^* + \epsilon_{\mathrm{test}})/(\lambda - \epsilon_H) - K^*/\lambda$",
         (K + eps) / (lam - h) - K / lam,
         (eps + K / lam * h) / (lam - h),
         nonzero=[lam - h],
     )
     return {
-        "steps": sums.tied([letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow, learned),
-        "attained": attained.tied(
+        "steps": sums.crosschecked([letters(c=steps) | {"g": rate} for rate in (0.1, 0.9)], slow, learned),
+        "attained": attained.crosschecked(
             points,
             lambda x: predicted(x.K + x.eps_test, x.l - x.eps_H) - predicted(x.K, x.l),
             lambda x: coupling_bound(1.0, x.l, _vector(x.eps_test)[0], x.eps_H, _vector(x.k)[0]),
@@ -500,8 +504,8 @@ def network(equation_2: Callable) -> dict[str, Proof]:
     H = x * y / M * sum(p * M * q * M for p, q in zip(slope(a, S), slope(b, T)))
     rows = range(2)
     form = sum(f[i] * f[j] * sum(p * q for p, q in zip(J[i], J[j])) for i in rows for j in rows)
-    three: Any = functools.partial(same, sizes="m = 3; all neurons alike")
-    four: Any = functools.partial(same, sizes="m = 4")
+    three: Any = functools.partial(prove_identity, sizes="m = 3; all neurons alike")
+    four: Any = functools.partial(prove_identity, sizes="m = 4")
     slopes = sympy.Matrix([sympy.diff(F, z) for z in s]), sympy.Matrix(slope(a, weights(s)))
     shifted = sympy.Matrix(weights([z + c for z in s])), sympy.Matrix(weights(s))
     # on the line, with inputs x and y: two outputs with values a and b
@@ -528,19 +532,21 @@ def network(equation_2: Callable) -> dict[str, Proof]:
     pair = [letters(a=[1.0, 0.5, 0.0], u=row[[0, 2]]) for row in torch.exp(plane @ paired.W)]
     nought = sum(z * e for z, e in zip(pairs, (u[0], u[0], u[1], u[1])))
     return {
-        "equation-2": three(r"$dF/ds_r = m S_r (a_r - \langle a, S\rangle)$", *slopes).tied(at, speed, speed),
-        "a.4": three("<1, S> = 1", sum(weights(s)), sympy.Integer(1)).tied(at, lambda z: now(z).sum()),
-        "shift": three("S(s + c) = S(s)", *shifted).tied(at, moved, now),
-        "jacobian": three("$(J J^T)_{ij} = m H_{ij}$", sum(p * q for p, q in zip(*J)), M * H).tied(
+        "equation-2": three(r"$dF/ds_r = m S_r (a_r - \langle a, S\rangle)$", *slopes).crosschecked(at, speed, speed),
+        "a.4": three("<1, S> = 1", sum(weights(s)), sympy.Integer(1)).crosschecked(at, lambda z: now(z).sum()),
+        "shift": three("S(s + c) = S(s)", *shifted).crosschecked(at, moved, now),
+        "jacobian": three("$(J J^T)_{ij} = m H_{ij}$", sum(p * q for p, q in zip(*J)), M * H).crosschecked(
             at, lambda z: (z.J[0] * z.J[1]).sum(), lambda z: 3 * z.K[0, 1]
         ),
-        "psd": three("$m f H f = |J^T f|^2$", form, sum((f[0] * p + f[1] * q) ** 2 for p, q in zip(*J))).tied(
+        "psd": three("$m f H f = |J^T f|^2$", form, sum((f[0] * p + f[1] * q) ** 2 for p, q in zip(*J))).crosschecked(
             at,
             lambda z: 3 * residual @ z.K @ residual,
             lambda z: (residual[0] * z.J[0] + residual[1] * z.J[1]).square().sum(),
         ),
-        "zero": four("1 + F = 1", 1 + nought, sympy.Integer(1)).tied(pair, 1 + paired(plane)),
-        "even": four("H(W + t G) = H(W - t G)", entry(forth, Forth, pairs), entry(back, Back, pairs)).tied(even, *kernels),
+        "zero": four("1 + F = 1", 1 + nought, sympy.Integer(1)).crosschecked(pair, 1 + paired(plane)),
+        "even": four("H(W + t G) = H(W - t G)", entry(forth, Forth, pairs), entry(back, Back, pairs)).crosschecked(
+            even, *kernels
+        ),
     }
 
 
@@ -561,6 +567,10 @@ def limits() -> dict[str, Proof]:
     closed = [torch.log(limit_kernel(p, sigma=s)[0, 1] / (p[0] @ p[1])) for p in (close, plane) for s in (0.7, 1.2)]
     sphere = [torch.log(limit_kernel(plane, sigma=s, kind="exp")[0, 1] / 0.6) for s in (0.7, 1.2)]
     return {
-        "limit": same("mean of the exponents", mean - sigma**2 * (x**2 + y**2) / 2, sigma**2 * k).tied(points, closed, closed),
-        "exp-kernel": same("on the sphere", mean.subs({x: 1, y: 1}), sigma**2 + sigma**2 * k).tied(points[2:], sphere, sphere),
+        "limit": prove_identity("mean of the exponents", mean - sigma**2 * (x**2 + y**2) / 2, sigma**2 * k).crosschecked(
+            points, closed, closed
+        ),
+        "exp-kernel": prove_identity("on the sphere", mean.subs({x: 1, y: 1}), sigma**2 + sigma**2 * k).crosschecked(
+            points[2:], sphere, sphere
+        ),
     }
