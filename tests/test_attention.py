@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 import torch
 from attention_theory.attention import Weights, attention_weights
-from attention_theory.exponential.kernels import limit_kernel
+from attention_theory.exponential.kernels import limit_kernel_with
 from attention_theory.sensitivity.upper_bound import lowest_score
 
 
@@ -39,5 +39,5 @@ def test_weights_of_high_degrees_at_negative_scores():
 def test_kernels_of_relu_powers_keep_their_digits_on_a_line():
     x = torch.tensor([[0.6, 0.8]]).double() * torch.tensor([1.0, 1, -1, 1]).double()[:, None]
     turn = torch.tensor([[1.0, 1e-9], [-1e-9, 1.0]]).double()
-    values = torch.linalg.eigvalsh(limit_kernel(Weights("relu_power", 1), torch.cat([x, x @ turn])))
+    values = torch.linalg.eigvalsh(limit_kernel_with(Weights("relu_power", 1), torch.cat([x, x @ turn])))
     assert float(values[5]) < 1e-8 < float(values[6])  # two directions, turned by 1e-9

@@ -66,7 +66,7 @@ def test_refused(call, message):
         ({"log": "y", "curves": {"a": [0, 1]}}, "smallest y is 0"),
         ({"log": "y", "ylim": (0, 1)}, "smallest y is 0"),
         ({"points": ["b"]}, "no curves; there are"),
-        ({"says": ["one"]}, "1 sentences for 2 values of p"),
+        ({"captions": ["one"]}, "1 sentences for 2 values of p"),
         ({"start": 7}, "start = 7 is no value of p; there are 1, 2"),
         ({"alt": ""}, "alt text"),
     ],

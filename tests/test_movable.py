@@ -14,7 +14,7 @@ ARGUMENTS = {
     "parameter": ("n", [5, 50]),
     "alt": 'The "rate" grows.',
     "log": "x",
-    "says": ["it grows", "it falls"],
+    "captions": ["it grows", "it falls"],
     "start": 5,
 }
 
@@ -117,7 +117,7 @@ def test_two_sliders_and_a_curve_that_follows_one_of_them():
         [1, 2],
         {"both": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], "first": [[[0, 1]], [[2, 3]]], "none": [9, 9]},
         [("a", [10, 20]), ("b", ["x", "y"])],
-        says=[["1", "2"], ["3", "4"]],
+        captions=[["1", "2"], ["3", "4"]],
         start=(20, "x"),
         alt="a",
     )
@@ -142,11 +142,11 @@ def test_bars_stand_side_by_side_on_the_lower_end():
 
 def test_squares_have_the_area_of_their_entry():
     picture = interactive_plot(
-        ["1", "2"], {"1": [[1, 0.25], [0, 1]], "2": [0, 1]}, ("p", [1, 2]), alt="a", squares=True, start=1
+        ["1", "2"], {"1": [[1, 0.25], [0, 1]], "2": [0, 1]}, ("p", [1, 2]), alt="a", hinton=True, start=1
     )
     sides = [
         float(side) for side in re.findall(r"h([\d.]+)v", re.search(r'data-curve="0" d="(.*?)"', picture._repr_html_())[1])
     ]
     assert sides[0] == pytest.approx(2 * sides[1], abs=0.11) and sides[0] > 50
     with pytest.raises(ValueError, match="matrix of numbers >= 0"):
-        interactive_plot([1, 2], {"a": [1, 2]}, ("p", [1, 2]), alt="a", squares=True)
+        interactive_plot([1, 2], {"a": [1, 2]}, ("p", [1, 2]), alt="a", hinton=True)

@@ -15,7 +15,7 @@ from attention_theory.attention import attention, attention_weights
 from attention_theory.device import generator, normal, signs
 from attention_theory.patches import hidden
 from attention_theory.patches.gaussian import convolution_label
-from attention_theory.patches.population import opening
+from attention_theory.patches.population import initial_growth
 from attention_theory.separation import regression
 from attention_theory.tangent import bounds
 from hypothesis import given, settings
@@ -72,7 +72,7 @@ def a_new_label(seed, n, d):
     X, raf = context(seed + 1, p, 3), sensitivity.RandomAttentionFeatures.sample(3, seed)
     phi, theta_0 = drawn(seed + 2, p), drawn(seed + 3, p)
     moved = drawn(seed + 4, 2, p)
-    yield I.equation_6_3(Phi, labels, theta_0), sensitivity.trained(Phi, labels, theta_0)
+    yield I.equation_6_3(Phi, labels, theta_0), sensitivity.min_norm_interpolator(Phi, labels, theta_0)
     yield I.equation_6_14(Phi, phi, moved), sensitivity.feature_alignment(Phi, phi, moved)
     yield I.equation_6_9(phi, moved), sensitivity.feature_alignment(Phi[:0], phi, moved)
     for map in (raf, sensitivity.RandomFeatures.sample(p, 3, p, seed)):
@@ -269,7 +269,7 @@ def descent_on_the_population(seed, L, d):
     yield A, As[-1]
     yield v, vs[-1]
     if D > C:
-        yield torch.tensor(expectation.opening_enumerated(D, C, q, 0.5)), torch.tensor(opening(D, C, q, 0.5))
+        yield torch.tensor(expectation.initial_growth_enumerated(D, C, q, 0.5)), torch.tensor(initial_growth(D, C, q, 0.5))
 
 
 @twins

@@ -40,7 +40,7 @@ def use_style() -> None:
 
 
 @dataclass(frozen=True)
-class Table:
+class ShownTable:
     """A small table that a notebook shows as HTML and stores as text, so that nbval compares its numbers."""
 
     rows: list[list[str]]
@@ -53,7 +53,7 @@ class Table:
         return tabulate(self.rows, self.headers, tablefmt="html", disable_numparse=True)
 
 
-def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -> Table:
+def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -> ShownTable:
     """Table from named columns of equal length.
 
     Args:
@@ -76,4 +76,4 @@ def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -
         return re.sub(r"^-(?=[0.]+(e[+-]\d+|%)?$)", "", shown)
 
     rows = [[cell(header, value) for header, value in zip(columns, row)] for row in zip(*columns.values())]
-    return Table(rows, list(columns))
+    return ShownTable(rows, list(columns))

@@ -140,23 +140,23 @@ class InteractivePlot:
         x: positions, rounded; words for a picture of bars.
         curves: name -> rows of rounded values; None where there is no point.
         sliders: one or two.
-        says: the sentences.
+        captions: the sentences.
         axes: horizontal and vertical.
         labels: of the two axes.
         points: names of the curves drawn as dots.
         alt: what the picture shows.
-        squares: the curves are the rows of a matrix, drawn as squares.
+        hinton: the curves are the rows of a matrix, drawn as squares.
     """
 
     x: list[float] | list[str]
     curves: dict[str, Rows]
     sliders: tuple[Slider, ...]
-    says: Rows
+    captions: Rows
     axes: tuple[Axis, Axis]
     labels: tuple[str, str]
     points: tuple[str, ...]
     alt: str
-    squares: bool = False
+    hinton: bool = False
 
     @property
     def start(self) -> list[int]:
@@ -172,7 +172,7 @@ class InteractivePlot:
                 for name, curve in self.curves.items()
                 if len(self.sliders) == 1 or not any(k for k, step in zip(position, curve.steps) if not step)
             }
-            said = self.says.at(position)
+            said = self.captions.at(position)
             if new or said:
                 where = ", ".join(f"{s.name} = {s.values[k]}" for s, k in zip(self.sliders, position))
                 lines += [f"{where}: {said}" if said else f"{where}:"]
@@ -185,7 +185,7 @@ class InteractivePlot:
 
     def _marks(self) -> list[tuple[str, float, float]]:
         """How each curve is drawn: a line, dots, bars from left to right of each word, squares (height of the row, scale)."""
-        if self.squares:
+        if self.hinton:
             high = (HEIGHT - BOTTOM - TOP) / len(self.curves)
             scale = round(0.47 * high / math.sqrt(self.axes[1].high), 4)
             return [("square", round(TOP + high * (i + 0.5), 1), scale) for i in range(len(self.curves))]
@@ -203,7 +203,7 @@ class InteractivePlot:
             "marks": self._marks(),
             "axes": [[_short(a.low), _short(a.high), int(a.log), a.start, a.end] for a in self.axes],
             "sliders": [[slider.name, slider.values] for slider in self.sliders],
-            "says": [self.says.steps, self.says.rows],
+            "says": [self.captions.steps, self.captions.rows],
         }
         packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
         key = "movable-" + sha256((packed + self.alt).encode()).hexdigest()[:8]
@@ -212,7 +212,7 @@ class InteractivePlot:
             f'<figure class="movable" id="{key}" data-movable="{packed}" style="margin:0.5em 0;max-width:36rem">'
             f"{''.join(self._control(key, i) for i in range(len(self.sliders)))}{self._svg()}{self._legend()}"
             f'<output for="{" ".join(self._name(key, i) for i in range(len(self.sliders)))}" '
-            f'style="display:block;min-height:1.5em">{html.escape(self.says.at(self.start))}</output>'
+            f'style="display:block;min-height:1.5em">{html.escape(self.captions.at(self.start))}</output>'
             f"{self._table()}</figure><script>{SCRIPT}</script>"
         )
 
@@ -236,9 +236,9 @@ class InteractivePlot:
             place = across.place(value)
             grid += [] if self._words else [f"M{place:.1f},{TOP}V{HEIGHT - BOTTOM}"]
             text.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{html.escape(label)}</text>')
-        for name, (_, place, _) in zip(self.curves, self._marks() if self.squares else ()):
+        for name, (_, place, _) in zip(self.curves, self._marks() if self.hinton else ()):
             text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{html.escape(name)}</text>')
-        for value, label in ({} if self.squares else up.ticks()).items():
+        for value, label in ({} if self.hinton else up.ticks()).items():
             place = up.place(value)
             grid.append(f"M{LEFT},{place:.1f}H{WIDTH - RIGHT}")
             text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{label}</text>')
@@ -285,7 +285,7 @@ class InteractivePlot:
         return path
 
     def _paint(self, c: int, kind: str) -> str:
-        colour = COLORS[0 if self.squares else c % len(COLORS)]
+        colour = COLORS[0 if self.hinton else c % len(COLORS)]
         if kind in ("bar", "square"):
             return f'fill="{colour}" fill-opacity=".85"'
         dash = f' stroke-dasharray="{DASHES[c % len(DASHES)]}"' if DASHES[c % len(DASHES)] and kind == "line" else ""
@@ -293,7 +293,7 @@ class InteractivePlot:
         return f'fill="none" stroke="{colour}" stroke-width="{width}" stroke-linecap="{cap}" stroke-linejoin="round"{dash}'
 
     def _legend(self) -> str:
-        if self.squares:
+        if self.hinton:
             return ""
         items = []
         for c, (name, (kind, _, _)) in enumerate(zip(self.curves, self._marks())):
@@ -346,10 +346,10 @@ def interactive_plot(
     log: str = "",
     ylim: tuple[float, float] | None = None,
     points: Sequence[str] = (),
-    says: Sequence[Any] | None = None,
+    captions: Sequence[Any] | None = None,
     start: Any = None,
     digits: Size = 3,
-    squares: bool = False,
+    hinton: bool = False,
 ) -> InteractivePlot:
     """A picture of curves, or of bars, with a slider for one parameter or two, for the last line of a cell.
 
@@ -364,11 +364,11 @@ def interactive_plot(
         log: the logarithmic axes: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
         ylim: vertical limits; all values by default. The axes stay when the picture moves.
         points: names of curves that are drawn as dots.
-        says: a sentence for each value (for two parameters p lists of r), read out and shown below the picture.
+        captions: a sentence for each value (for two parameters p lists of r), read out and shown below the picture.
         start: the value shown first, with two parameters a pair; the middle one by default.
         digits: significant digits that are kept, of the largest value on a linear vertical axis and of each value on a
             logarithmic one. Round well inside the uncertainty: the cell is compared exactly on other machines.
-        squares: the curves are the rows of a matrix, from above, with words at ``x``; an entry is a square of that area.
+        hinton: the curves are the rows of a matrix, from above, with words at ``x``; an entry is a square of that area.
 
     Raises:
         ValueError: sizes that do not fit, fewer than two positions or parameter values, values that are infinite or not
@@ -420,18 +420,18 @@ def interactive_plot(
         full[key] = table
     if unknown := set(points) - set(full):
         raise ValueError(f"points names {sorted(unknown)}, which are no curves; there are {list(full)}")
-    sentences = np.asarray(says, dtype=object) if says is not None else np.full((1,) * len(counts), "", dtype=object)
-    if says is not None and sentences.shape != counts:
+    sentences = np.asarray(captions, dtype=object) if captions is not None else np.full((1,) * len(counts), "", dtype=object)
+    if captions is not None and sentences.shape != counts:
         shapes = (" x ".join(map(str, shape)) for shape in (sentences.shape, counts))
-        raise ValueError("says has {} sentences for {} values of {}".format(*shapes, names))
+        raise ValueError("captions: {} sentences for {} values of {}".format(*shapes, names))
     seen = np.concatenate([table.ravel() for table in full.values()])
     if not np.isfinite(across).all() or np.isinf(seen).any() or np.isnan(seen).all():
         raise ValueError("positions are finite, and values finite or nan (a gap), not all of them nan")
     for axis, numbers in (("x", across), ("y", np.append(seen[~np.isnan(seen)], ylim or ()))):
         if axis in log and numbers.min() <= 0:
             raise ValueError(f"the smallest {axis} is {numbers.min():g}; a logarithmic axis needs positive numbers")
-    if squares and (not words or log or np.nanmin(seen) < 0):
-        raise ValueError("squares stand for a matrix of numbers >= 0, with words at x and without a logarithmic axis")
+    if hinton and (not words or log or np.nanmin(seen) < 0):
+        raise ValueError("a Hinton diagram shows a matrix of numbers >= 0, with words at x and without a logarithmic axis")
     decimals = None if "y" in log else digits - 1 - math.floor(math.log10(float(np.nanmax(np.abs(seen))) or 1))
     rounded = {
         key: Rows(_steps(table.shape[:-1]), [[_round(v, digits, decimals) for v in row] for row in table.reshape(-1, len(x))])
@@ -452,7 +452,7 @@ def interactive_plot(
         (_word(xlabel), _word(ylabel)),
         tuple(points),
         alt,
-        squares,
+        hinton,
     )
 
 

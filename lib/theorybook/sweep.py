@@ -45,7 +45,7 @@ from tqdm import tqdm
 
 from theorybook.devices import Device
 from theorybook.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
-from theorybook.validation import ANY, Count, NonNegative, Size, finite, outside
+from theorybook.validation import ANY, Count, NonNegative, Size, finite, recheck_callback
 
 #: After so many deaths, the last of them alone with its worker, a point is given up.
 DEATHS = 3
@@ -125,7 +125,7 @@ def sweep(
 
 def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, Any]:
     try:
-        return i, outside(function)(**point)
+        return i, recheck_callback(function)(**point)
     except Exception as error:
         error.add_note(f"at the point {str(point)[:200]}")
         raise

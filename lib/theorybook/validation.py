@@ -539,7 +539,7 @@ def unchecked() -> Iterator[None]:
         _state.off = before
 
 
-def outside(function: Callable[P, R]) -> Callable[P, R]:
+def recheck_callback(function: Callable[P, R]) -> Callable[P, R]:
     """The reader's own function, to be called inside a checked call: what it calls is checked as anywhere else."""
 
     def called(*arguments: P.args, **keywords: P.kwargs) -> R:

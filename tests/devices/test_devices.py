@@ -39,7 +39,7 @@ CALLS = {
     "attention features": (RAF, (X,)),
     "one token": (lambda raf, X, d: raf.one_token(X, 0).change(d), (RAF, X, drawn(3, 6, seed=6))),
     "word sensitivity": (lambda raf, X: sensitivity.word_sensitivity(raf, X), (RAF, X)),
-    "trained": (sensitivity.trained, (drawn(4, 30), drawn(4, seed=1).sign())),
+    "trained": (sensitivity.min_norm_interpolator, (drawn(4, 30), drawn(4, seed=1).sign())),
     "alignment": (sensitivity.feature_alignment, (drawn(4, 30), drawn(30, seed=1), drawn(3, 30, seed=2))),
     "literal features": (separation.attention_features, (A1, A2, A2, Q, "softmax")),
     "tangent kernel": (tangent.tangent_kernel, (NET, POINTS)),

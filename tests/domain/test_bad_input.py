@@ -38,7 +38,7 @@ from theorybook.validation import (
     NonNegative,
     Numbers,
     checked,
-    outside,
+    recheck_callback,
     unchecked,
 )
 from torch import Tensor
@@ -236,7 +236,7 @@ def test_what_a_function_of_the_readers_calls_is_checked():
     @checked
     def ask(reader: Any) -> float:
         """Call what the reader gave."""
-        return outside(reader)()
+        return recheck_callback(reader)()
 
     with pytest.raises(InputError, match="sigma = -1.0"):
         ask(lambda: product(ONES, sigma=-1.0))

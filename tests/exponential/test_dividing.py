@@ -7,7 +7,7 @@ import pytest
 import torch
 from attention_theory import tokens
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import dividing, population_descent, sharp
+from attention_theory.exponential import dividing, population_descent_with, sharp
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 
 
@@ -48,7 +48,7 @@ def test_aligned_changes_are_those_of_the_moved_context():
 
 def test_groups_divided_by_the_sum_are_those_of_the_chapter_on_space():
     ours = dividing.groups_descent(sharp(1), "sum", 6, 2, 0.25, steps=30)
-    theirs = population_descent(sharp(1), 6, 2, 0.25, steps=30)
+    theirs = population_descent_with(sharp(1), 6, 2, 0.25, steps=30)
     assert ours.error == pytest.approx(theirs.error.tolist(), abs=1e-12)
     assert ours.ratio == pytest.approx(torch.exp(theirs.gamma - theirs.rho).tolist(), rel=1e-9)
 

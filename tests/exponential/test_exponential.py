@@ -150,7 +150,7 @@ def test_word_sensitivity_is_that_of_part_one_and_averages_over_contexts():
     each = []
     for seed, x in enumerate(X):
         features = RandomAttentionFeatures.sample(8, seed, truncated(2))
-        found = words.word_sensitivity(truncated(2), x, 1, seed, 3, 5)
+        found = words.word_sensitivity_with(truncated(2), x, 1, seed, 3, 5)
         assert found.size == pytest.approx(float(features(x).norm()) / math.sqrt(5 * 8), rel=1e-10)
         assert found.value == pytest.approx(word_sensitivity(features, x, 1, 3, 5, seed).value, rel=1e-12)
         each.append(word_sensitivity(features, x, 0, 3, 5, seed).value)
@@ -172,7 +172,7 @@ def test_mean_sensitivity_of_odd_powers(monkeypatch):
 def test_abilities_are_what_the_four_worlds_say(monkeypatch, u):
     monkeypatch.setattr(together, "mean_sensitivity", lambda weights, X: (weights == u) * 1.25)
     asked = []
-    path = space.population_descent
+    path = space.population_descent_with
 
     def descent(weights, **options):
         asked.append(options)
@@ -273,7 +273,7 @@ def test_a_recorded_pair_of_sides():
     both, X = sides.run("sharp", 1, 9, 6, 0, steps=5, starts=2), tokens.contexts("iid", 1, 9, 6, seed=100)[0]
     moved = OneTokenAttention(sharp(1), RandomAttentionFeatures.sample(6, 0).W, X)
     assert (both["below"], both["bound"]) == (words.from_below(moved), words.three_parts(moved).bound)
-    assert both["found"] == words.word_sensitivity(sharp(1), X, 0, 0, 2, 5).value <= both["bound"]
+    assert both["found"] == words.word_sensitivity_with(sharp(1), X, 0, 0, 2, 5).value <= both["bound"]
     assert {(p["n"], p["steps"]) for p in sides.points()} >= {(4096, 0), (2048, 40)}
 
 
@@ -287,10 +287,10 @@ def test_a_row_at_three_sizes(monkeypatch, u):
     assert row.separation == tuple(together.separates(u, k) for k in (6, 12, 100))
     assert row.few_blocks == separation_probability(u, "self-identity", **together.FEW_BLOCKS)
     raised = float(u.family in ("power", "relu_power"))
-    run = space.population_descent(u, 6, 2, 0.25, steps=2, start=raised, beta=1 + raised)
+    run = space.population_descent_with(u, 6, 2, 0.25, steps=2, start=raised, beta=1 + raised)
     assert row.error == (float(run.error[2]) / float(space.group_error(6, 2, Fraction(1, 4))),)
     flat = u in (power(1), sharp(math.inf))
-    kernel = None if flat else exponential.limit_kernel(u, tangent.unit_points(30, 3, seed=2))
+    kernel = None if flat else exponential.limit_kernel_with(u, tangent.unit_points(30, 3, seed=2))
     least = [0.0 if flat else max(0.0, float(torch.linalg.eigvalsh(kernel[:n, :n])[0] / kernel[0, 0])) for n in (5, 10, 30)]
     assert row.eigenvalue == pytest.approx(least, abs=1e-12)
 
@@ -300,7 +300,7 @@ def test_the_curves_of_the_four_worlds_at_a_small_size():
     curves = together.four_curves(betas, tokens.contexts("iid", 2, 4, 6, seed=0), steps=3)
     assert max(curves["notices a word"]) == 1
     for beta, fits, groups in zip(betas, curves["fits labels"], curves["finds groups"]):
-        kernel = exponential.limit_kernel(sharp(beta), points)
+        kernel = exponential.limit_kernel_with(sharp(beta), points)
         values = torch.linalg.eigvalsh(kernel / kernel[0, 0])  # a kernel with diagonal 1
         assert fits == pytest.approx(max(float(values[0]), 0), abs=1e-13)
-        assert groups == float(space.population_descent(sharp(beta), 9, 3, 0.25, steps=3).group[3])
+        assert groups == float(space.population_descent_with(sharp(beta), 9, 3, 0.25, steps=3).group[3])

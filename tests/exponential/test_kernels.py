@@ -112,8 +112,8 @@ def test_limit_kernel_of_smooth_weights_is_that_of_quadrature(sigma):
             r = float(rho[i, j].clamp(-1, 1))
             other = r * first + math.sqrt(1 - r * r) * second
             expected[i, j] = r * (masses @ (u.slope(sigma * first) * u.slope(sigma * other)) @ masses) / mean**2
-        assert torch.allclose(kernels.limit_kernel(u, x, sigma), expected, rtol=1e-9)
-    assert torch.equal(kernels.limit_kernel(power(2), x), kernels.limit_kernel(power(2), x, 1.0))
+        assert torch.allclose(kernels.limit_kernel_with(u, x, sigma), expected, rtol=1e-9)
+    assert torch.equal(kernels.limit_kernel_with(power(2), x), kernels.limit_kernel_with(power(2), x, 1.0))
 
 
 def test_limit_kernel_of_sharp_weights_on_any_points():
@@ -122,7 +122,7 @@ def test_limit_kernel_of_sharp_weights_on_any_points():
     w = sigma * torch.randn(400_000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     raised = sharp(beta)(w @ x.T)
     expected = beta**2 * (x @ x.T) * (raised.T @ raised / len(w)) / torch.outer(raised.mean(0), raised.mean(0))
-    assert torch.allclose(kernels.limit_kernel(sharp(beta), x, sigma), expected, rtol=0.03)
+    assert torch.allclose(kernels.limit_kernel_with(sharp(beta), x, sigma), expected, rtol=0.03)
 
 
 @pytest.mark.parametrize("sigma", [1.0, 0.6])
@@ -139,7 +139,7 @@ def test_limit_kernel_of_relu_powers_is_that_of_arc_cosines(sigma):
     rho = (x @ x.T).clamp(-1, 1)
     for p, arc in arcs.items():
         expected = rho * (p * sigma ** (p - 1)) ** 2 * arc(torch.arccos(rho)) / (sigma**p * means[p]) ** 2
-        assert torch.allclose(kernels.limit_kernel(relu_power(p), x, sigma), expected, rtol=1e-7, atol=1e-12)
+        assert torch.allclose(kernels.limit_kernel_with(relu_power(p), x, sigma), expected, rtol=1e-7, atol=1e-12)
 
 
 def test_least_fitting_degree_counts_monomials():
@@ -176,7 +176,7 @@ def test_smallest_is_the_least_eigenvalue_or_nothing():
 @pytest.mark.parametrize("u", [sharp(0.8), truncated(4), power(2)], ids=str)
 def test_kernel_of_a_smooth_u_by_its_series(u):
     x = tangent.unit_points(5, 3, seed=1)
-    torch.testing.assert_close(kernels.smooth_limit_kernel(lambda z: 3 * u(z), x), kernels.limit_kernel(u, x))
+    torch.testing.assert_close(kernels.smooth_limit_kernel(lambda z: 3 * u(z), x), kernels.limit_kernel_with(u, x))
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -186,7 +186,7 @@ def test_kernel_of_a_smooth_u_by_its_series(u):
 def test_rank_at_opposite_pairs(u, even, odd, d):
     for pairs in (2, 5, 12 if d == 3 else 6):
         half = tangent.unit_points(pairs, d, seed=pairs)
-        values = torch.linalg.eigvalsh(kernels.limit_kernel(u, torch.cat([half, -half])))
+        values = torch.linalg.eigvalsh(kernels.limit_kernel_with(u, torch.cat([half, -half])))
         assert int((values > 1e-10 * values[-1]).sum()) == kernels.pair_rank(even, odd, pairs, d)
 
 
@@ -196,11 +196,11 @@ def test_eigenvalues_on_the_circle(n, sharpness):
     x = circle(n)
     found = kernels.circle_eigenvalues(n, sharpness)
     twice = torch.cat([found, found[1 : (n + 1) // 2]])  # a wave and its mirror image
-    expected = torch.linalg.eigvalsh(kernels.limit_kernel(sharp(sharpness), x))
+    expected = torch.linalg.eigvalsh(kernels.limit_kernel_with(sharp(sharpness), x))
     torch.testing.assert_close(twice.sort().values, expected, rtol=1e-9, atol=1e-9 * float(expected[-1]))
     if n % 2 == 0:
         y = alternating(n)
-        torch.testing.assert_close(kernels.limit_kernel(sharp(sharpness), x) @ y, found[-1] * y, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(kernels.limit_kernel_with(sharp(sharpness), x) @ y, found[-1] * y, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("b", [0.3, 1.0, 9.0])

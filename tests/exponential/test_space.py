@@ -89,11 +89,11 @@ def test_weights_and_rises_are_those_of_a_whole_row(u, high):
     seen = space.WeightedPopulation(u, D, C, 0.25)
     assert torch.allclose(seen.weights(vit), attention_weights(row, u)[:3], rtol=1e-12)
     if u.knob == math.inf:
-        assert torch.equal(seen.rises(vit), torch.zeros(3, dtype=torch.float64))
+        assert torch.equal(seen.score_derivative(vit), torch.zeros(3, dtype=torch.float64))
         return
     z = row.clone().requires_grad_()
     (slope,) = torch.autograd.grad(u(z).sum(), z)
-    assert torch.allclose(seen.rises(vit), slope[:3] / u(row).sum(), rtol=1e-12)
+    assert torch.allclose(seen.score_derivative(vit), slope[:3] / u(row).sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("D, C", [(6, 2), (9, 3), (8, 2)])

@@ -239,7 +239,7 @@ def test_pictures_open_large_by_mouse_keyboard_and_touch(visit, look):
 MOVABLE = """
 from theorybook.interactive_plot import interactive_plot
 rows = [[1, 2, 3], [3, 2, 1], [1, 1, 1]]
-picture = interactive_plot([1, 2, 3], {"a": rows}, ("p", [10, 20, 30]), alt="a", says=["up", "down", "flat"], start=10)
+picture = interactive_plot([1, 2, 3], {"a": rows}, ("p", [10, 20, 30]), alt="a", captions=["up", "down", "flat"], start=10)
 """
 
 

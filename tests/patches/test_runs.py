@@ -8,7 +8,7 @@ import pytest
 import torch
 from attention_checks.patches.runs import expectation, lemmas, samples, transfer, worlds
 from attention_theory import patches
-from attention_theory.patches.population import critical_stray_rate, opening
+from attention_theory.patches.population import critical_stray_rate, initial_growth
 
 
 def test_disagreement_with_the_labelling_function():
@@ -30,10 +30,10 @@ def test_the_label_noise_is_bayes_risk(size):
 
 @pytest.mark.parametrize("case", [(8, 2, 0.6, 1.0), (9, 3, 0.3, 0.5)])
 def test_opening(case):
-    assert expectation.opening_enumerated(*case) == pytest.approx(opening(*case), rel=1e-5)
+    assert expectation.initial_growth_enumerated(*case) == pytest.approx(initial_growth(*case), rel=1e-5)
     q = critical_stray_rate(case[1], case[3])
     if q < 1:
-        assert opening(case[0], case[1], q, case[3])[0] == pytest.approx(0, abs=1e-12)
+        assert initial_growth(case[0], case[1], q, case[3])[0] == pytest.approx(0, abs=1e-12)
 
 
 def test_flow_moves_by_its_step():

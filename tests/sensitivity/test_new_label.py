@@ -35,7 +35,7 @@ def maps(seed=1):
 def test_solutions_are_where_gradient_descent_ends():
     Phi, labels, phi, label, _moved = problem()
     start = normal(30, generator=generator(5))
-    theta = sensitivity.trained(Phi, labels, start)
+    theta = sensitivity.min_norm_interpolator(Phi, labels, start)
     assert torch.allclose(theta, new_label.gradient_descent(Phi, labels, start), atol=1e-9)
     fine = new_label.gradient_descent(phi[None], labels.new_tensor([label]), theta)
     assert torch.allclose(printed.equation_6_5(theta, phi, label), fine)
@@ -56,10 +56,10 @@ def test_a_near_duplicate_is_trained_through_the_features():
     Phi, labels, phi, label, moved = problem(p=200)
     Phi[1] = Phi[0] + 1e-7 * Phi[1]
     labels[1] = labels[0]
-    theta, again = sensitivity.trained(Phi, labels), printed.equation_6_6(Phi, labels, phi, label)
+    theta, again = sensitivity.min_norm_interpolator(Phi, labels), printed.equation_6_6(Phi, labels, phi, label)
     change = sensitivity.feature_alignment(Phi, phi, moved) * (label - phi @ theta)
     assert identity("(6.13)", moved @ (again - theta), change, 1e-6).holds
-    with pytest.raises(ValueError, match="lost to rounding; use trained and feature_alignment"):
+    with pytest.raises(ValueError, match="lost to rounding; use min_norm_interpolator and feature_alignment"):
         sensitivity.solutions(Phi, labels, phi, label)
 
 
@@ -209,9 +209,12 @@ def test_alignment_in_single_precision():
 def test_single_precision_agrees_or_is_refused(distance):
     Phi, labels, phi, label, moved = problem(p=60)
     Phi[1] = Phi[0] + distance * Phi[1]
-    expected = [sensitivity.trained(Phi, labels), sensitivity.feature_alignment(Phi, phi, moved)]
+    expected = [sensitivity.min_norm_interpolator(Phi, labels), sensitivity.feature_alignment(Phi, phi, moved)]
     single = [tensor.float() for tensor in (Phi, labels, phi, moved)]
-    calls = [lambda P, y, f, m: sensitivity.trained(P, y), lambda P, y, f, m: sensitivity.feature_alignment(P, f, m)]
+    calls = [
+        lambda P, y, f, m: sensitivity.min_norm_interpolator(P, y),
+        lambda P, y, f, m: sensitivity.feature_alignment(P, f, m),
+    ]
     if distance > 1e-3:  # (13) needs the inverse of the Gram matrix, whose condition number is the square
         expected.append(sensitivity.solutions(Phi, labels, phi, label).theta)
         calls.append(lambda P, y, f, m: sensitivity.solutions(P, y, f, label).theta)
@@ -230,7 +233,9 @@ def test_samples_that_repeat_exactly_are_fine():
     Phi, labels, phi, _, moved = problem()
     Phi[1], labels[1] = Phi[0], labels[0]
     keep = [0, *range(2, N)]
-    assert torch.allclose(sensitivity.trained(Phi, labels), sensitivity.trained(Phi[keep], labels[keep]))
+    assert torch.allclose(
+        sensitivity.min_norm_interpolator(Phi, labels), sensitivity.min_norm_interpolator(Phi[keep], labels[keep])
+    )
     assert torch.allclose(sensitivity.feature_alignment(Phi, phi, moved), sensitivity.feature_alignment(Phi[keep], phi, moved))
 
 

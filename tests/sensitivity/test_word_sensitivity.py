@@ -186,7 +186,7 @@ def test_the_ascent_finds_the_supremum_in_the_plane():
     for seed in range(6):
         view = sensitivity.RandomAttentionFeatures.sample(2, seed).one_token(context(4, 2, seed), 1)
         best = float(view.change(torch.cat([circle, 0.5 * circle])).max().sqrt() / view.norm)
-        assert sensitivity.climb(view, starts=6, steps=80).value >= best * (1 - 1e-4)
+        assert sensitivity.projected_ascent(view, starts=6, steps=80).value >= best * (1 - 1e-4)
         assert sensitivity.sensitivity_bound(view) >= best
 
 
@@ -282,7 +282,7 @@ def test_certificates_of_random_features():
 def test_points_of_random_features_are_what_a_longer_search_finds(kind, n, d, ratio):
     X = tokens.contexts(kind, 1, n, d, seed=4)
     view = sensitivity.random_features.one_token_in_law(X, 0, int(ratio * n * d), seed=4)[0]
-    assert word.rf_point(n, d, ratio, 4, kind)["S"] == pytest.approx(sensitivity.climb(view, 6, 80).value, rel=3e-3)
+    assert word.rf_point(n, d, ratio, 4, kind)["S"] == pytest.approx(sensitivity.projected_ascent(view, 6, 80).value, rel=3e-3)
 
 
 def test_points_of_deep_features_have_the_law_of_matrices_that_are_drawn():
@@ -291,7 +291,7 @@ def test_points_of_deep_features_have_the_law_of_matrices_that_are_drawn():
     drawn = []
     for seed in range(trials):
         deep = sensitivity.DeepRandomFeatures.sample(n, d, n * d, 2, seed)
-        drawn.append(sensitivity.climb(deep.one_token(context(n, d, 50 + seed), 0), 2, 30).value)
+        drawn.append(sensitivity.projected_ascent(deep.one_token(context(n, d, 50 + seed), 0), 2, 30).value)
     error = math.sqrt((np.var(deferred) + np.var(drawn)) / (trials - 1))
     assert abs(np.mean(deferred) - np.mean(drawn)) < 4 * error < 0.3 * np.mean(drawn)
 
@@ -413,7 +413,7 @@ def test_an_ascent_stops_inside_the_ball():
         def starts(self):
             return torch.eye(3).double()
 
-    found = sensitivity.climb(Bowl(), starts=3, steps=80)
+    found = sensitivity.projected_ascent(Bowl(), starts=3, steps=80)
     torch.testing.assert_close(found.delta, Bowl.peak, atol=1e-4, rtol=0)
 
 
@@ -490,7 +490,7 @@ def test_the_wider_search_is_a_literal_change_and_leaves_the_kinks_of_relu():
     view = raf.one_token(X, 0)
     found = sensitivity.search(view)
     assert found.value == pytest.approx(printed.equation_3_4(raf, X, 0, found.delta), rel=1e-9)
-    assert found.value > 1.02 * sensitivity.climb(view).value
+    assert found.value > 1.02 * sensitivity.projected_ascent(view).value
     assert found.history.shape == (101, 9) and bool((found.history.diff(dim=0) >= 0).all())
     aimed = view.aimed_moves(3)
     assert aimed.shape == (3, 192) and torch.allclose(aimed.norm(dim=1), torch.tensor(192.0).double().sqrt())

@@ -213,7 +213,7 @@ def test_a_verdict_takes_the_printed_form_where_it_holds():
     def lemma(s):
         return {"a": Part("f", "j2", "any", "<=", 1.0), "b": [Part("u", "j2", "any", "==", 8.0)]}
 
-    found = parts.verdicts("x.1", lemma, [rows_of([8.0, 8.0], 2)], proofs=PROOFS)
+    found = parts.verdict_arguments("x.1", lemma, [rows_of([8.0, 8.0], 2)], proofs=PROOFS)
     assert list(found) == ["a", "b"] and all(list(arguments) == ["printed"] for arguments in found.values())
     first, *proofs = found["a"]["printed"]
     assert first.holds and first.text.startswith("as printed: largest entry / bound: 1 ")
@@ -228,7 +228,7 @@ def test_a_verdict_takes_the_printed_form_where_it_holds():
         ({"floors": {"a": 0.6}}, False),
         ({"floors": {"b": 0.6}}, True),
     ):
-        assert parts.verdicts("x.1", lemma, loose, **options)["a"]["printed"][0].holds == right, options
+        assert parts.verdict_arguments("x.1", lemma, loose, **options)["a"]["printed"][0].holds == right, options
 
 
 def test_a_verdict_shows_the_counterexample_and_the_corrected_form():
@@ -238,7 +238,7 @@ def test_a_verdict_shows_the_counterexample_and_the_corrected_form():
     def meant(s):
         return {"a": Part("u", "j2", "any", "<=", float(s.n))}
 
-    found = parts.verdicts("x.1", lemma, [rows_of([2.0, 2.0], 2)], meant=meant, floor=0, proofs=PROOFS)
+    found = parts.verdict_arguments("x.1", lemma, [rows_of([2.0, 2.0], 2)], meant=meant, floor=0, proofs=PROOFS)
     assert list(found["a"]) == ["printed", "corrected"]
     assert found["a"]["printed"].text.endswith("2 fails <= 1") and found["a"]["printed"].text.startswith("as printed, n = 2")
     corrected = found["a"]["corrected"]
@@ -248,7 +248,7 @@ def test_a_verdict_shows_the_counterexample_and_the_corrected_form():
     assert [check.text.split(":")[0] for check in found["b"]["printed"]] == ["as printed", "for all sizes"]
     assert proved_by(found["b"]["printed"]) == ["first"]
     # a correction where the print holds as well, though by far: both are shown
-    found = parts.verdicts("x.1", lemma, [rows_of([0.001, 0.001], 2)], meant=meant, floor=0)
+    found = parts.verdict_arguments("x.1", lemma, [rows_of([0.001, 0.001], 2)], meant=meant, floor=0)
     assert [check.text.split(":")[0] for check in found["a"]["printed"]] == ["as printed", "as meant"]
     assert all(check.holds for check in found["a"]["printed"])
 
@@ -256,9 +256,9 @@ def test_a_verdict_shows_the_counterexample_and_the_corrected_form():
 def test_a_verdict_keeps_what_a_lemma_says_it_speaks_of_apart():
     lemma = one_line("<=", 2.0)
     inside, outside = [rows_of([2.0, 2.0], 2)], [rows_of([3.0, 3.0], 2)]
-    found = parts.verdicts("x.1", lemma, inside, printed_on=outside)["1"]
+    found = parts.verdict_arguments("x.1", lemma, inside, printed_on=outside)["1"]
     assert found["printed"].text.endswith("value: 1.5 fails <= 1")
     assert [check.text.split(":")[0] for check in found["corrected"]] == ["as meant"]
     # and where both hold, both are named, the print without a floor
-    found = parts.verdicts("x.1", lemma, inside, printed_on=[rows_of([0.01, 0.01], 2)])["1"]
+    found = parts.verdict_arguments("x.1", lemma, inside, printed_on=[rows_of([0.01, 0.01], 2)])["1"]
     assert [(check.text.split(":")[0], check.holds) for check in found["printed"]] == [("as printed", True), ("as meant", True)]

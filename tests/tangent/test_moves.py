@@ -101,8 +101,10 @@ def test_doubling_compares_two_steps_along_the_gradient(paired):
     net, x, y = example(paired)
     step = printed.claim_3_4(net.W, net.a, x, y)
     one, two = (float((kernel(net, x, step, R) - kernel(net, x)).norm()) for R in (0.1, 0.2))
-    assert moves.doubling(net, x, y, 0.1) == pytest.approx(math.log(two / one, 2), rel=1e-9)
-    assert moves.doubling(net, x, y, 1e-4) == pytest.approx(2 if paired else 1, abs=0.01)  # an odd move and a general one
+    assert moves.order_in_radius(net, x, y, 0.1) == pytest.approx(math.log(two / one, 2), rel=1e-9)
+    assert moves.order_in_radius(net, x, y, 1e-4) == pytest.approx(
+        2 if paired else 1, abs=0.01
+    )  # an odd move and a general one
 
 
 @pytest.mark.parametrize(("sigma", "R"), [(0.5, 0.01), (1.3, 0.4)])

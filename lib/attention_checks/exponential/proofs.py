@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import torch
 from attention_theory.attention import Weights, attention_weights
 from attention_theory.exponential.families import power, relu_power, sharp, truncated
-from attention_theory.exponential.kernels import exact_rank, kernel_coefficients, limit_kernel
+from attention_theory.exponential.kernels import exact_rank, kernel_coefficients, limit_kernel_with
 from attention_theory.exponential.space import crowd_images, first_push, margin, push_difference
 from attention_theory.exponential.windows import DataSet
 from theorybook.prove import Number, Proof, ball, conjunction, prove_by_cases, prove_identity, prove_le, prove_less
@@ -271,7 +271,7 @@ def positive_coefficients(most: Size = 60) -> Proof:
 
     proof = prove_by_cases(r"$\alpha_1, \dots, \alpha_p > 0$, $p$ even", holds, range(2, most + 1, 2), name="p")
     tokens = torch.tensor([[0.6, 0.8], [1.0, 0.0]], dtype=torch.float64)
-    points = [[limit_kernel(truncated(p), tokens)[0, 1]] for p in (2, 4)]
+    points = [[limit_kernel_with(truncated(p), tokens)[0, 1]] for p in (2, 4)]
     series = [[sum(float(c) * 0.6**k for k, c in enumerate(kernel_coefficients(truncated(p)), start=1))] for p in (2, 4)]
     return proof.crosschecked_values("kernel", series, points)
 

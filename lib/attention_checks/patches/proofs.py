@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from attention_theory.patches.errors import stray_law
-from attention_theory.patches.population import opening, three_values
+from attention_theory.patches.population import initial_growth, three_values
 from attention_theory.patches.vit import PositionalViT
 from theorybook.prove import (
     Proof,
@@ -30,7 +30,7 @@ from theorybook.prove import (
 )
 from torch import Tensor
 
-from attention_checks.patches.runs.expectation import opening_enumerated
+from attention_checks.patches.runs.expectation import initial_growth_enumerated
 from attention_checks.patches.runs.lemmas import power_sequence
 
 #: Where Lemma K.5 begins and ends to hold, to twelve digits: (a bit below, a bit above) the two roots.
@@ -542,7 +542,8 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
 
 @functools.cache
 def first_step() -> dict[str, Proof]:
-    """Growth of the scores at gamma = rho = 0, p = 3, small alpha, no linear part: :func:`population.opening` for all sizes.
+    """Growth of the scores at gamma = rho = 0, p = 3, small alpha, no linear part, for all sizes: that is
+    :func:`population.initial_growth`.
 
     With T the sum of what all patches carry, row i sees T + a x_i, a = e^beta - 1, times Xi = 1/(D + a) (and D alpha), so that
     score ij grows like E (T + a x_i)^2 (x_j - Xi (T + a x_i)), label 1. Row i is in the signal group with chance C/D: then
@@ -566,7 +567,7 @@ def first_step() -> dict[str, Proof]:
         {"D": D, "C": C, "q": q, "beta": beta}
         for D, C, q, beta in ((6, 2, 0.3, 0.5), (9, 3, 0.7, 1.0), (8, 4, 0.1, 2.0), (12, 4, 0.6, 1.0), (8, 2, 1.0, -0.5))
     ]
-    counted = functools.cache(functools.partial(opening_enumerated, alpha=1e-5))
+    counted = functools.cache(functools.partial(initial_growth_enumerated, alpha=1e-5))
     growth = lambda side, found: lambda **x: found(*x.values())[side]
     where = {"r": "D - C", "a": "exp(beta) - 1"}
 
@@ -576,10 +577,10 @@ def first_step() -> dict[str, Proof]:
 
     return {
         "inside": prove_identity(r"$g_\gamma$", partner, g_gamma, nonzero=(D + a,), where=where).crosschecked(
-            at, growth(0, counted), growth(0, opening)
+            at, growth(0, counted), growth(0, initial_growth)
         ),
         "outside": prove_identity(r"$g_\rho$", stranger, g_gamma - bracket, nonzero=(D + a,), where=where).crosschecked(
-            at, growth(1, counted), growth(1, opening)
+            at, growth(1, counted), growth(1, initial_growth)
         ),
         "lead": prove_le(
             r"$0 \le 2C - 4q + a(1 - q)$",

@@ -1,8 +1,8 @@
 """Lemmas that are lists of parts: values of, and bounds on, blocks of the scores, weights and features of one layer.
 
 deng2023 (Lemmas D.2 to D.15, E.1, E.2, F.2 to F.15) bounds the matrices u, f and c of an attention layer by row (special or
-not) and by key or column. A :class:`Part` is one such line, a :class:`Layer` is what it speaks of; :func:`verdicts` compares
-all parts of a lemma with many layers.
+not) and by key or column. A :class:`Part` is one such line, a :class:`Layer` is what it speaks of;
+:func:`verdict_arguments` compares all parts of a lemma with many layers.
 """
 
 import functools
@@ -236,7 +236,7 @@ def _lines(lemma: Lemma, part: str, L: Layer) -> list[Part]:
     return [lines] if isinstance(lines, Part) else lines
 
 
-def verdicts(
+def verdict_arguments(
     name: str,
     lemma: Lemma,
     layers: Annotated[Sequence[Layer], FILLED],

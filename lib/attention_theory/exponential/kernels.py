@@ -103,7 +103,7 @@ def hermite_coefficients(
     return torch.stack(found)
 
 
-def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.0) -> Float[Tensor, "n n"]:
+def limit_kernel_with(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.0) -> Float[Tensor, "n n"]:
     """The limit of the paired network's tangent kernel, (x_i.x_j) E[u'(w.x_i) u'(w.x_j)] / (E[u(w.x_i)] E[u(w.x_j)]).
 
     Args:
@@ -115,9 +115,9 @@ def limit_kernel(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.
         ValueError: odd powers, infinite sharpness, inputs that are not of length 1.
 
     >>> import torch
-    >>> from attention_theory.exponential import limit_kernel, sharp
+    >>> from attention_theory.exponential import limit_kernel_with, sharp
     >>> x = torch.eye(2).double()
-    >>> limit_kernel(sharp(1), x).round(decimals=6).diag().tolist()
+    >>> limit_kernel_with(sharp(1), x).round(decimals=6).diag().tolist()
     [2.718282, 2.718282]
     """
     gram = x @ x.T
@@ -345,7 +345,7 @@ class WeightedNetwork(SoftmaxNetwork):
 
     family: Weights = NAMED["softmax"]
 
-    def rises(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+    def score_derivative(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
         """The weights u(score) and the rises u'(score), over the row sum of u."""
         score = x @ self.W
         S = attention_weights(score, self.family)

@@ -21,7 +21,7 @@ from theorybook.validation import (
     Positive,
     Signed,
     Size,
-    outside,
+    recheck_callback,
 )
 from torch import Tensor
 
@@ -69,12 +69,12 @@ class WeightedPopulation(Population):
         """
         return self._over_sum(vit)[0]
 
-    def rises(self, vit: ReducedViT) -> Float[Tensor, "3"]:
+    def score_derivative(self, vit: ReducedViT) -> Float[Tensor, "3"]:
         """u'(score) over the row sum of u, for the three scores."""
         return self._over_sum(vit)[1]
 
 
-def population_descent(weights: Weights, D: Count, C: Count, q: Chance, **options: Any) -> Trajectory:
+def population_descent_with(weights: Weights, D: Count, C: Count, q: Chance, **options: Any) -> Trajectory:
     """Gradient descent on the population risk, exactly, with weights u(score) / row sum.
 
     The idealised case of jelassi2022, Parametrization 3.1: scores of three values, beta fixed on the diagonal.
@@ -87,12 +87,12 @@ def population_descent(weights: Weights, D: Count, C: Count, q: Chance, **option
     Raises:
         ValueError: sizes, p or numbers that are not allowed; weights of a row that sum to zero.
 
-    >>> from attention_theory.exponential import population_descent, sharp
-    >>> path = population_descent(sharp(1), 8, 2, 0.25, steps=3)
+    >>> from attention_theory.exponential import population_descent_with, sharp
+    >>> path = population_descent_with(sharp(1), 8, 2, 0.25, steps=3)
     >>> len(path.group)  # the start and three steps
     4
     """
-    return outside(population.population_descent)(D, C, q, kind=partial(WeightedPopulation, weights), **options)
+    return recheck_callback(population.population_descent)(D, C, q, kind=partial(WeightedPopulation, weights), **options)
 
 
 def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, Fraction]:
@@ -258,7 +258,7 @@ def push_difference(ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fra
 
     Args:
         ratio: a number or a ``flint.arb``.
-        D, C, q, p, nu: as in :func:`population_descent`, fractions where they are not integers.
+        D, C, q, p, nu: as in :func:`population_descent_with`, fractions where they are not integers.
     """
     import flint
 
@@ -291,7 +291,7 @@ def score_gradient_bound(D: Count, alpha: NonNegative, p: Count = 3, nu: NonNega
     """G = 2 D alpha (p (D alpha)^(p-1) + nu): |dF/dA_ij| <= G beta S_ij for softmax of sharpness beta and patches in [-1, 1].
 
     Args:
-        D, alpha, p, nu: as in :func:`population_descent`.
+        D, alpha, p, nu: as in :func:`population_descent_with`.
     """
     return 2 * D * alpha * (p * (D * alpha) ** (p - 1) + nu)
 
@@ -306,7 +306,7 @@ def escape_steps(
     Args:
         beta: sharpness.
         ratio: of two weights.
-        D, p, nu: as in :func:`population_descent`.
+        D, p, nu: as in :func:`population_descent_with`.
         alpha: a bound on |alpha| during these steps; the value vector may point either way.
         rate: of descent on the scores.
     """

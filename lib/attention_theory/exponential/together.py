@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attention_theory.attention import Weights
 from attention_theory.exponential.families import sharp
-from attention_theory.exponential.kernels import limit_kernel, start_network
-from attention_theory.exponential.space import group_error, population_descent
+from attention_theory.exponential.kernels import limit_kernel_with, start_network
+from attention_theory.exponential.space import group_error, population_descent_with
 from attention_theory.exponential.windows import paper_probability
 from attention_theory.exponential.words import mean_sensitivity
 from attention_theory.separation.exact import separation_probability
@@ -44,7 +44,7 @@ def four_curves(betas: Sequence[float], X: Float[Tensor, "c n d"], steps: Steps)
     words = [mean_sensitivity(sharp(beta), X) for beta in betas]
     # the limit kernel over its diagonal entry beta^2 exp(beta^2), which overflows long before the ratio does
     fits = [float(torch.linalg.eigvalsh(gram * torch.exp(beta**2 * (gram - 1)))[0].clamp(min=0)) for beta in betas]
-    groups = [float(population_descent(sharp(beta), **WORLD, steps=steps).group[-1]) for beta in betas]
+    groups = [float(population_descent_with(sharp(beta), **WORLD, steps=steps).group[-1]) for beta in betas]
     return {
         "notices a word": [value / max(words) for value in words],
         "fits labels": fits,
@@ -99,7 +99,7 @@ def abilities(
     """
     net = start_network(weights, points.shape[1], width, seed=0).to(points)
     raised = float(weights.family in ("power", "relu_power"))
-    error = float(population_descent(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])
+    error = float(population_descent_with(weights, **WORLD, steps=120, start=raised, beta=1 + raised).error[-1])
     fitted = rank(tangent_kernel(net, points), 1e-11)
     return Abilities(mean_sensitivity(weights, X), separates(weights, digits), fitted, error, len(points))
 
@@ -139,11 +139,11 @@ def at_three_sizes(weights: Weights, steps: Steps = 300) -> Row:
     raised, climbs = float(weights.family in ("power", "relu_power")), 30 if weights.knob < math.inf else 0
     words = tuple(mean_sensitivity(weights, contexts("iid", 1, n, 64, seed=1), 2, climbs) for n in LENGTHS)
     flat = weights.knob in (0, math.inf) or (weights.family == "power" and weights.knob % 2 == 1)
-    kernel = None if flat else limit_kernel(weights, unit_points(max(POINTS), 3, seed=2))
+    kernel = None if flat else limit_kernel_with(weights, unit_points(max(POINTS), 3, seed=2))
     least = [0.0 if kernel is None else float(torch.linalg.eigvalsh(kernel[:n, :n])[0] / kernel[0, 0]) for n in POINTS]
     errors = []
     for D, C in WORLDS:
-        run = population_descent(weights, D=D, C=C, q=0.25, steps=steps, start=raised, beta=1 + raised)
+        run = population_descent_with(weights, D=D, C=C, q=0.25, steps=steps, start=raised, beta=1 + raised)
         errors.append(float(run.error[-1]) / float(group_error(D, C, Fraction(1, 4))))
     return Row(
         words,

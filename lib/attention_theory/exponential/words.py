@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_theory.attention import Weights
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures, level_move
 from attention_theory.sensitivity.upper_bound import lowest_score, own_bound
-from attention_theory.sensitivity.word import climb
+from attention_theory.sensitivity.word import projected_ascent
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Sensitivity:
     size: float
 
 
-def word_sensitivity(
+def word_sensitivity_with(
     weights: Weights,
     X: Float[Tensor, "n d"],
     token: Natural = 0,
@@ -45,14 +45,14 @@ def word_sensitivity(
         ValueError: as :class:`OneTokenAttention`.
 
     >>> import torch
-    >>> from attention_theory.exponential import sharp, word_sensitivity
+    >>> from attention_theory.exponential import sharp, word_sensitivity_with
     >>> X = 2 * torch.eye(4).double()
-    >>> word_sensitivity(sharp(0), X, starts=1, steps=5).value > 0.1
+    >>> word_sensitivity_with(sharp(0), X, starts=1, steps=5).value > 0.1
     True
     """
     W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
     moved = OneTokenAttention(weights, W, X, token)
-    return Sensitivity(climb(moved, starts, steps, seed).value, float(moved.norm) / math.sqrt(X.numel()))
+    return Sensitivity(projected_ascent(moved, starts, steps, seed).value, float(moved.norm) / math.sqrt(X.numel()))
 
 
 def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
@@ -75,7 +75,7 @@ def vanishing_move(degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, s
 
     Args:
         degree: of the power, odd.
-        X, token, seed: as in :func:`word_sensitivity`.
+        X, token, seed: as in :func:`word_sensitivity_with`.
 
     Raises:
         ValueError: an even degree, whose row sums do not vanish.
@@ -97,7 +97,7 @@ def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: Size =
         lengths = [float(vanishing_move(int(weights.knob), x, 0, seed).norm()) for seed, x in enumerate(X)]
         if min(lengths) < math.sqrt(X.shape[2]):
             return math.inf
-    return sum(word_sensitivity(weights, x, 0, seed, starts, steps).value for seed, x in enumerate(X)) / len(X)
+    return sum(word_sensitivity_with(weights, x, 0, seed, starts, steps).value for seed, x in enumerate(X)) / len(X)
 
 
 def nearly_three(n: Count, tilt: Positive = 1e-4) -> tuple[OneTokenAttention, Float[Tensor, "1 2"]]:

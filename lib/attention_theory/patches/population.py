@@ -86,7 +86,7 @@ def critical_stray_rate(C: Count, beta: Signed) -> float:
     return (2 * C + a) / (6 + 3 * a)
 
 
-def opening(D: Count, C: Count, q: Chance, beta: Signed) -> tuple[float, float]:
+def initial_growth(D: Count, C: Count, q: Chance, beta: Signed) -> tuple[float, float]:
     """Growth (g_gamma, g_rho) of the scores at the start, p = 3, small alpha, no linear part, in common units (closed form).
 
     The unit is 3/2 times the cube of D alpha / (D - 1 + e^beta), a step of rate 1, temperature 1.
@@ -165,7 +165,7 @@ class Population:
         raised = (self.probability.new_tensor([vit.beta, vit.gamma, vit.rho]) / vit.temperature).exp()
         return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
 
-    def rises(self, vit: ReducedViT) -> Float[Tensor, "3"]:
+    def score_derivative(self, vit: ReducedViT) -> Float[Tensor, "3"]:
         """u'(score) over the row sum of u, for the three scores: with u = exp the weights themselves."""
         return self.weights(vit)
 
@@ -223,7 +223,7 @@ class Population:
         force = pull * self._rows * (vit.p * z ** (vit.p - 1) + vit.nu)
         # z is linear in what the row carries, what its group carries, and the total
         own, group, all_rows = (float((force * carried).sum()) for carried in (self._own, self._sums, self.totals))
-        weights, (_, inside, outside) = self.weights(vit).tolist(), self.rises(vit).tolist()
+        weights, (_, inside, outside) = self.weights(vit).tolist(), self.score_derivative(vit).tolist()
 
         def along(a, b, c):
             return self.D * ((a - b) * own + (b - c) * group + c * all_rows)

@@ -9,8 +9,8 @@ from attention_theory.sensitivity.new_label import (
     best_moves,
     descend,
     feature_alignment,
+    min_norm_interpolator,
     solutions,
-    trained,
 )
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
@@ -21,4 +21,4 @@ from attention_theory.sensitivity.random_features import (
     one_token_in_law,
 )
 from attention_theory.sensitivity.upper_bound import crowd_bound, sensitivity_bound
-from attention_theory.sensitivity.word import WordSensitivity, climb, search, word_sensitivity
+from attention_theory.sensitivity.word import WordSensitivity, projected_ascent, search, word_sensitivity

@@ -26,7 +26,7 @@ LOSSES: tuple[Loss, ...] = get_args(Loss)
 # From the features -----------------------------------------------------------------------------------------------------
 
 
-def trained(
+def min_norm_interpolator(
     Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta_0: Float[Tensor, "p"] | None = None
 ) -> Float[Tensor, "p"]:
     """theta* = theta_0 + Phi^+ (labels - Phi theta_0), where gradient descent on the quadratic loss ends.
@@ -46,9 +46,9 @@ def trained(
     bombari2024, (6.3).
 
     >>> import torch
-    >>> from attention_theory.sensitivity import trained
+    >>> from attention_theory.sensitivity import min_norm_interpolator
     >>> Phi, labels = torch.tensor([[2.0, 0.0]]).double(), torch.tensor([1.0]).double()
-    >>> trained(Phi, labels).tolist()  # one sample, two features
+    >>> min_norm_interpolator(Phi, labels).tolist()  # one sample, two features
     [0.5, 0.0]
     """
     _check_independent(Phi)
@@ -59,7 +59,10 @@ def trained(
 def gradient_descent(
     Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta: Float[Tensor, "p"], steps: Steps = 20_000
 ) -> Float[Tensor, "p"]:
-    """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges; it ends at :func:`trained`."""
+    """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges.
+
+    It ends at :func:`min_norm_interpolator`.
+    """
     rate = 1 / torch.linalg.matrix_norm(Phi, 2) ** 2
     for _ in range(steps):
         theta = theta - rate * Phi.T @ (Phi @ theta - labels)
@@ -79,7 +82,8 @@ def feature_alignment(
         moved: features of X with one token moved (batch, p).
 
     Raises:
-        ValueError: X lies in the span of the training features, where the alignment is 0/0; or as in :func:`trained`.
+        ValueError: X lies in the span of the training features, where the alignment is 0/0; or as in
+            :func:`min_norm_interpolator`.
 
     bombari2024, (6.14).
 
@@ -118,20 +122,20 @@ def _check_independent(Phi: Tensor) -> None:
 class Solutions:
     """Three directions in feature space that settle both solutions at every move.
 
-    theta_f = theta + residual * fine and theta_r = theta + residual * again: what (6.9) and (6.13) say, as vectors. So
-    a move needs three inner products, whatever N is.
+    theta_f = theta + residual * fine_tuned and theta_r = theta + residual * retrained: what (6.9) and (6.13) say, as vectors.
+    So a move needs three inner products, whatever N is.
 
     >>> import torch
     >>> from attention_theory.sensitivity import solutions
     >>> Phi = torch.eye(3)[:2].double()
     >>> both = solutions(Phi, torch.tensor([1.0, -1.0]).double(), torch.ones(3).double(), label=1)
-    >>> both.again.tolist(), both.residual  # the part of phi that no sample has
+    >>> both.retrained.tolist(), both.residual  # the part of phi that no sample has
     ([0.0, 0.0, 1.0], 1.0)
     """
 
     theta: Float[Tensor, "p"]  #: theta*
-    fine: Float[Tensor, "p"]  #: phi / |phi|^2
-    again: Float[Tensor, "p"]  #: r / |r|^2, r = phi(X) off the span of the training features
+    fine_tuned: Float[Tensor, "p"]  #: phi / |phi|^2
+    retrained: Float[Tensor, "p"]  #: r / |r|^2, r = phi(X) off the span of the training features
     label: float
     before: float  #: f(X, theta*)
     smallest: float  #: smallest eigenvalue of the Gram matrix of all N + 1 samples
@@ -146,7 +150,7 @@ class Solutions:
         """For each move: the change of the answer by ``theta*`` and by ``theta_r``, the two alignments and the two errors."""
         if deltas.shape[1] != len(one.x):
             raise ValueError(f"moves have {len(one.x)} coordinates here, got {tuple(deltas.shape)}")
-        moved = one.readout(deltas, torch.stack([self.theta, self.fine, self.again]))
+        moved = one.readout(deltas, torch.stack([self.theta, self.fine_tuned, self.retrained]))
         before, fine, again = moved.unbind(1)
         return {
             "shift": before - self.before,
@@ -175,9 +179,9 @@ def solutions(
         gram: Gram matrix of the N samples and X, in this order, if it is at hand.
 
     Raises:
-        ValueError: as in :func:`trained`; a label that is not a sign; or the Gram matrix has a condition number above
-            1e10, in single precision 8e3 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
-            use :func:`trained` and :func:`feature_alignment`.
+        ValueError: as in :func:`min_norm_interpolator`; a label that is not a sign; or the Gram matrix has a condition number
+            above 1e10, in single precision 8e3 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
+            use :func:`min_norm_interpolator` and :func:`feature_alignment`.
 
     >>> import torch
     >>> from attention_theory.sensitivity import solutions
@@ -196,7 +200,7 @@ def solutions(
     if not float(values[0]) > max(1e-10, 1e3 * torch.finfo(gram.dtype).eps) * float(values[-1]):
         raise ValueError(
             f"the Gram matrix of the {len(gram)} samples has smallest eigenvalue {float(values[0]):.1e} and largest "
-            f"{float(values[-1]):.1e}: its inverse is lost to rounding; use trained and feature_alignment"
+            f"{float(values[-1]):.1e}: its inverse is lost to rounding; use min_norm_interpolator and feature_alignment"
         )
     factor = torch.linalg.cholesky(K)
     coefficients = torch.cholesky_solve(torch.stack([labels, cross], dim=1), factor)

@@ -27,11 +27,11 @@ def sensitivity_bound(moved: OneTokenAttention) -> float:
     Raises:
         ValueError: the features vanish at X.
 
-    >>> from attention_theory.sensitivity import RandomAttentionFeatures, climb, sensitivity_bound
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent, sensitivity_bound
     >>> from attention_theory.tokens import contexts
     >>> X = contexts("iid", 1, 20, 192, seed=0)[0]
     >>> one = RandomAttentionFeatures.sample(192, seed=0).one_token(X, 0)
-    >>> climb(one, starts=2, steps=20).value <= sensitivity_bound(one)
+    >>> projected_ascent(one, starts=2, steps=20).value <= sensitivity_bound(one)
     True
     """
     check_norm(moved.norm)

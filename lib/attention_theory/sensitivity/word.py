@@ -42,7 +42,7 @@ def word_sensitivity(
 
     S(X) is a supremum. ReLU weights jump where the last positive score of a row vanishes, and there it need not be attained:
     ``value`` is then the change by moves as near to ``delta`` as one likes, and at ``delta`` itself the row may be zero.
-    :func:`search` finds more where :func:`climb` stops at a kink.
+    :func:`search` finds more where :func:`projected_ascent` stops at a kink.
 
     Args:
         map: a feature map with ``one_token``, for example :class:`RandomAttentionFeatures`.
@@ -65,10 +65,10 @@ def word_sensitivity(
     >>> a > 2 * b
     True
     """
-    return climb(map.one_token(X, token), starts, steps, seed)
+    return projected_ascent(map.one_token(X, token), starts, steps, seed)
 
 
-def climb(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
+def projected_ascent(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
     """Projected gradient ascent of ``moved.change`` over the ball of radius sqrt(d), from several starts at once.
 
     Each start has its own step length: it grows after a step that climbs, and a step that does not climb is undone
@@ -76,11 +76,11 @@ def climb(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0)
 
     Args and Raises: as in :func:`word_sensitivity`.
 
-    >>> from attention_theory.sensitivity import RandomAttentionFeatures, climb
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent
     >>> from attention_theory.tokens import contexts
     >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
     >>> one = RandomAttentionFeatures.sample(32, seed=0).one_token(X, 0)
-    >>> (climb(one, starts=3, steps=10).history.diff(dim=0) >= 0).all().item()  # no start ever falls
+    >>> (projected_ascent(one, starts=3, steps=10).history.diff(dim=0) >= 0).all().item()  # no start ever falls
     True
     """
     check_norm(moved.norm)
@@ -91,7 +91,7 @@ def climb(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0)
 
 
 def search(moved: OneToken, starts: Size = 9, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
-    """A wider search than :func:`climb`, nine starts at the cost of six there: it finds more for ReLU attention.
+    """A wider search than :func:`projected_ascent`, nine starts at the cost of six there: it finds more for ReLU attention.
 
     Half of the steps roam: their length falls from half the radius to 0 whether they climb or not, so that the kinks and jumps
     of ReLU weights do not hold them. The best points seen by a third of the starts are then climbed from. Of attention features

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from theorybook.devices import Where
-from theorybook.validation import Count, NonNegative, Positive, Seed, Size, Steps, outside
+from theorybook.validation import Count, NonNegative, Positive, Seed, Size, Steps, recheck_callback
 from torch import Tensor
 
 from attention_theory.device import generator, normal
@@ -171,7 +171,7 @@ def reverse_sde(
     """
     if not bool((times.diff() < 0).all()):
         raise ValueError("the times of the reverse process must decrease")
-    random, score = generator(seed), outside(score)
+    random, score = generator(seed), recheck_callback(score)
     y = start
     for t, step in zip(times[:-1].tolist(), (-times.diff()).tolist()):
         slope = score(t, y)

@@ -110,16 +110,16 @@ class SoftmaxNetwork:
 
     def weights(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
         """S, whose row i is softmax(W^T x_i)."""
-        return self.rises(x)[0]
+        return self.score_derivative(x)[0]
 
-    def rises(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+    def score_derivative(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
         """The weights u(score) over their row sum, and the rises u'(score) over the same: for u = exp they are equal."""
         S = attention_weights(x @ self.W, "softmax")
         return S, S
 
     def slopes(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "outputs n m"]:
         """P_lir = sqrt(m) S_ir (a_lr - <a_l, S_i>): dF_l / dw_r at x_i is sqrt(m) P_lir x_i, and H = P P^T times x x^T."""
-        S, rise = self.rises(x)
+        S, rise = self.score_derivative(x)
         return math.sqrt(self.m) * rise * (self.a[:, None] - (self.a @ S.T)[..., None])
 
     def __call__(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
@@ -142,7 +142,7 @@ class SoftmaxNetwork:
         self.check(x)
         if y.shape != (len(x), self.outputs):
             raise ValueError(f"y must be ({len(x)}, {self.outputs}) like F(W, x), got {tuple(y.shape)}")
-        S, rise = self.rises(x)
+        S, rise = self.score_derivative(x)
         mean = S @ self.a.T  # <a_l, S_i>
         error = self.m * mean - y
         return self.m * x.T @ ((error @ self.a - (error * mean).sum(1, keepdim=True)) * rise)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from attention_theory import tokens
 from attention_theory.attention import Weights
-from attention_theory.exponential.words import averaging_sensitivity, three_parts, word_sensitivity
+from attention_theory.exponential.words import averaging_sensitivity, three_parts, word_sensitivity_with
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from theorybook.sweep import Recording
 from theorybook.validation import Count, NonNegative, Seed, Size, Steps
@@ -30,7 +30,7 @@ def run(family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, starts: 
     """Found by ascent; size |phi|/sqrt(nd), the bound in three parts, and what averaging has."""
     torch.set_num_threads(1)
     weights, X = Weights(family, knob), tokens.contexts("iid", 1, n, d, seed=100 + seed)[0]
-    found = word_sensitivity(weights, X, 0, seed, starts, steps)
+    found = word_sensitivity_with(weights, X, 0, seed, starts, steps)
     W = RandomAttentionFeatures.sample(d, seed).to(X).W
     bound = three_parts(OneTokenAttention(weights, W, X)).bound
     return dict(found=found.value, size=found.size, bound=bound, averaging=averaging_sensitivity(X))

@@ -12,7 +12,7 @@ from attention_theory import tokens
 from attention_theory.attention import Weights
 from attention_theory.exponential.words import from_above, from_below, three_parts
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
-from attention_theory.sensitivity.word import climb
+from attention_theory.sensitivity.word import projected_ascent
 from theorybook.sweep import Recording
 from theorybook.validation import Count, NonNegative, Seed, Size, Steps
 
@@ -27,7 +27,7 @@ def run(family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, steps: S
     torch.set_num_threads(1)
     X = tokens.contexts("iid", 1, n, d, seed=100 + seed)[0]
     moved = OneTokenAttention(Weights(family, knob), RandomAttentionFeatures.sample(d, seed).to(X).W, X)
-    found, bound = climb(moved, starts, steps, seed).value, three_parts(moved).bound
+    found, bound = projected_ascent(moved, starts, steps, seed).value, three_parts(moved).bound
     return dict(below=from_below(moved), found=found, above=from_above(moved), bound=bound)
 
 

@@ -186,8 +186,8 @@ def steps_to(flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPo
     return flow[end].time * max(point.curvature for point in flow[: end + 1]) / 2
 
 
-def opening_enumerated(D: Count, C: Count, q: Chance, beta: Signed, alpha: Positive = 1e-4) -> tuple[float, float]:
-    """Growth of the scores at the start, in the units of :func:`population.opening`, from the enumeration."""
+def initial_growth_enumerated(D: Count, C: Count, q: Chance, beta: Signed, alpha: Positive = 1e-4) -> tuple[float, float]:
+    """Growth of the scores at the start, in the units of :func:`population.initial_growth`, from the enumeration."""
     world = Population(D, C, q)
     vit = ReducedViT(alpha, 0.0, 0.0, beta, nu=0.0)
     _, d_gamma, d_rho, _ = world.gradients(vit)

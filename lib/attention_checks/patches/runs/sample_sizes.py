@@ -13,7 +13,7 @@ from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.training import train_vit
 from theorybook.devices import Device
 from theorybook.sweep import Recording
-from theorybook.validation import Count, Seed, outside
+from theorybook.validation import Count, Seed, recheck_callback
 
 #: D, C, d, q, sigma of the data, and the descent.
 WORLD = {"D": 16, "C": 4, "d": 16, "q": 0.5, "sigma": 0.25}
@@ -24,8 +24,8 @@ SIZES = (4000, 1000, 200, 50)  # longest first, so that no process is left with 
 def run(N: Count, seed: Seed, device: Device = "cpu", **settings: Any) -> dict[str, np.ndarray]:
     """One training: test error, association and alignment at each recorded step, rounded to four digits."""
     world = {key: settings.pop(key) for key in WORLD if key in settings}
-    images = outside(PatchDistribution)(**(WORLD | world))
-    path = outside(train_vit)(images, N, seed=seed, device=device, **(DESCENT | settings))
+    images = recheck_callback(PatchDistribution)(**(WORLD | world))
+    path = recheck_callback(train_vit)(images, N, seed=seed, device=device, **(DESCENT | settings))
     columns = {"error": path.error, "association": path.association, "alignment": path.alignment}
     return {name: column.numpy().round(4) for name, column in columns.items()}
 

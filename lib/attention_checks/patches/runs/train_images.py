@@ -25,7 +25,7 @@ from attention_theory.patches.images import Images, grid_permutation, load_image
 from attention_theory.patches.transformer import VisionTransformer
 from theorybook.devices import Device
 from theorybook.sweep import provenance
-from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps, outside
+from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps, recheck_callback
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -292,7 +292,10 @@ def main(arguments: list[str] | None = None) -> dict:
     root, out, device = (given.pop(key) for key in ("root", "out", "device"))
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     try:
-        recipe, device = outside(Recipe)(**given), device_named(device)  # the command line is checked as any reader's call
+        recipe, device = (
+            recheck_callback(Recipe)(**given),
+            device_named(device),
+        )  # the command line is checked as any reader's call
         saved_state(recipe, out)
         images = load_images(recipe.data, root, recipe.seed)
         recipe.model(images)

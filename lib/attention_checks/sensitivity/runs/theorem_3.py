@@ -13,7 +13,7 @@ from attention_theory.sensitivity.attention_features import RandomAttentionFeatu
 from attention_theory.sensitivity.constructive import aligned_count, aligned_direction, least_dimension, two_directions
 from attention_theory.sensitivity.context import weights_generator
 from attention_theory.sensitivity.deferred import DeferredGaussian
-from attention_theory.sensitivity.word import climb
+from attention_theory.sensitivity.word import projected_ascent
 from jaxtyping import Float, Float64
 from scipy.optimize import nnls
 from theorybook.validation import Count, Positive, Seed, Size
@@ -171,7 +171,7 @@ def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.
     lengths = torch.tensor(shares).to(moves)[:, None, None]
     found = (view.change((lengths * moves).flatten(0, 1)).sqrt() / view.norm).unflatten(0, (-1, 3))
     proof, even = found[:, :2].amax(dim=1).tolist(), found[:, 2].tolist()
-    return {"n": n, "proof": proof, "even": even, "ascent": climb(view, starts=6, steps=50).value}
+    return {"n": n, "proof": proof, "even": even, "ascent": projected_ascent(view, starts=6, steps=50).value}
 
 
 def best_level(K: Float[Tensor, "others d"]) -> float:

@@ -22,7 +22,7 @@ from attention_theory.sensitivity.random_features import (
     one_token_in_law,
 )
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
-from attention_theory.sensitivity.word import OneToken, climb
+from attention_theory.sensitivity.word import OneToken, projected_ascent
 from theorybook.devices import Device
 from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line, sweep
@@ -40,13 +40,13 @@ def rf_point(n: Count, d: Count, ratio: Positive, trial: Seed, kind: str = "iid"
     X = tokens.contexts(kind, 1, n, d, seed=trial)
     view = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
     moved = OneTokenFeatures(view.rest.float(), view.block.float(), view.x.float(), "relu")  # half the memory to pass over
-    return {"S": climb(moved, starts=2, steps=16).value}
+    return {"S": projected_ascent(moved, starts=2, steps=16).value}
 
 
 def drf_point(n: Count, d: Count, depth: Size, trial: Seed) -> dict:
     """S_DRF at k = nd, by ascent, in one trial."""
     X = tokens.contexts("iid", 1, n, d, seed=trial)[0]
-    return {"S": climb(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=1, steps=20).value}
+    return {"S": projected_ascent(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=1, steps=20).value}
 
 
 def raf_point(
@@ -55,7 +55,7 @@ def raf_point(
     """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
     moved = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
-    found = climb(moved, starts, steps)
+    found = projected_ascent(moved, starts, steps)
     return {
         "S": found.value,
         "bound": sensitivity_bound(moved),
@@ -100,7 +100,7 @@ def load(figure: str) -> Table:
     return read_record(f"bombari2024-{figure}").rows
 
 
-def again(figure: str, column: str = "S", **chosen) -> tuple[np.ndarray, np.ndarray]:
+def recompute(figure: str, column: str = "S", **chosen) -> tuple[np.ndarray, np.ndarray]:
     """A column at the points with these values (a tuple allows several): computed now, and as recorded."""
     recording = next(r for r in RECORDINGS if r.name == f"bombari2024-{figure}")
     wanted = [p for p in recording.grid() if all(p[key] in np.atleast_1d(values) for key, values in chosen.items())]
@@ -124,7 +124,7 @@ def rf_certified(n: Count, d: Count, k: Count, seed: Seed, steps: Steps = 40, de
     """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what the ascent finds (``S``)."""
     view = one_token_in_law(tokens.contexts("real", 1, n, d, seed=seed).to(device), 0, k, seed=seed)[0]
     change = view.certificate()
-    return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": climb(view, 2, steps).value}
+    return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": projected_ascent(view, 2, steps).value}
 
 
 def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: Device = "cpu") -> list[dict]:
@@ -137,7 +137,7 @@ def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: 
     deep = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device)
     X = tokens.contexts(kind, 1, n, d, seed)[0].to(device)
     C1 = max(float(torch.linalg.matrix_norm(V, ord=2)) for V in deep.V)
-    move = climb(deep.one_token(X, 0), starts=3, steps=40).delta
+    move = projected_ascent(deep.one_token(X, 0), starts=3, steps=40).delta
     before, after = deep.layers(X), deep.layers(torch.cat([X[:1] + move, X[1:]]))
     rows = []
     for layer in (2**j for j in range(depth.bit_length())):
@@ -151,7 +151,7 @@ def drf_search_share(n: Count, d: Count, depth: Size, seed: Seed, device: Device
     """What the search of :func:`drf_point` finds (1 start, 20 steps), over what 6 starts and 60 steps find."""
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0].to(device)
     view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device).one_token(X, 0)
-    return climb(view, 1, 20).value / climb(view, 6, 60).value
+    return projected_ascent(view, 1, 20).value / projected_ascent(view, 6, 60).value
 
 
 if __name__ == "__main__":

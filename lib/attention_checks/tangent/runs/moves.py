@@ -97,7 +97,7 @@ def relative_changes(
     return found
 
 
-def doubling(net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: Positive) -> float:
+def order_in_radius(net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: Positive) -> float:
     """Log2 of the kernel's change after a gradient step of length 2R over that of length R: its order in R."""
     H, G = tangent_kernel(net, x), net.gradient(x, y)
     one, two = ((tangent_kernel(net.moved(G, r), x) - H).norm() for r in (R, 2 * R))
