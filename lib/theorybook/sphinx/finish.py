@@ -31,7 +31,7 @@ ROLES = {
     ' role="doc-biblioentry"': "",
     ' role="doc-backlink"': "",
     '<div role="list" class="citation-list">': '<div class="citation-list">',
-    '<summary><span class="toctree-toggle" role="presentation">': '<summary aria-label="Pages below"><span class="toctree-toggle">',
+    '<summary><span class="toctree-toggle"': '<summary aria-label="Pages below"><span class="toctree-toggle"',
     '<div id="pst-primary-sidebar" class=': '<div id="pst-primary-sidebar" role="complementary" aria-label="Book" class=',
 }
 
