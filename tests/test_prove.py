@@ -248,7 +248,7 @@ def test_a_check_wants_a_proof():
     proof = loose.crosschecked_values("f", [1.0], [1.0])
     check = proved("positive", proof)
     assert check.method == "proof" and check.holds
-    assert check.text == "positive: f > 0 on x in [0, 1]: 1 box, tied at 1 point"
+    assert check.text == "positive: f > 0 on x in [0, 1]: 1 box, tied by 1 comparison"
     with pytest.raises(ValueError, match=r"nothing ties \['f > 0'\]"):
         proved("positive", proof, loose)
     assert proved("two", proof, proof).text.count(";") == 1

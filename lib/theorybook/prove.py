@@ -51,7 +51,8 @@ class Proof:
         boxes: how many pieces the proof has.
         by: what a piece is: boxes, coefficients, identities, cases.
         sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the box.
-        ties: what was compared with the layer or the printed formula, at how many points, and whether it agrees.
+        ties: what was compared with the layer or the printed formula, in how many comparisons (a side at a point is one), and
+            whether they agree.
 
     >>> from theorybook.prove import prove_le
     >>> proof = prove_le("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
@@ -140,8 +141,8 @@ def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
     if not ties:
         return ""
     failed = [what for what, _, holds in ties if not holds]
-    points = sum(points for _, points, _ in ties)
-    return f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied at {points} point{'s' if points > 1 else ''}"
+    pairs = sum(pairs for _, pairs, _ in ties)
+    return f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied by {pairs} comparison{'s' if pairs > 1 else ''}"
 
 
 class NotProved(ArithmeticError):
