@@ -295,7 +295,5 @@ def proved(what: str, *proofs: Proof) -> Check:
     if not proofs or not all(isinstance(proof, Proof) for proof in proofs):
         raise ValueError(f"{what}: needs proofs of theorybook.prove, got {proofs!r}")
     if loose := [proof.what for proof in proofs if not proof.ties]:
-        raise ValueError(
-            f"{what}: nothing ties {loose} to the layer or the printed formula; use Proof.crosschecked"
-        )
+        raise ValueError(f"{what}: nothing ties {loose} to the layer or the printed formula; use Proof.crosschecked")
     return Check("proof", not any(proof.untied for proof in proofs), f"{what}: {'; '.join(map(str, proofs))}")

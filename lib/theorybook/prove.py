@@ -142,7 +142,9 @@ def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
         return ""
     failed = [what for what, _, holds in ties if not holds]
     pairs = sum(pairs for _, pairs, _ in ties)
-    return f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied by {pairs} comparison{'s' if pairs > 1 else ''}"
+    return (
+        f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied by {pairs} comparison{'s' if pairs > 1 else ''}"
+    )
 
 
 class NotProved(ArithmeticError):

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import torch
@@ -142,6 +143,14 @@ def test_infinite_width_is_the_limit():
     found = float((view.change(delta)[0] / (k / 2)).sqrt())
     assert found == pytest.approx(float(sensitivity.infinite_width_change(n, cosine)), rel=0.02)
     np.testing.assert_allclose(sensitivity.arc_cosine(np.array([-1, 0, 1])), [0, 1 / math.pi, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("cosine", [1 - 1e-15, 1 - 1e-6, 0.5, -0.9, -1 + 1e-6, -1 + 1e-12])
+def test_the_arc_cosine_keeps_its_digits_at_both_ends(cosine):
+    with mpmath.workdps(60):
+        c = mpmath.mpf(cosine)
+        exact = float((mpmath.sqrt(1 - c**2) + (mpmath.pi - mpmath.acos(c)) * c) / mpmath.pi)
+    assert float(sensitivity.arc_cosine(cosine)) == pytest.approx(exact, rel=1e-14, abs=0)
 
 
 @given(st.integers(1, 1000), st.integers(1, 12))

@@ -15,7 +15,8 @@ from theorybook.validation import AtLeastOne, Cosine, NonNegative, Signed, Size
 def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating:
     """Cosine between ReLU features of infinite width, from the cosine between their inputs.
 
-    2 E relu(a) relu(b) for standard Gaussians a, b of correlation c: (sqrt(1 - c^2) + (pi - arccos c) c) / pi.
+    2 E relu(a) relu(b) for standard Gaussians a, b of correlation c: (sqrt(1 - c^2) + (pi - arccos c) c) / pi. With b =
+    pi - arccos c this is (sin b - b cos b) / pi, computed without a difference of numbers that nearly cancel.
 
     Args:
         c: cosines in [-1, 1]; rounding beyond is cut off.
@@ -25,7 +26,8 @@ def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating
     (1.0, 0.318)
     """
     c = np.clip(c, -1.0, 1.0)
-    return (np.sqrt(1 - c**2) + (np.pi - np.arccos(c)) * c) / np.pi
+    b = np.arctan2(np.sqrt((1 - c) * (1 + c)), -c)
+    return b**2 * special.spherical_jn(1, b) / np.pi
 
 
 def infinite_width_change(

@@ -158,7 +158,7 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
     return FitGuarantee(lam, radius, _path(radius, net.outputs, longest, float(y.norm()), lam) / net.m)
 
 
-def sufficient_width(x: Float[Tensor, "n d"], outputs: Size, sigma: NonNegative, delta: OpenChance = 0.1) -> float:
+def sufficient_width(x: Float[Tensor, "n d"], outputs: Size, sigma: Positive, delta: OpenChance = 0.1) -> float:
     """Log10 of the width from which :func:`fit_guarantee` applies with probability about 1 - delta, for labels of norm 1.
 
     Kernel and M are replaced by their limits, and the largest m S_ir by e^(sigma z - sigma^2 / 2), z the Gaussian quantile

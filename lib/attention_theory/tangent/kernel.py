@@ -182,7 +182,7 @@ def angles(u: Float[Tensor, "*batch n d"], u2: Float[Tensor, "*batch n2 d"]) -> 
     return 2 * torch.atan2(apart, together)
 
 
-def error_constant(x: Float[Tensor, "n d"], sigma: NonNegative, outputs: Size) -> float:
+def error_constant(x: Float[Tensor, "n d"], sigma: Positive, outputs: Size) -> float:
     """c(sigma) with E|H* - limit|_F^2 ~ c^2 |limit|_F^2 / m at paired weights, by the delta method.
 
     The entries of H* are ratios of means of log-normal variables, whose moments are all known.
