@@ -16,8 +16,8 @@ from theorybook.tools.records_check import recordings
 
 DATA = BOOK / "data"
 TABLES = book.settings()["tables"]
-#: Read by hand: its command is the draw, and no program can repeat the reading.
-BY_HAND = ("hostile-reading",)
+#: Found by people: no program can repeat it.
+BY_HAND = ("attacks", "hostile-reading")
 NAMES = [path.stem for path in sorted(DATA.glob("*.json")) if path.stem not in BY_HAND]
 
 

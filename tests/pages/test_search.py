@@ -26,7 +26,7 @@ ASKED = [
     ("special key", 3, ["book/notation.html#symbol"]),
     # questions in words
     ("softmax temperature", 1, ["book/notation.html#symbol", "book/exponential/one-knob.html#"]),
-    ("tangent kernel limit", 3, ["book/exponential/training.html#", "book/tangent/closed-form.html#"]),
+    ("tangent kernel limit", 3, ["book/exponential/record/training.html#thm-exp-kernel", "book/tangent/closed-form.html#"]),
     ("attention sink", 1, ["book/notation.html#symbol"]),
     ("neural tangent kernel", 3, ["book/notation.html#symbol", "book/tangent/network-and-kernel.html#"]),
     ("how wide must the network be", 3, ["book/tangent/"]),
