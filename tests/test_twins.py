@@ -10,6 +10,7 @@ from attention_checks.patches.runs import expectation, transfer
 from attention_checks.sensitivity import printed as I
 from attention_checks.separation import printed as II
 from attention_checks.tangent import printed as III
+from attention_checks.tangent import reverse_process
 from attention_theory import patches, sensitivity, separation, tangent
 from attention_theory.attention import attention, attention_weights
 from attention_theory.device import generator, normal, signs
@@ -207,7 +208,7 @@ def bounds_without_B(seed, n, d):
 def scores(seed, n, d):
     t = 0.1 + n / 3
     x, mean, start = (drawn(seed + i, n, d) for i in range(3))
-    mixture = tangent.GaussianMixture(torch.ones(1).double(), start[:1], torch.zeros(1, d, d).double())
+    mixture = reverse_process.GaussianMixture(torch.ones(1).double(), start[:1], torch.zeros(1, d, d).double())
     # a point mass: its score is the conditional one, so that (6) vanishes
     yield III.equation_6(mixture.score(t, x), x, start[:1], t), torch.zeros(n)
     alpha, h = math.exp(-t / 2), -math.expm1(-t)

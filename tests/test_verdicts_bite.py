@@ -11,7 +11,7 @@ MUTANTS = [
     # the second smallest eigenvalue
     ("bombari2024/equation-b.22", "sensitivity.new_label", "        float(values[0]),\n", "        float(values[1]),\n"),
     # the constant of Lemma D.1
-    ("bombari2024/lemma-d.1", "sensitivity.constructive", "ALIGNED = 0.01", "ALIGNED = 0.0001"),
+    ("bombari2024/lemma-d.1", "sensitivity.aligned", "ALIGNED = 0.01", "ALIGNED = 0.0001"),
     # a loss that aims at the alignment +1
     ("bombari2024/figure-4-raf", "sensitivity.new_label", "[(alignment + 1).square() for", "[(alignment - 1).square() for"),
     ("bombari2024/own-one-token-update", "sensitivity.attention_features", "(p * b + a * q)", "(p * b - a * q)"),
@@ -154,7 +154,7 @@ MUTANTS = [
     ("cao2024/lemma-e.2-rate", "tangent.printed", "- 2 * math.log(n * d) - 16 * B", "- 2 * math.log(n * d) - 15 * B"),
     ("cao2024/own-width", "tangent.bounds", "_radius(net.outputs * float", "_radius(float"),
     ("cao2024/lemma-5.3-1", "tangent.training", "sum(dim=0).max().sqrt()))", "sum(dim=0).mean().sqrt()))"),
-    ("cao2024/equation-4", "tangent.diffusion", "(y / 2 + slope)", "slope"),
+    ("cao2024/equation-4", "tangent.reverse_process", "(y / 2 + slope)", "slope"),
     ("cao2024/table-1-width", "tangent.runs.table1", "itertools.takewhile(lambda row", "filter(lambda row"),
     ("cao2024/table-1-steps", "tangent.kernel", " / (2 * torch.pi)", " / torch.pi"),
     # of our own choosing
@@ -191,8 +191,8 @@ MUTANTS = [
     ("cao2024/own-limit-rate", "tangent.kernel", "outputs * (outputs - 1) * product", "(outputs - 1) * product"),
     ("cao2024/remark-5.2", "tangent.kernel", "alpha=m)", "alpha=2 * m)"),
     ("cao2024/table-1-width", "tangent.printed", "math.log(n) ** 2", "math.log(n)"),
-    ("cao2024/equation-3-solution", "tangent.diffusion", "alpha * clean + h.sqrt()", "alpha * clean + h"),
-    ("cao2024/assumption-6.4", "tangent.diffusion", "self.means + alpha[..., None] * (", "self.means + ("),
+    ("cao2024/equation-3-solution", "tangent.reverse_process", "alpha * clean + h.sqrt()", "alpha * clean + h"),
+    ("cao2024/assumption-6.4", "tangent.reverse_process", "self.means + alpha[..., None] * (", "self.means + ("),
     # Part IV
     # of the review: the floor in bits
     ("jelassi2022/own-floor", "patches.errors", "np.log1p(-share)", "np.log2(1 - share)"),

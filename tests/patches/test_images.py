@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from attention_checks.patches import loaders
 from attention_checks.patches.runs import digits, train_images
 from attention_theory.device import generator
 from attention_theory.patches import images, similarity, transformer
@@ -52,7 +53,7 @@ def root(tmp_path):
 
 @pytest.mark.parametrize(("name", "train", "classes"), [("cifar10", 20, 10), ("cifar100", 16, 100), ("svhn", 16, 10)])
 def test_loaders_read_the_published_formats(root, name, train, classes):
-    data = images.load_images(name, root)
+    data = loaders.load_images(name, root)
     assert data.train.shape == (train, 3, 32, 32) and data.test.shape == (8, 3, 32, 32) and data.train.dtype == torch.uint8
     assert data.classes == classes and data.train_labels.min() >= 0 and data.train_labels.max() < classes
     assert (data.side, data.channels) == (32, 3)
@@ -60,11 +61,11 @@ def test_loaders_read_the_published_formats(root, name, train, classes):
 
 def test_pixels_land_where_the_formats_say(root):
     raw = pickle.loads((root / "cifar-100-python" / "train").read_bytes())
-    assert images.load_cifar(root, 100).train[3, 2, 5, 7] == raw[b"data"][3, 2 * 1024 + 5 * 32 + 7]
+    assert loaders.load_cifar(root, 100).train[3, 2, 5, 7] == raw[b"data"][3, 2 * 1024 + 5 * 32 + 7]
     from scipy.io import loadmat
 
     mat = loadmat(root / "train_32x32.mat")
-    data = images.load_svhn(root)
+    data = loaders.load_svhn(root)
     assert data.train[3, 2, 5, 7] == mat["X"][5, 7, 2, 3]
     assert data.train_labels.tolist() == [int(label) % 10 for label in mat["y"].ravel()]
 
@@ -99,7 +100,7 @@ BROKEN = {
 def test_a_broken_file_is_named_with_its_fault(root, reason):
     """Also where the library calls the loader itself, so that no signature is checked."""
     (path := root / "cifar-100-python" / "train").write_bytes(BROKEN[reason])
-    for load in (lambda: images.load_cifar(root, 100), lambda: images.load_images("cifar100", root)):
+    for load in (lambda: loaders.load_cifar(root, 100), lambda: loaders.load_images("cifar100", root)):
         with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is no file of cifar100: .*{reason}.*; get https:"):
             load()
 
@@ -122,7 +123,7 @@ def test_a_broken_svhn_file_is_named_with_its_fault(root, change, reason):
     path = root / "train_32x32.mat"
     savemat(path, SVHN | change) if change else path.write_bytes(b"<html>")
     with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is no file of svhn: .*{reason}"):
-        images.load_svhn(root)
+        loaders.load_svhn(root)
 
 
 @pytest.mark.parametrize("protocol", range(2, 6))
@@ -135,15 +136,15 @@ def test_files_that_were_saved_again_are_read(root, protocol, keys):
         batch[b"fine_labels"] = kind(batch[b"fine_labels"])
         found = {key if keys is bytes else key.decode(): value for key, value in batch.items()}
         path.write_bytes(pickle.dumps(found, protocol=protocol))
-    data = images.load_cifar(root, 100)
+    data = loaders.load_cifar(root, 100)
     assert torch.equal(data.test.flatten(1), torch.as_tensor(batch[b"data"]))
     assert data.test_labels.tolist() == list(batch[b"fine_labels"]) and data.test_labels.dtype == torch.int64
 
 
 def test_a_path_may_begin_at_home(root, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(root))
-    assert len(images.load_cifar("~", 100).train) == 16 and len(images.load_svhn("~").train) == 16
-    data = images.load_svhn("~")
+    assert len(loaders.load_cifar("~", 100).train) == 16 and len(loaders.load_svhn("~").train) == 16
+    data = loaders.load_svhn("~")
     train_images.train_images(replace(SMALL, epochs=1), data, "~/run")
     assert (root / "run" / "checkpoint.pt").exists()
 
@@ -333,7 +334,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_the_images_seen(batch, seen):
     ],
 )
 def test_a_broken_checkpoint_is_named_before_the_first_epoch(root, tmp_path, content, message):
-    data = images.load_images("svhn", root)
+    data = loaders.load_images("svhn", root)
     path = tmp_path / "checkpoint.pt"
     train_images.train_images(SMALL, data, tmp_path, stop_after=1)
     if isinstance(content, bytes):
@@ -387,7 +388,7 @@ def test_missing_torchvision_is_said_at_once(tmp_path, monkeypatch, capsys):
 
 def test_squares_are_permuted_after_the_augmentation(root):
     """So a transformer cannot notice them, crops and flips included."""
-    data = images.load_images("cifar10", root)
+    data = loaders.load_images("cifar10", root)
     histories = []
     for shuffle in (0, 16):
         recipe = replace(SMALL, data="cifar10", patch=16, shuffle=shuffle)
@@ -403,7 +404,7 @@ def test_squares_are_permuted_after_the_augmentation(root):
 
 
 def test_an_interrupted_run_ends_at_the_same_numbers(tmp_path, root):
-    data = images.load_images("svhn", root)
+    data = loaders.load_images("svhn", root)
     recipe = replace(SMALL, epochs=4)
     network, whole = train_images.train_images(recipe, data)
     train_images.train_images(recipe, data, tmp_path / "run", stop_after=2)
@@ -416,7 +417,7 @@ def test_an_interrupted_run_ends_at_the_same_numbers(tmp_path, root):
 
 
 def test_a_failed_save_leaves_the_last_checkpoint(tmp_path, root, monkeypatch):
-    data = images.load_images("svhn", root)
+    data = loaders.load_images("svhn", root)
     train_images.train_images(SMALL, data, tmp_path, stop_after=1)
     before = (tmp_path / "checkpoint.pt").read_bytes()
 

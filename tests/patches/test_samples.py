@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 from attention_checks.patches import printed
+from attention_checks.patches.gaussian_training import train_gaussian
 from attention_checks.patches.runs import gaussian_patches, samples, transfer
 from attention_theory import patches
 from attention_theory.device import generator, normal
 from attention_theory.patches import association
-from attention_theory.patches.gaussian import convolution_label, train_gaussian
+from attention_theory.patches.gaussian import convolution_label
 from attention_theory.patches.training import START_SEED, TEST_SEED
 from theorybook.records import Record
 

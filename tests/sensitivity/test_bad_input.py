@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from attention_checks.sensitivity import aligned
 from attention_theory import sensitivity
 from attention_theory.attention import Weights
 from attention_theory.device import generator
@@ -23,7 +24,7 @@ MODEL = sensitivity.solutions(torch.eye(2, 12).double(), X[0, :2], X.flatten(), 
         (lambda: SOFTMAX.perturbed(X, 0, 2 * X[:1]), "a move has length 4, and .* at most sqrt.d. = 2"),
         (lambda: sensitivity.DeepRandomFeatures.sample(3, 4, 3, 2, 0).one_token(X, 0).certificate(), "of one layer"),
         (lambda: sensitivity.DeepRandomFeatures.sample(5, 4, 3, 2, 0, "tanh"), "tanh stays below 1"),
-        (lambda: sensitivity.two_directions(2 * torch.eye(4).double(), X[0]), "the 4 tokens span R.4"),
+        (lambda: aligned.two_directions(2 * torch.eye(4).double(), X[0]), "the 4 tokens span R.4"),
         (lambda: sensitivity.infinite_width_change(5, 0.3, 2.0), r"the length, .*, in \[0, 1\]"),
         (lambda: sensitivity.solutions(X[:2] + torch.eye(2, 4), X[0, :2], X[0], 2.0), "must be -1 or 1.*got 2"),
         (lambda: sensitivity.feature_alignment(X[:1], X[0], X), "0/0"),

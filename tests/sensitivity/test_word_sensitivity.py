@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from attention_checks.sensitivity import printed
+from attention_checks.sensitivity import aligned, printed
 from attention_checks.sensitivity.printed import moved
 from attention_checks.sensitivity.runs import theorem_3, word
 from attention_checks.sensitivity.runs.deferred import power_iterations
@@ -207,10 +207,10 @@ def test_lemmas_d1_and_d2_are_constructive(n, seed):
     X = context(n, 16, seed)
     if n > 2:
         X[1] = X[0]  # repeated tokens do not matter
-    delta, draws = sensitivity.aligned_direction(X, seed)
+    delta, draws = aligned.aligned_direction(X, seed)
     assert float(delta.norm()) <= 4 * (1 + 1e-9) and draws < 50
-    assert 2 * sensitivity.aligned_count(X, delta) >= n
-    first, second = sensitivity.two_directions(X, delta, seed)
+    assert 2 * aligned.aligned_count(X, delta) >= n
+    first, second = aligned.two_directions(X, delta, seed)
     assert float((first - second).norm()) == pytest.approx(4)
     torch.testing.assert_close(X @ first, X @ second, atol=1e-9, rtol=0)
     assert 4 * int((X @ first >= 0.05 * 16 / math.sqrt(n)).sum()) >= n

@@ -2,17 +2,15 @@
 
 import pytest
 import torch
+from attention_checks.tangent.reverse_process import GaussianMixture, reverse_sde, reverse_times
 from attention_checks.tangent.runs.descent import aim, descent
 from attention_theory.tangent import (
-    GaussianMixture,
     SoftmaxNetwork,
     draw_problems,
     fit_guarantee,
     largest_rate,
     limit_kernel,
     ntk_regression,
-    reverse_sde,
-    reverse_times,
     smallest_eigenvalue,
     train,
 )

@@ -5,11 +5,12 @@ import math
 
 import pytest
 import torch
+from attention_checks.tangent import reverse_process
 from attention_checks.tangent.runs import score
 from attention_theory import tangent
 from attention_theory.device import generator, normal
 
-MIXTURE = tangent.GaussianMixture(
+MIXTURE = reverse_process.GaussianMixture(
     torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64),
     torch.tensor([[0.6, 0.0], [-0.4, 0.5], [0.0, -0.7]], dtype=torch.float64),
     torch.tensor([[[0.02, 0.01], [0.01, 0.03]], [[0.01, 0.0], [0.0, 0.05]], [[0.02, 0.0], [0.0, 0.02]]], dtype=torch.float64),
@@ -33,7 +34,7 @@ def test_drawn_points_have_the_covariance_in_any_direction(rank):
     factor = torch.tensor([[1.5, 0.2, 0.4], [-0.3, 1.0, 0.7], [-2.2, 0.6, 0.1]], dtype=torch.float64)[:, :rank]
     C = factor @ factor.T
     assert rank > 1 or torch.linalg.eigvalsh(C).min() < 0  # by rounding
-    mixture = tangent.GaussianMixture(torch.ones(1).double(), torch.zeros(1, 3).double(), C[None])
+    mixture = reverse_process.GaussianMixture(torch.ones(1).double(), torch.zeros(1, 3).double(), C[None])
     n, t = 200_000, 0.7
     noised, clean = mixture.pairs(torch.full((n,), t, dtype=torch.float64), seed=0)
     for x, expected in ((clean, C), (noised, math.exp(-t) * C + (1 - math.exp(-t)) * torch.eye(3))):
@@ -43,7 +44,7 @@ def test_drawn_points_have_the_covariance_in_any_direction(rank):
 
 def one_gaussian(C):
     """A mixture of one Gaussian."""
-    return tangent.GaussianMixture(torch.ones(1).to(C), torch.zeros(1, len(C)).to(C), C[None])
+    return reverse_process.GaussianMixture(torch.ones(1).to(C), torch.zeros(1, len(C)).to(C), C[None])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -51,7 +52,7 @@ def test_weights_and_covariances_may_be_off_by_rounding(dtype):
     """What was refused though right: float32 with ten equal weights, pixels, a covariance that was computed."""
     source = generator(0)
     ten = torch.full((10,), 0.1, dtype=dtype)
-    mixture = tangent.GaussianMixture(ten, torch.zeros(10, 1).to(dtype), torch.ones(10, 1, 1).to(dtype))
+    mixture = reverse_process.GaussianMixture(ten, torch.zeros(10, 1).to(dtype), torch.ones(10, 1, 1).to(dtype))
     assert float(mixture.weights.double().sum()) == pytest.approx(1, abs=10 * torch.finfo(dtype).eps)
     pixels = (255 * torch.rand(30, 64, generator=source, dtype=torch.float64)).to(dtype)
     C = torch.cov(pixels.T) * 100  # of rank 29 and size 10^6: eigenvalues of -2e-10 in float64
@@ -71,7 +72,7 @@ def test_a_mixture_takes_what_it_holds_after_a_change_of_any_last_place():
     for mixture in (MIXTURE, MIXTURE.to(torch.float32)):
         for _ in range(20):
             fields = mixture.weights, mixture.means, mixture.covariances
-            again = tangent.GaussianMixture(*map(moved, fields))
+            again = reverse_process.GaussianMixture(*map(moved, fields))
             assert torch.allclose(
                 again.score(0.3, POINTS.to(again.means)), mixture.score(0.3, POINTS.to(again.means)), rtol=1e-4
             )
@@ -89,7 +90,7 @@ def test_a_mixture_takes_what_it_holds_after_a_change_of_any_last_place():
 def test_what_is_off_by_more_than_rounding_is_refused(weights, covariances, message):
     C = torch.tensor(covariances, dtype=torch.float64)[:, None, None]
     with pytest.raises(ValueError, match=message):
-        tangent.GaussianMixture(torch.tensor(weights, dtype=torch.float64), torch.zeros_like(C[..., 0]), C)
+        reverse_process.GaussianMixture(torch.tensor(weights, dtype=torch.float64), torch.zeros_like(C[..., 0]), C)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_what_is_off_by_more_than_rounding_is_refused(weights, covariances, mess
 )
 def test_a_score_of_another_shape_is_refused(shape, given):
     with pytest.raises(ValueError, match=rf"shape of its points, \(7, 2\), got {given} at t = 1"):
-        tangent.reverse_sde(lambda t, y: shape(MIXTURE.score(t, y)), POINTS, torch.tensor([1.0, 0.5]).double(), seed=0)
+        reverse_process.reverse_sde(lambda t, y: shape(MIXTURE.score(t, y)), POINTS, torch.tensor([1.0, 0.5]).double(), seed=0)
 
 
 @pytest.mark.parametrize("t", [0.01, 0.3, 2.0])
@@ -157,7 +158,7 @@ def test_pairs_at_time_zero_are_not_noised():
 
 
 def test_point_masses():
-    two = tangent.GaussianMixture(
+    two = reverse_process.GaussianMixture(
         torch.tensor([0.5, 0.5], dtype=torch.float64),
         torch.tensor([[-1.0], [1.0]], dtype=torch.float64),
         torch.zeros(2, 1, 1, dtype=torch.float64),
@@ -169,25 +170,25 @@ def test_point_masses():
 
 def test_reverse_times_are_squares_of_even_steps_and_the_process_is_euler_maruyama():
     for steps in (1, 2, 5):
-        times = tangent.reverse_times(2.25, 0.25, steps).tolist()
+        times = reverse_process.reverse_times(2.25, 0.25, steps).tolist()
         assert times == pytest.approx([(1.5 - i / steps) ** 2 for i in range(steps + 1)], rel=1e-12)
     for stop, steps in ((0.0, 5), (2.25, 5), (0.25, 0)):
         with pytest.raises(ValueError):
-            tangent.reverse_times(2.25, stop, steps)
+            reverse_process.reverse_times(2.25, stop, steps)
     random, y = generator(6), POINTS
     for now, later in itertools.pairwise(times):
         step = now - later
         y = y + step * (0.5 * y + MIXTURE.score(now, y)) + step**0.5 * normal(7, 2, generator=random)
-    found = tangent.reverse_sde(MIXTURE.score, POINTS, torch.tensor(times, dtype=torch.float64), seed=6)
+    found = reverse_process.reverse_sde(MIXTURE.score, POINTS, torch.tensor(times, dtype=torch.float64), seed=6)
     torch.testing.assert_close(found, y)
 
 
 def test_sliced_wasserstein_of_a_shift():
     x = normal(500, 2, generator=generator(5))
     shift = torch.tensor([3.0, 4.0], dtype=torch.float64)
-    assert tangent.sliced_wasserstein(x, x) == 0
+    assert reverse_process.sliced_wasserstein(x, x) == 0
     # the mean of |<direction, shift>| over the circle is |shift| 2 / pi
-    assert tangent.sliced_wasserstein(x, x + shift, projections=2000) == pytest.approx(5 * 2 / math.pi, rel=0.05)
+    assert reverse_process.sliced_wasserstein(x, x + shift, projections=2000) == pytest.approx(5 * 2 / math.pi, rel=0.05)
 
 
 def test_steepest_is_the_largest_slope_by_differences():

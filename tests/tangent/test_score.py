@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 from attention_checks.tangent import printed
+from attention_checks.tangent.reverse_process import sliced_wasserstein
 from attention_checks.tangent.runs import score
 from attention_theory.device import generator, normal
-from attention_theory.tangent import SoftmaxNetwork, sliced_wasserstein
+from attention_theory.tangent import SoftmaxNetwork
 from literal import limit
 
 MIXTURE = score.centred_pair([[0.01, 0.04], [0.03, 0.02]], 0.4)

@@ -1,7 +1,7 @@
 """Part I, words: how much one changed word moves a feature map (bombari2024)."""
 
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
-from attention_theory.sensitivity.constructive import aligned_count, aligned_direction, least_dimension, two_directions
+from attention_theory.sensitivity.constructive import least_dimension
 from attention_theory.sensitivity.deferred import DeferredGaussian
 from attention_theory.sensitivity.infinite_width import arc_cosine, infinite_width_change, infinite_width_sensitivity
 from attention_theory.sensitivity.new_label import (

@@ -7,13 +7,7 @@ from attention_theory.tangent.bounds import (
     sharp_estimates,
     sufficient_width,
 )
-from attention_theory.tangent.diffusion import (
-    GaussianMixture,
-    reverse_sde,
-    reverse_times,
-    score_from_mean,
-    sliced_wasserstein,
-)
+from attention_theory.tangent.diffusion import score_from_mean
 from attention_theory.tangent.kernel import (
     error_constant,
     exp_kernel,

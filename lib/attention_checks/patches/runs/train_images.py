@@ -21,13 +21,15 @@ from typing import Any
 
 import torch
 from attention_theory.device import generator
-from attention_theory.patches.images import Images, grid_permutation, load_images, permute
+from attention_theory.patches.images import Images, grid_permutation, permute
 from attention_theory.patches.transformer import VisionTransformer
 from theorybook.devices import Device
 from theorybook.sweep import provenance
 from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps, recheck_callback
 from torch import Tensor, nn
 from tqdm import tqdm
+
+from attention_checks.patches.loaders import load_images
 
 #: The permutation of a shuffled data set is the same for every seed of the training.
 SHUFFLE_SEED = 2022

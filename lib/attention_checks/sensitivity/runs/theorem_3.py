@@ -10,7 +10,7 @@ import torch
 from attention_theory import tokens
 from attention_theory.attention import attention, attention_weights
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
-from attention_theory.sensitivity.constructive import aligned_count, aligned_direction, least_dimension, two_directions
+from attention_theory.sensitivity.constructive import least_dimension
 from attention_theory.sensitivity.context import weights_generator
 from attention_theory.sensitivity.deferred import DeferredGaussian
 from attention_theory.sensitivity.word import projected_ascent
@@ -18,6 +18,8 @@ from jaxtyping import Float, Float64
 from scipy.optimize import nnls
 from theorybook.validation import Count, Positive, Seed, Size
 from torch import Tensor
+
+from attention_checks.sensitivity.aligned import aligned_count, aligned_direction, two_directions
 
 
 @dataclass(frozen=True, eq=False)

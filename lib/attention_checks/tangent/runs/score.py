@@ -9,7 +9,6 @@ import flint
 import numpy as np
 import torch
 from attention_theory.device import generator, normal
-from attention_theory.tangent.diffusion import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 from attention_theory.tangent.kernel import limit_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from attention_theory.tangent.training import learned, train
@@ -18,6 +17,8 @@ from theorybook.devices import Device
 from theorybook.validation import FILLED, Count, NonNegative, Positive, Seed, Size, Steps
 from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
+
+from attention_checks.tangent.reverse_process import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
 
 
 def plane_mixture() -> GaussianMixture:
