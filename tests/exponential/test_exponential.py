@@ -108,6 +108,14 @@ def test_forbidden_labels_are_orthogonal_to_the_degree():
     assert set(y.tolist()) <= {-1.0, 1.0} and kernels.descend(sharp(1), x, y, 200, 0, 1000).right == 12
 
 
+@pytest.mark.parametrize(("degree", "d", "n"), [(1, 2, 4), (1, 3, 5), (2, 2, 6), (3, 3, 17)])
+def test_no_polynomial_of_the_degree_has_the_forbidden_labels(degree, d, n):
+    x = tangent.unit_points(n, d, seed=1)
+    assert not kernels.reachable(kernels.monomials(degree, x), kernels.forbidden_labels(degree, x))
+    with pytest.raises(ValueError, match="no labels are forbidden"):
+        kernels.forbidden_labels(degree, x[1:])
+
+
 @pytest.mark.parametrize("u", [sharp(0.7), truncated(2), truncated(6), power(1), power(2.5), relu_power(3)], ids=str)
 def test_log_u_is_the_logarithm(u):
     for score in (0.0, 0.3, 1.0, 7.5):

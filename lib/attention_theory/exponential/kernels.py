@@ -239,19 +239,22 @@ def monomials(degree: Annotated[int, Limits(1, 100)], x: Float[Tensor, "n d"]) -
 
 
 def forbidden_labels(degree: Count, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-    """Labels +-1 that no network of this degree fits even in sign, at any width: for n > seen_dimension(degree, d) points.
+    """Labels +-1 that no network of this degree fits even in sign, at any width: for n > R points.
+
+    R is the dimension of the polynomials up to the degree on the sphere (for degree 1 the constants count: u = 1 + z).
 
     The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over one point more than they have
     dimensions: sign N = sign c would make every term >= 0. All other points, and those where c vanishes, get +1.
 
     Raises:
-        ValueError: n <= seen_dimension, where every labelling of points in general position can be fitted.
+        ValueError: n <= R, where every labelling of points in general position can be fitted.
     """
-    n, seen = len(x), seen_dimension(degree, x.shape[1])
+    features = monomials(degree, x)
+    n, seen = features.shape
     if n <= seen:
         raise ValueError(f"n = {n} points are at most the {seen} dimensions of degree {degree}: no labels are forbidden")
     few = seen + 1  # points in general position have one such vector, up to its length and sign
-    c = torch.linalg.svd(monomials(degree, x[:few])).U[:, -1]
+    c = torch.linalg.svd(features[:few]).U[:, -1]
     return torch.cat([1 - 2 * (c * c[0].sign() < 0).to(x), x.new_ones(n - few)])
 
 

@@ -119,7 +119,7 @@ def _least(family: Callable[[float], Weights]) -> float:
 
 
 def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
-    """The knob at which (a + b) own = kappa: with y_1 = y_* = y_d = 1 and the other signs cancelling the special row is at tau.
+    """The knob at which (a + b) own = kappa: its own key brings the special row to tau, if y_1 = y_* = y_d = 1.
 
     Args:
         family: :func:`sharp` or :func:`power`.
@@ -136,7 +136,7 @@ def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
 
 
 def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
-    """The knob at which max((a + b) own, b block) = kappa: a row of D0 is at tau, by its special key or (X = I) its block.
+    """The knob at which max((a + b) own, b block) = kappa: the special key alone, or (X = I) a block alone, reaches tau on D0.
 
     Args and Returns: as in :func:`lower_edge`; ``inf`` where D0 never fires.
     """
