@@ -307,6 +307,16 @@ MUTANTS = [
     ("exponential/own-relu-can", "attention", "return (scores > 0) * (degree", "return (scores > 9) * (degree"),
     ("exponential/own-softmax-can", "exponential.windows", "dict(a0=0.01, a1=1.2", "dict(a0=0.01, a1=0.2"),
     ("exponential/own-hard-can", "separation.exact", "int(i == min(row))", "int(i == max(row))"),
+    # Part VI
+    # the worst assignment of keys to queries, and keys with less than a half
+    ("trained/own-majority-features", "trained.features", "maximize=True", "maximize=False"),
+    ("trained/own-majority-features", "trained.features", "(weights > 0.5)", "(weights > 0.4)"),
+    ("trained/own-contraction", "trained.position", "math.tanh(spread / 4)", "math.tanh(spread / 3)"),
+    ("trained/own-contraction", "trained.position", "a * r / (a * r + b) - a", "a * r / (a * r + b) - b"),
+    ("trained/own-contraction", "trained.position", "(weights, weights, p=1)", "(weights, weights, p=2)"),
+    ("trained/own-nearest-key", "trained.position", "math.expm1(slope)", "math.exp(slope)"),
+    ("trained/own-one-key", "trained.words", "(value - others)\n", "(value + others)\n"),
+    ("trained/own-one-key", "trained.words", "new_weights[..., None] * (", "weights[..., None] * ("),
 ]
 
 

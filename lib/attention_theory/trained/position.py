@@ -8,13 +8,10 @@ from jaxtyping import Float
 from theorybook.validation import AtLeastOne, NonNegative, Positive, Size
 from torch import Tensor
 
-from attention_theory.trained.features import total_variation
-
 
 def largest_variation(weights: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
     """The largest total variation between two rows of weights: what a layer leaves of its values' diameter, at most."""
-    pairs = (total_variation(weights, row[..., None, :]).amax(-1) for row in weights.unbind(-2))
-    return torch.stack(list(pairs)).amax(0)
+    return torch.cdist(weights, weights, p=1).amax((-2, -1)) / 2
 
 
 def diameter(points: Float[Tensor, "*heads n d"]) -> Float[Tensor, "*heads"]:
@@ -38,8 +35,8 @@ def range_bound(spread: NonNegative) -> float:
 
 def largest_spread(scores: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
     """The longest range of the differences between two rows of scores."""
-    differences = (scores - row[..., None, :] for row in scores.unbind(-2))
-    return torch.stack([(each.amax(-1) - each.amin(-1)).amax(-1) for each in differences]).amax(0)
+    above = torch.stack([(scores - row[..., None, :]).amax(-1) for row in scores.unbind(-2)], -1)  # of row i over row j
+    return (above + above.mT).amax((-2, -1))
 
 
 def nearest_share(slope: Positive, width: NonNegative = 0.0) -> float:
