@@ -48,6 +48,20 @@ def test_flow_moves_by_its_step():
     assert expectation.steps_to(flow, lambda p: p.gamma > 0.04) > 0
 
 
+@pytest.mark.parametrize("size", [(8, 2, 0.5), (12, 4, 0.1), (9, 3, 1.0)])
+def test_pull_at_equal_scores(size):
+    slope = lambda alpha: patches.Population(*size).gradients(patches.ReducedViT(alpha, 0.0, 0.0, nu=0.0))[0]
+    assert expectation.pull_at_equal_scores(0.2, *size) == pytest.approx(-slope(0.2))
+    best = expectation.best_at_equal_scores(*size)
+    assert slope(0.99 * best) < 0 < slope(1.01 * best)
+
+
+def test_best_length_at_equal_scores_follows_its_limit():
+    """At q = C / D the law of the strays has a limit and all D rows see the sum: alpha D^(1/3) has one, too."""
+    scaled = [expectation.best_at_equal_scores(D, 4, 4 / D) * D ** (1 / 3) for D in (10**4, 10**5, 10**6)]
+    assert scaled[1:] == pytest.approx(scaled[:1] * 2, rel=2e-3)
+
+
 def test_power_sequences():
     path = lemmas.power_sequence(0.1, 2, 1.0, 1.0, 0.5)
     assert np.allclose(np.diff(path), path[:-1] ** 2) and path[-2] < 0.5 <= path[-1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
+import numpy as np
 import torch
 from attention_theory.patches.errors import label_noise_floor
 from attention_theory.patches.population import (
@@ -19,6 +20,8 @@ from attention_theory.patches.population import (
 from attention_theory.patches.vit import PositionalViT, association
 from jaxtyping import Float
 from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import binom
 from theorybook.validation import FILLED, Chance, Count, Extended, Natural, NonNegative, Positive, Signed, Size, Steps
 from torch import Tensor
 
@@ -204,6 +207,27 @@ def plateau_end(D: Count, C: Count, q: Chance) -> float:
     """The alpha at which the mean sigmoid has fallen to 1/4, half of its start, at gamma = rho = 0."""
     world = Population(D, C, q)
     return cast(float, brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0))
+
+
+def pull_at_equal_scores(alpha: Positive, D: Count, C: Count, q: Chance, p: Count = 3) -> float:
+    """Growth of alpha per unit of its rate at gamma = rho = 0, beta = 1, without a linear part, for any D.
+
+    With T the sum of all patches, a row whose patch carries x has z = alpha D (T + (e - 1) x) / (D + e - 1). So the output
+    depends on how many strays are +1 and how many -1 alone: a short sum where strays are few.
+    """
+    most = int(binom.isf(1e-15, D - C, q))  # strays; more are too unlikely to count
+    strays, plus = np.tril_indices(most + 1)
+    chance = binom.pmf(strays, D - C, q) * binom.pmf(plus, strays, 0.5)
+    minus, plus = strays - plus, C + plus
+    counts = {1: plus, -1: minus, 0: D - plus - minus}
+    margin = sum(n * (D * (plus - minus + (np.e - 1) * x) / (D + np.e - 1)) ** p for x, n in counts.items())
+    return float(chance @ (p * alpha ** (p - 1) * margin * expit(-(alpha**p) * margin)))
+
+
+def best_at_equal_scores(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
+    """The alpha at which :func:`pull_at_equal_scores` vanishes: the best length of the value vector before scores move."""
+    pull = lambda alpha: pull_at_equal_scores(alpha, D, C, q, p)
+    return cast(float, brentq(pull, 0.1 / (C * D ** (1 / p)), 20 / (C * D ** (1 / p))))
 
 
 def loss_at_turn(run: Descent) -> Extended:

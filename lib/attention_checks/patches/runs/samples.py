@@ -63,20 +63,22 @@ class Displaced:
     along: list[float]
 
 
-def displaced(moves: np.ndarray, seed: Seed = 0) -> tuple[Displaced, Displaced]:
+def displaced(
+    moves: np.ndarray, seed: Seed = 0, D: Count = 6, alpha: Positive = 0.12, nu: NonNegative = 1e-3
+) -> tuple[Displaced, Displaced]:
     """How the exact gradients answer when v moves across w, and when one score moves, by each of these lengths.
 
-    Over all points of D = 6, C = 2, q = 0.4 with noise of both signs in one direction across w, at a state of Event I.
+    Over all points of C = 2, q = 0.4 with noise of both signs in one direction across w, at a state of Event I.
     """
-    D, C = 6, 2
+    C = 2
     X, y, chance = every_point(D, C, 0.4)
     noise = 0.5 * torch.randn(X.shape, generator=generator(seed), dtype=torch.float64)
     points = torch.cat([torch.cat([X, s * noise], 2) for s in (1, -1)])
     y, chance = torch.cat([y, y]), torch.cat([chance, chance]) / 2
-    A, v = three_values(D, C, 1.0, 0.2, -0.1), torch.tensor([0.12, 0.0], dtype=torch.float64)
+    A, v = three_values(D, C, 1.0, 0.2, -0.1), torch.tensor([alpha, 0.0], dtype=torch.float64)
 
     def gradients(A, v):
-        return PositionalViT(A, v, temperature=1.0).gradients(points, y, chance)
+        return PositionalViT(A, v, nu=nu, temperature=1.0).gradients(points, y, chance)
 
     dA, dv = gradients(A, v)
     answers = []
