@@ -317,6 +317,20 @@ MUTANTS = [
     ("trained/own-nearest-key", "trained.position", "math.expm1(slope)", "math.exp(slope)"),
     ("trained/own-one-key", "trained.words", "(value - others)\n", "(value + others)\n"),
     ("trained/own-one-key", "trained.words", "new_weights[..., None] * (", "weights[..., None] * ("),
+    ("trained/own-independent-row", "trained.crowd", "np.diff(phi**n, axis=1", "np.diff(phi ** (n - 1), axis=1"),
+    ("trained/own-independent-row", "trained.crowd", "phi[:, -1] ** (n - 1)", "phi[:, -1] ** n"),
+    ("trained/own-independent-row", "trained.crowd", "chance * Fraction(max(", "chance * Fraction(min("),
+    ("trained/own-sink-two-ways", "trained.sink", "(others - v).norm", "(others + v).norm"),
+    ("trained/own-sink-two-ways", "trained.sink", "(weights @ values - w * v) / (1 - w)", "weights @ values - w * v"),
+    ("trained/own-sparsemax", "trained.replacing", "(1 + rivals * gap) / (1 + rivals))", "(1 + rivals * gap) / (2 + rivals))"),
+    ("trained/own-sparsemax", "trained.replacing", "reach) ** (1 / power) - 1", "reach) ** power - 1"),
+    ("trained/own-sparsemax", "trained.replacing", "(above.gather", "(2 * above.gather"),
+    ("trained/own-sparsemax", "trained.replacing", "min(1.0, (alpha - 1) * gap)", "min(1.0, alpha * gap)"),
+    # how it is decided whether a prediction held: outside the range, one draw of all, an interval that reaches over an end
+    ("trained/own-crowd-slope-minilm", "predictions", "low <= each.low and each.high", "low > each.low and each.high"),
+    ("trained/own-crowd-carried-minilm", "predictions", "all(low <= each.low", "any(low <= each.low"),
+    ("trained/own-sink-silenced-minilm", "predictions", "each.high <= high for", "each.high <= low for"),
+    ("trained/own-degree-two-minilm", "predictions", "low <= each.low and", "low <= each.high and"),
 ]
 
 

@@ -2,9 +2,11 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import pytest
 import torch
+from attention_checks.trained.exact import sparsemax_by_supports
 from attention_theory.exponential import power, sharp, truncated
 from attention_theory.trained import replacing
 from attention_theory.trained.models import softmax
@@ -123,3 +125,17 @@ def test_undivided_rows_sum_to_what_they_sum_to():
     constants = torch.logsumexp(SCORES, -1).mean(1)[None]
     weights = replacing.undivided(constants)(SCORES, torch.ones(5, 6, dtype=torch.bool), 0)
     assert torch.allclose(weights.sum(-1).log().mean(1), torch.zeros(2, dtype=torch.float64))
+
+
+def test_sparsemax_in_fractions_and_its_least_share():
+    for rivals in itertools.product(range(5), repeat=3):
+        scores = [Fraction(4, 3), *(Fraction(k, 3) for k in rivals)]
+        exact = sparsemax_by_supports(scores)
+        row = torch.tensor([[[float(score) for score in scores]]], dtype=torch.float64)
+        assert sum(exact) == 1 and torch.allclose(
+            replacing.sparsemax(row, torch.ones(1, 4, dtype=torch.bool))[0, 0], torch.tensor([float(w) for w in exact]).double()
+        )
+        gap = scores[0] - max(scores[1:])
+        least = min(Fraction(1), (1 + 3 * gap) / 4)
+        assert exact[0] >= least >= min(1, gap)
+        assert (exact[0] == least) == (len(set(rivals)) == 1 or exact[0] == least == 1)

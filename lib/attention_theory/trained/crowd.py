@@ -44,7 +44,7 @@ def row_statistics(scores: Float[Tensor, "heads queries keys"], mask: Bool[Tenso
     centred = centred_rows(scores, mask)
     weights = log_weights.exp()
     entropy = -(weights * log_weights.masked_fill(~mask, 0)).sum(-1)
-    contrast = best - torch.log((1 - share).clamp(min=1e-12)) + torch.log(n - 1.0)
+    contrast = best - torch.log((1 - share).clamp(min=1e-12)) + torch.log(n.to(scores) - 1)
     return RowStatistics(share, contrast, (centred.square().sum(-1) / n).sqrt(), entropy.exp())
 
 
