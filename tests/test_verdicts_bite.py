@@ -324,12 +324,12 @@ MUTANTS = [
     ("trained/own-sink-two-ways", "trained.sink", "(weights @ values - w * v) / (1 - w)", "weights @ values - w * v"),
     ("trained/own-sparsemax", "trained.replacing", "(1 + rivals * gap) / (1 + rivals))", "(1 + rivals * gap) / (2 + rivals))"),
     ("trained/own-sparsemax", "trained.replacing", "reach) ** (1 / power) - 1", "reach) ** power - 1"),
-    ("trained/own-sparsemax", "trained.replacing", "(above.gather", "(2 * above.gather"),
+    ("trained/own-sparsemax", "trained.replacing", "low - above.gather", "low - 2 * above.gather"),
     ("trained/own-sparsemax", "trained.replacing", "min(1.0, (alpha - 1) * gap)", "min(1.0, alpha * gap)"),
     # how it is decided whether a prediction held: outside the range, one draw of all, an interval that reaches over an end
     ("trained/own-crowd-slope-minilm", "predictions", "low <= each.low and each.high", "low > each.low and each.high"),
     ("trained/own-crowd-carried-minilm", "predictions", "all(low <= each.low", "any(low <= each.low"),
-    ("trained/own-sink-silenced-minilm", "predictions", "each.high <= high for", "each.high <= low for"),
+    ("trained/own-sink-length-minilm", "predictions", "each.high <= high for", "each.high <= low for"),
     ("trained/own-degree-two-minilm", "predictions", "low <= each.low and", "low <= each.high and"),
 ]
 
