@@ -1,5 +1,7 @@
 """Token matrices: on the sphere, reproducible, and real where they say so."""
 
+import gzip
+import json
 import sys
 from types import SimpleNamespace
 
@@ -8,6 +10,7 @@ import pytest
 import torch
 from attention_theory import tokens, word_vectors
 from attention_theory.device import generator, normal
+from attention_theory.trained import models, texts, wheels
 
 
 @pytest.mark.parametrize("kind", tokens.KINDS)
@@ -81,7 +84,69 @@ def test_on_sphere_of_a_batch():
     assert torch.allclose(tokens.on_sphere(X).norm(dim=-1), torch.full((2, 3), 5**0.5, dtype=torch.float64))
 
 
-# BERT
+# Film reviews
+
+
+WORDS = tokens.Encoder("Words", lambda text: [len(word) for word in text.split()], lambda ids: torch.eye(300)[ids] + 0.5)
+
+
+def test_reviews_keep_special_tokens_and_padding():
+    films = [("a bb<br /> ccc", 1), ("dddd " * 240, -1), ("dddd " * 239, -1), ("eeeee", -1)]  # the second is too long
+    found, labels = tokens.reviews(3, 6, 290, 4, WORDS, films)
+    order = [i for i in torch.randperm(4, generator=generator(4)).tolist() if i != 1]
+    assert labels.tolist() == [films[i][1] for i in order]
+    ids = {0: [101, 1, 8, 3, 102, 0], 2: [101, 4, 4, 4, 4, 4], 3: [101, 5, 102, 0, 0, 0]}
+    expected = tokens.on_sphere((torch.eye(300)[torch.tensor([ids[i] for i in order])] + 0.5)[..., :290].double())
+    torch.testing.assert_close(found, expected)
+    whole = tokens.reviews(3, 256, 300, 4, WORDS, films)[0]
+    assert whole.shape == (3, 256, 300) and torch.equal(whole[:, -1], whole[:, -1:, :][:, 0])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((1, 257, 4, 0, WORDS, [("a", 1)]), "^n = 257 is too long: a review is padded to 256 tokens"),
+        ((1, 3, 301, 0, WORDS, [("a", 1)]), "^tokens of Words have 300 coordinates"),
+        ((1, 3, 4, 0, WORDS, [("a", 0)]), "^labels must be 1 or -1, got 0$"),
+        ((2, 3, 4, 0, WORDS, [("a", 1), ("b " * 240, 1)]), "^2 reviews of fewer than 240 pieces are needed, and only 1 of 2"),
+    ],
+)
+def test_reviews_that_do_not_fit_are_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        tokens.reviews(*given)
+
+
+def test_files_of_reviews_are_read_whole_or_refused(tmp_path, monkeypatch):
+    path = tmp_path / "reviews.jsonl.gz"
+    monkeypatch.setenv("IMDB_REVIEWS", str(path))
+    read = texts.reviews.__wrapped__
+    with pytest.raises(FileNotFoundError, match=f"^no reviews at {path}: set IMDB_REVIEWS"):
+        read()
+    lines = [{"text": "good<br />", "label": 1}, {"text": "bad", "label": 0}]
+    whole = gzip.compress("\n".join(map(json.dumps, lines)).encode())
+    path.write_bytes(whole)
+    assert read() == [("good<br />", 1), ("bad", -1)]
+    for broken in (whole[:-12], b"<html>not found</html>", gzip.compress(b"not JSON")):
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match=f"^{path} is cut, or holds no gzipped lines of JSON: "):
+            read()
+    for line in ({"text": "good", "label": 7}, {"label": 1}, ["good", 1]):
+        path.write_bytes(gzip.compress(json.dumps(line).encode()))
+        with pytest.raises(ValueError, match=f"^{path}, line 1: a review has a text and a label 0 or 1, got label"):
+            read()
+
+
+@pytest.mark.skipif(not wheels.installed(), reason="needs the models: make models")
+def test_layer_zero_of_minilm_is_word_place_and_type_normalised():
+    encoder = tokens.minilm_encoder()
+    model = models.minilm()
+    found = tokens.reviews(1, 5, 384, 0, encoder, [("A fine film.", 1)])[0][0]
+    ids = [101, *model.tokens("A fine film."), 102][:5]
+    x = sum(model.w[f"embeddings.{part}_embeddings.weight"][rows] for part, rows in
+            (("word", ids), ("position", range(5)), ("token_type", [0] * 5)))  # fmt: skip
+    x = (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True, correction=0) + 1e-12)
+    x = x * model.w["embeddings.LayerNorm.weight"] + model.w["embeddings.LayerNorm.bias"]
+    torch.testing.assert_close(found, tokens.on_sphere(x.double()), rtol=1e-5, atol=1e-5)
 
 
 def test_missing_packages_are_named(monkeypatch):

@@ -1,4 +1,4 @@
-"""Token matrices of three kinds, iid, anisotropic and real, and a loader for BERT embeddings of film reviews.
+"""Token matrices of four kinds: iid, anisotropic, real word vectors, and film reviews as a trained encoder reads them.
 
 A context is a matrix X (n, d) whose rows, the tokens, have norm sqrt d (bombari2024, Assumption 1).
 
@@ -10,6 +10,7 @@ A context is a matrix X (n, d) whose rows, the tokens, have norm sqrt d (bombari
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,8 +23,14 @@ from torch import Tensor
 from attention_theory.device import generator, normal
 from attention_theory.word_vectors import FILE
 
-#: The kinds that need nothing but this package; ``bert`` needs transformers, datasets and, the first time, the network.
+#: The kinds that need nothing but this package.
 KINDS = ("iid", "anisotropic", "real")
+#: Film reviews: by MiniLM (``make models``, the file ``IMDB_REVIEWS``), or BERT-Base (transformers and, once, the network).
+REVIEWS = ("layer-0", "layer-0-bert", "bert")
+#: The script of bombari2024's authors keeps reviews of fewer pieces, and pads them to this length.
+SHORT, PADDED = 240, 256
+#: The special pieces of the vocabulary that BERT and MiniLM share.
+CLS, SEP, PAD = 101, 102, 0
 #: Squared norm of the mean of anisotropic tokens, as a share of d, and the exponent of their covariance's eigenvalues.
 MEAN_SHARE = 0.3
 SPECTRUM = 1.0
@@ -70,18 +77,19 @@ def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Te
     ``iid``: uniform on the sphere. ``anisotropic``: Gaussian tokens with a shared mean and a power-law covariance,
     scaled to the sphere; the eigenvectors are the coordinate axes and the mean is constant over them, which is no loss
     for feature maps with rotation-invariant weights. ``real``: passages of English, see :func:`passages`, each word
-    with the first d coordinates of its vector. ``bert``: :func:`imdb` reviews through :func:`bert_contexts`.
+    with the first d coordinates of its vector. ``layer-0``: :func:`reviews` as MiniLM reads them; ``layer-0-bert``: as
+    BERT-Base does. ``bert``: :func:`imdb` reviews through :func:`bert_contexts`, rows of the input embedding alone.
 
     Args:
-        kind: one of ``iid``, ``anisotropic``, ``real``, ``bert``.
+        kind: one of ``iid``, ``anisotropic``, ``real``, ``layer-0``, ``layer-0-bert``, ``bert``.
         count: number of contexts.
         n: tokens in each.
-        d: dimension; at most 768 for ``real`` and ``bert``.
+        d: dimension; at most 768 for ``real`` and BERT's kinds, 384 for ``layer-0``.
         seed: of the draw, or of the choice of passages.
 
     Raises:
         ValueError: unknown kind, a size below 1, or a dimension or length that the data do not have.
-        ImportError: ``bert`` without its packages.
+        ImportError, FileNotFoundError: a kind of film reviews without its packages or its file.
     """
     if kind == "iid":
         return on_sphere(normal(count, n, d, generator=generator(seed)))
@@ -91,9 +99,11 @@ def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Te
         return on_sphere(normal(count, n, d, generator=generator(seed)) * scale + MEAN_SHARE**0.5)
     if kind == "real":
         return embed(passages(count, n, seed), d)
+    if kind in ("layer-0", "layer-0-bert"):
+        return reviews(count, n, d, seed, minilm_encoder() if kind == "layer-0" else bert_encoder())[0]
     if kind == "bert":
         return bert_contexts(imdb()[0], count, n, d, seed, **bert_base())
-    raise ValueError(f"tokens of kind {kind!r} are unknown; choose one of {', '.join(KINDS)}, bert")
+    raise ValueError(f"tokens of kind {kind!r} are unknown; choose one of {', '.join(KINDS + REVIEWS)}")
 
 
 # Real words ----------------------------------------------------------------------------------------------------------
@@ -152,7 +162,92 @@ def embed(words: Sequence, d: Count) -> Float[Tensor, "*batch d"]:
     return on_sphere(torch.from_numpy(data["vectors"][rows, :d]).double())
 
 
-# BERT embeddings of film reviews -------------------------------------------------------------------------------------
+# Film reviews as an encoder reads them -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A trained encoder, as far as it is used here: what it splits a text into, and what its first layer reads."""
+
+    name: str
+    #: The numbers of a text's pieces, without special ones.
+    pieces: Callable[[str], list[int]]
+    #: Numbers (n,) -> (n, features): word, position and type embedding together, after LayerNorm.
+    layer_zero: Callable[[Tensor], Tensor]
+
+
+def minilm_encoder() -> Encoder:
+    """MiniLM-L6, of 384 features, from its wheel.
+
+    Raises:
+        ImportError: the wheel is not installed.
+    """
+    from attention_theory.trained.models import minilm
+
+    model = minilm()
+    return Encoder("MiniLM", model.tokens, lambda ids: model.layer_zero(model.words(ids)))
+
+
+def bert_encoder() -> Encoder:
+    """BERT-Base, of 768 features, the model of bombari2024.
+
+    Raises:
+        ImportError: transformers is not installed.
+    """
+    base = bert_base()
+    tokenizer, model = base["tokenizer"], base["model"].eval()
+    with_places = lambda ids: model.embeddings(input_ids=ids[None])[0].detach()
+    return Encoder("BERT-Base", lambda text: tokenizer(text, add_special_tokens=False)["input_ids"], with_places)
+
+
+def reviews(
+    count: Size, n: Count, d: Count, seed: Seed, encoder: Encoder, texts: Sequence[tuple[str, int]] | None = None
+) -> tuple[Float[Tensor, "count n d"], Float[Tensor, "count"]]:
+    """Film reviews as the scripts of bombari2024's authors have them, and their sentiment, 1 or -1.
+
+    Each review is [CLS], its pieces with the HTML that is in it, [SEP], and padding to 256; reviews of 240 pieces and more are
+    left out. The tokens are the first d coordinates of the output of layer 0 at the first n places. So the first token, the one
+    that moves in the figures, is always [CLS], and in a long context the last ones are padding.
+
+    Args:
+        count: number of contexts.
+        n: tokens in each, at most 256.
+        d: dimension, at most the encoder's.
+        seed: of the choice of reviews.
+        encoder: :func:`minilm_encoder` or :func:`bert_encoder`.
+        texts: texts and labels; the file ``IMDB_REVIEWS`` if not given.
+
+    Raises:
+        ValueError: n or d too large, a label that is no sign, or too few short reviews.
+
+    bombari2024, Figures 2 to 7, by the authors' scripts.
+    """
+    if n > PADDED:
+        raise ValueError(f"n = {n} is too long: a review is padded to {PADDED} tokens here, so n is at most that")
+    if texts is None:
+        from attention_theory.trained import texts as files
+
+        texts = files.reviews()
+    odd = {label for _, label in texts} - {1, -1}
+    if odd:
+        raise ValueError(f"labels must be 1 or -1, got {', '.join(map(str, sorted(odd)[:3]))}")
+    chosen, labels = [], []
+    for number in torch.randperm(len(texts), generator=generator(seed)).tolist():
+        text, label = texts[number]
+        if len(pieces := encoder.pieces(text)) < SHORT:
+            chosen.append([CLS, *pieces, SEP, *[PAD] * (PADDED - 2 - len(pieces))][:n])
+            labels.append(label)
+        if len(chosen) == count:
+            break
+    else:
+        raise ValueError(f"{count} reviews of fewer than {SHORT} pieces are needed, and only {len(chosen)} of {len(texts)} are")
+    rows = torch.stack([encoder.layer_zero(torch.tensor(ids)) for ids in chosen]).double()
+    if d > rows.shape[2]:
+        raise ValueError(f"tokens of {encoder.name} have {rows.shape[2]} coordinates, so d is at most that, got {d}")
+    return on_sphere(rows[..., :d]), torch.tensor(labels).double()
+
+
+# Rows of BERT's input embedding --------------------------------------------------------------------------------------
 
 
 def bert_base(name: str = "google-bert/bert-base-uncased") -> dict[str, Any]:
@@ -194,9 +289,8 @@ def bert_contexts(
 ) -> Float[Tensor, "count n d"]:
     """Contexts from texts: the first d coordinates of the embeddings of the first n tokens.
 
-    A token's embedding is its row of the model's input embedding, without position; special tokens are left out. The data of
-    bombari2024, Figures 2 to 7, are others, by the authors' scripts: the output of BERT's layer 0 (word, position and type,
-    after LayerNorm), with [CLS], which is the token that moves, and padding; reviews below 240 tokens with their HTML.
+    A token's embedding is its row of the model's input embedding, without position; special tokens are left out. These are
+    not the data of bombari2024, which :func:`reviews` has.
 
     Args:
         texts: at least ``count`` of them must have n tokens.

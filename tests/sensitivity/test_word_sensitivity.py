@@ -9,11 +9,12 @@ import pytest
 import torch
 from attention_checks.sensitivity import aligned, printed
 from attention_checks.sensitivity.printed import moved
-from attention_checks.sensitivity.runs import theorem_3, word
+from attention_checks.sensitivity.runs import searches, theorem_3, word
 from attention_checks.sensitivity.runs.deferred import power_iterations
 from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal
 from attention_theory.sensitivity import upper_bound
+from attention_theory.sensitivity import word as word_module
 from attention_theory.sensitivity.deferred import Apply
 from hypothesis import given
 from hypothesis import strategies as st
@@ -372,9 +373,11 @@ def test_word_sensitivity_in_single_precision(kind):
     maps = [sensitivity.RandomAttentionFeatures.sample(16, 1, weights) for weights in families]
     maps += [sensitivity.RandomFeatures.sample(12, 16, 100, 1), sensitivity.DeepRandomFeatures.sample(12, 16, 60, 3, 1)]
     for map in maps:
-        double = sensitivity.word_sensitivity(map, X, starts=3, steps=40).value
         single = sensitivity.word_sensitivity(map.to(torch.float32), X.float(), starts=3, steps=40)
         assert printed.equation_3_4(map, X, 0, single.delta.double()) == pytest.approx(single.value, rel=1e-4)
+        # an ascent that never falls ends at the same place in both precisions; one that roams need not
+        double = sensitivity.projected_ascent(map.one_token(X, 0), starts=3, steps=40).value
+        single = sensitivity.projected_ascent(map.to(torch.float32).one_token(X.float(), 0), starts=3, steps=40)
         assert single.value == pytest.approx(double, rel=1e-2)
 
 
@@ -500,10 +503,40 @@ def test_the_wider_search_is_a_literal_change_and_leaves_the_kinks_of_relu():
     found = sensitivity.search(view)
     assert found.value == pytest.approx(printed.equation_3_4(raf, X, 0, found.delta), rel=1e-9)
     assert found.value > 1.02 * sensitivity.projected_ascent(view).value
-    assert found.history.shape == (101, 9) and bool((found.history.diff(dim=0) >= 0).all())
+    assert found.history.shape == (101, 24) and bool((found.history.diff(dim=0) >= 0).all())
     aimed = view.aimed_moves(3)
     assert aimed.shape == (3, 192) and torch.allclose(aimed.norm(dim=1), torch.tensor(192.0).double().sqrt())
     assert sensitivity.search(sensitivity.RandomFeatures.sample(4, 6, 20, 1).one_token(context(4, 6), 0), 1, 1).value > 0
+
+
+def test_the_number_of_evaluations_is_counted(monkeypatch):
+    calls, literal = [], word_module._value_and_gradient
+    monkeypatch.setattr(word_module, "_value_and_gradient", lambda m, delta: calls.append(len(delta)) or literal(m, delta))
+    for weights in ("softmax", "relu"):
+        view = sensitivity.RandomAttentionFeatures.sample(6, 1, weights).one_token(context(4, 6), 0)
+        calls.clear()
+        sensitivity.search(view, starts=5, steps=30)
+        assert sum(calls) == sensitivity.evaluations(5, 30) and len(calls) == 31
+
+
+@pytest.mark.parametrize("weights", ["softmax", "relu"])
+def test_the_authors_search_follows_the_gradient_and_stays_in_the_ball(weights):
+    X = context(12, 20, 4)
+    raf = sensitivity.RandomAttentionFeatures.sample(20, 1, weights)
+    view = raf.one_token(X, 0)
+    delta = normal(20, generator=generator(5)).requires_grad_(True)
+    change = view.change(delta[None])[0]
+    (expected,) = torch.autograd.grad(change, delta)
+    square, gradient = searches.Change(view)(delta.detach().numpy())
+    assert square == pytest.approx(float(change.detach()), rel=1e-12)
+    torch.testing.assert_close(torch.from_numpy(gradient), expected, rtol=1e-7, atol=1e-9)
+    assert searches.authors_search(view, 0, 1) < searches.authors_search(view, 300, 1) <= sensitivity.sensitivity_bound(view)
+
+
+@pytest.mark.parametrize(("kind", "weights", "n"), [("iid", "relu", 10), ("anisotropic", "softmax", 10), ("real", "relu", 20)])
+def test_the_search_finds_what_the_authors_finds_at_equal_cost(kind, weights, n):
+    row = searches.run(kind, weights, n, 48, 7)
+    assert row["equal"] <= row["cost"] and row["ours"] >= (1 - 1e-4) * row["theirs"] > 0
 
 
 def test_the_bound_of_the_rows_is_as_low_as_its_multiplier_can_make_it():

@@ -21,4 +21,4 @@ from attention_theory.sensitivity.random_features import (
     one_token_in_law,
 )
 from attention_theory.sensitivity.upper_bound import crowd_bound, sensitivity_bound
-from attention_theory.sensitivity.word import WordSensitivity, projected_ascent, search, word_sensitivity
+from attention_theory.sensitivity.word import WordSensitivity, evaluations, projected_ascent, search, word_sensitivity

@@ -19,7 +19,7 @@ OneToken = OneTokenAttention | OneTokenFeatures
 
 @dataclass(frozen=True, eq=False)
 class WordSensitivity:
-    """The largest relative change found, the move that gives it, and how each start of the ascent climbed.
+    """The largest relative change found, the move that gives it, and how each start of the search climbed.
 
     >>> from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
     >>> from attention_theory.tokens import contexts
@@ -31,25 +31,24 @@ class WordSensitivity:
 
     value: float
     delta: Float[Tensor, "d"]
-    #: (steps + 1, starts): relative change of every start after every step.
+    #: (steps + 1, starts): the largest relative change that every start has seen after every step.
     history: Float[Tensor, "steps starts"]
 
 
 def word_sensitivity(
-    map: FeatureMap, X: Float[Tensor, "n d"], token: Natural = 0, starts: Size = 6, steps: Steps = 100, seed: Seed = 0
+    map: FeatureMap, X: Float[Tensor, "n d"], token: Natural = 0, starts: Size = 24, steps: Steps = 100, seed: Seed = 0
 ) -> WordSensitivity:
-    """A lower estimate of S(X): |phi(X^i(delta)) - phi(X)| / |phi(X)|, climbed over |delta| <= sqrt(d).
+    """A lower bound on S(X): the largest |phi(X^i(delta)) - phi(X)| / |phi(X)|, |delta| <= sqrt(d), that :func:`search` finds.
 
     S(X) is a supremum. ReLU weights jump where the last positive score of a row vanishes, and there it need not be attained:
     ``value`` is then the change by moves as near to ``delta`` as one likes, and at ``delta`` itself the row may be zero.
-    :func:`search` finds more where :func:`projected_ascent` stops at a kink.
 
     Args:
         map: a feature map with ``one_token``, for example :class:`RandomAttentionFeatures`.
         X: context (n, d), tokens of norm sqrt(d).
         token: the row that moves.
-        starts: number of starts of the ascent: the map's constructive ones first, then random directions.
-        steps: steps of the ascent.
+        starts: number of starts of the search: the map's constructive ones first, then random directions.
+        steps: steps of the search.
         seed: of the random starts.
 
     Raises:
@@ -65,37 +64,17 @@ def word_sensitivity(
     >>> a > 2 * b
     True
     """
-    return projected_ascent(map.one_token(X, token), starts, steps, seed)
+    return search(map.one_token(X, token), starts, steps, seed)
 
 
-def projected_ascent(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
-    """Projected gradient ascent of ``moved.change`` over the ball of radius sqrt(d), from several starts at once.
+def search(moved: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
+    """Gradient ascent of ``moved.change`` over the ball of radius sqrt(d), from many starts that are halved three times.
 
-    Each start has its own step length: it grows after a step that climbs, and a step that does not climb is undone
-    and tried shorter. So no start ever falls.
-
-    Args and Raises: as in :func:`word_sensitivity`.
-
-    >>> from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent
-    >>> from attention_theory.tokens import contexts
-    >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
-    >>> one = RandomAttentionFeatures.sample(32, seed=0).one_token(X, 0)
-    >>> (projected_ascent(one, starts=3, steps=10).history.diff(dim=0) >= 0).all().item()  # no start ever falls
-    True
-    """
-    check_norm(moved.norm)
-    delta = _first_moves(moved, moved.starts(), starts, seed)
-    value, gradient = _value_and_gradient(moved, delta)
-    history, delta, value = _ascend(moved, delta, value, gradient, 1.0, steps)
-    return _best(moved, delta, value, history)
-
-
-def search(moved: OneToken, starts: Size = 9, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
-    """A wider search than :func:`projected_ascent`, nine starts at the cost of six there: it finds more for ReLU attention.
-
-    Half of the steps roam: their length falls from half the radius to 0 whether they climb or not, so that the kinks and jumps
-    of ReLU weights do not hold them. The best points seen by a third of the starts are then climbed from. Of attention features
-    a third of the starts are aimed at single rows, which is where long contexts are sensitive. It remains a lower estimate.
+    Each of the four rounds has twice as many steps as the one before and half as many starts, those that have found most; so
+    the rounds cost about the same, and all together 28 evaluations a start in 100 steps (:func:`evaluations`). For attention
+    features a third of the starts are aimed at single rows, which is where long contexts are sensitive. Smooth features are
+    climbed as in :func:`projected_ascent`. ReLU weights have kinks, at which an ascent that never falls stops; so there every step but
+    those of the last tenth is taken, and only its length, half the radius at first, depends on what it finds.
 
     Args and Raises: as in :func:`word_sensitivity`.
 
@@ -107,24 +86,59 @@ def search(moved: OneToken, starts: Size = 9, steps: Steps = 100, seed: Seed = 0
     True
     """
     check_norm(moved.norm)
-    first = moved.starts()
+    first, kinks = moved.starts(), False
     if isinstance(moved, OneTokenAttention):
         first = torch.cat([first, moved.aimed_moves(starts // 3)])
-    delta = _first_moves(moved, first, starts, seed)
-    radius, roaming = math.sqrt(len(moved.x)), steps // 2
-    value, gradient = _value_and_gradient(moved, delta)
-    best, place, uphill, history = value, delta, gradient, [value]
-    for step in range(roaming):
-        delta = _step(delta, gradient, 0.5 * radius * (1 - step / roaming))
-        value, gradient = _value_and_gradient(moved, delta)
-        better = (value > best)[:, None]
-        place, uphill = torch.where(better, delta, place), torch.where(better, gradient, uphill)
-        best = torch.maximum(best, value)
-        history.append(best)
-    kept = best.topk(-(-starts // 3)).indices
-    climbed, delta, value = _ascend(moved, place[kept], best[kept], uphill[kept], 1 / max(1, roaming), steps - roaming)
-    history += [best.index_copy(0, kept, found) for found in climbed[1:]]
-    return _best(moved, place.index_copy(0, kept, delta), best.index_copy(0, kept, value), history)
+        kinks = moved.weights.family == "relu_power"
+    ascent = _Ascent(moved, _first_moves(moved, first, starts, seed), 0.5 if kinks else 1)
+    history, kept = [ascent.value], torch.arange(starts, device=first.device)
+    for step in range(steps):
+        if len(kept) > (wanted := _survivors(starts, step, steps)):
+            best = ascent.value.topk(wanted).indices
+            ascent.keep(best)
+            kept = kept[best]
+        ascent.roam(steps) if kinks and step < 0.9 * steps else ascent.climb()
+        history.append(history[-1].index_copy(0, kept, ascent.value))
+    return _best(moved, ascent.place, ascent.value, history)
+
+
+def evaluations(starts: Size, steps: Steps) -> int:
+    """How many changes, with their gradients, :func:`search` computes.
+
+    >>> from attention_theory.sensitivity import evaluations
+    >>> evaluations(starts=24, steps=100)
+    669
+    """
+    return starts + sum(_survivors(starts, step, steps) for step in range(steps))
+
+
+def _survivors(starts: int, step: int, steps: int) -> int:
+    """The starts that take this step: rounds of 1, 2, 4 and 8 fifteenths of the steps, with half the starts each."""
+    return -(-starts // 2 ** int(math.log2(1 + 15 * step / steps)))
+
+
+def projected_ascent(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
+    """Projected gradient ascent of ``moved.change`` over the ball of radius sqrt(d), all starts to the end.
+
+    Each start has its own step length: it grows after a step that climbs, and a step that does not climb is undone
+    and tried shorter. So no start ever falls. For random features, which answer smoothly to a move, few starts are enough.
+
+    Args and Raises: as in :func:`word_sensitivity`.
+
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
+    >>> one = RandomAttentionFeatures.sample(32, seed=0).one_token(X, 0)
+    >>> (projected_ascent(one, starts=3, steps=10).history.diff(dim=0) >= 0).all().item()  # no start ever falls
+    True
+    """
+    check_norm(moved.norm)
+    ascent = _Ascent(moved, _first_moves(moved, moved.starts(), starts, seed))
+    history = [ascent.value]
+    for _ in range(steps):
+        ascent.climb()
+        history.append(ascent.value)
+    return _best(moved, ascent.place, ascent.value, history)
 
 
 def _first_moves(moved: OneToken, first: Tensor, starts: int, seed: int) -> Tensor:
@@ -135,35 +149,48 @@ def _first_moves(moved: OneToken, first: Tensor, starts: int, seed: int) -> Tens
     return delta * (math.sqrt(d) / torch.linalg.vector_norm(delta, dim=1, keepdim=True))
 
 
-def _step(delta: Tensor, gradient: Tensor, length: float | Tensor) -> Tensor:
-    """A step of this length along the gradient, and back into the ball of radius sqrt(d)."""
-    size = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
-    delta = delta + length * gradient / torch.where(size == 0, 1, size)
-    return delta * (math.sqrt(delta.shape[1]) / torch.linalg.vector_norm(delta, dim=1, keepdim=True)).clamp(max=1)
+class _Ascent:
+    """Several starts of an ascent: where each is (``delta``), and the best ``place`` that it has seen."""
 
+    def __init__(self, moved: OneToken, delta: Tensor, share: float = 1):
+        self.moved, self.radius = moved, math.sqrt(delta.shape[1])
+        self.delta = self.place = delta
+        self.value, self.uphill = _value_and_gradient(moved, delta)
+        self.gradient = self.uphill
+        self.length = torch.full_like(delta[:, :1], share * self.radius)
 
-def _ascend(
-    moved: OneToken, delta: Tensor, value: Tensor, gradient: Tensor, share: float, steps: int
-) -> tuple[list[Tensor], Tensor, Tensor]:
-    """Climb without a fall, with steps of this share of the radius at first: the values after every step, moves, values."""
-    length = torch.full_like(delta[:, :1], share * math.sqrt(len(moved.x)))
-    history = [value]
-    for _ in range(steps):
-        trial = _step(delta, gradient, length)
-        trial_value, trial_gradient = _value_and_gradient(moved, trial)
-        better = (trial_value > value)[:, None]
-        delta, gradient = torch.where(better, trial, delta), torch.where(better, trial_gradient, gradient)
-        length = torch.where(better, 1.5 * length, 0.4 * length)
-        value = torch.maximum(value, trial_value)
-        history.append(value)
-    return history, delta, value
+    def climb(self) -> None:
+        """A step from the best place; the next one is longer if this finds a better one, else much shorter."""
+        self._step(self.place, self.uphill, longer=1.5, shorter=0.4)
+
+    def roam(self, steps: int) -> None:
+        """A step from where the last one ended; the next one is longer if this finds a better place, else a little shorter.
+
+        Where nothing better is found, the length falls to a ten-thousandth over so many steps.
+        """
+        self._step(self.delta, self.gradient, longer=1.1, shorter=1e-4 ** (1 / steps))
+
+    def keep(self, starts: Tensor) -> None:
+        """Go on with these starts only."""
+        for name in ("delta", "gradient", "place", "uphill", "value", "length"):
+            setattr(self, name, getattr(self, name)[starts])
+
+    def _step(self, start: Tensor, gradient: Tensor, longer: float, shorter: float) -> None:
+        size = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
+        delta = start + self.length * gradient / torch.where(size == 0, 1, size)
+        self.delta = delta * (self.radius / torch.linalg.vector_norm(delta, dim=1, keepdim=True)).clamp(max=1)
+        value, self.gradient = _value_and_gradient(self.moved, self.delta)
+        better = (value > self.value)[:, None]
+        self.place = torch.where(better, self.delta, self.place)
+        self.uphill = torch.where(better, self.gradient, self.uphill)
+        self.length = torch.where(better, longer, shorter) * self.length
+        self.value = torch.maximum(self.value, value)
 
 
 def _best(moved: OneToken, delta: Tensor, value: Tensor, history: list[Tensor]) -> WordSensitivity:
     """The best of all starts; of those that are equal to rounding the first, in every precision."""
     best = int((value >= (1 - 16 * torch.finfo(value.dtype).eps) * value.max()).nonzero()[0])
-    relative = torch.stack(history).sqrt() / moved.norm
-    return WordSensitivity(float(relative[-1, best]), delta[best], relative)
+    return WordSensitivity(float(value[best].sqrt() / moved.norm), delta[best], torch.stack(history).sqrt() / moved.norm)
 
 
 def _value_and_gradient(moved: OneToken, delta: Tensor) -> tuple[Tensor, Tensor]:

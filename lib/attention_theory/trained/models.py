@@ -82,6 +82,11 @@ class MiniLM:
         """The tokens' word embeddings, to which places are not yet added."""
         return self.w["embeddings.word_embeddings.weight"][ids]
 
+    def layer_zero(self, words: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """What the first layer reads: word embeddings with their places and their kind, normalised."""
+        kinds, places = (self.w[f"embeddings.{what}_embeddings.weight"] for what in ("token_type", "position"))
+        return self._norm(words + kinds[0] + places[: len(words)], "embeddings.LayerNorm")
+
     def states(
         self,
         words: Float[Tensor, "n d"],
@@ -92,8 +97,7 @@ class MiniLM:
         """The last layer's states for any word embeddings, also some that are no word's."""
         n = len(words)
         mask = torch.ones(n, n, dtype=torch.bool) if mask is None else mask
-        kinds, places = (self.w[f"embeddings.{what}_embeddings.weight"] for what in ("token_type", "position"))
-        x = self._norm(words + kinds[0] + places[:n], "embeddings.LayerNorm")
+        x = self.layer_zero(words)
         for layer in range(self.layers):
             at = f"encoder.layer.{layer}"
             q, k, v = (_heads(self._linear(x, f"{at}.attention.self.{part}"), self.heads) for part in ("query", "key", "value"))

@@ -2,8 +2,8 @@
 
 ``prose`` is the book's own, at one commit, which no model has seen; ``shuffled`` the same with its tokens in random order;
 ``pydoc`` Python's documentation topics and ``imdb`` film reviews, which the models may have seen. Reviews are read from the
-file that the environment variable ``IMDB_REVIEWS`` names (gzipped lines of JSON with a field "text"); no text enters the
-repository.
+file that the environment variable ``IMDB_REVIEWS`` names (gzipped lines of JSON with a "text" and a "label", 1 for a good
+review and 0 for a bad one); no text enters the repository.
 """
 
 import functools
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,11 +41,30 @@ def document(kind: Kind) -> str:
         from pydoc_data.topics import topics
 
         return "\n\n".join(topics[name] for name in sorted(topics))
+    return "\n\n".join(text.replace("<br />", "\n") for text, _ in reviews())
+
+
+@functools.cache
+def reviews() -> list[tuple[str, int]]:
+    """The film reviews as they were written, with HTML, and their sentiment: 1 for a good one, -1 for a bad one.
+
+    Raises:
+        FileNotFoundError: the file of reviews is not here.
+        ValueError: the file is cut, or a line of it is no review with a label.
+    """
     path = Path(os.environ.get("IMDB_REVIEWS", "imdb-3000.jsonl.gz"))
     if not path.is_file():
-        raise FileNotFoundError(f"no reviews at {path}: set IMDB_REVIEWS to a gzipped file of JSON lines with a field text")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return "\n\n".join(json.loads(line)["text"].replace("<br />", "\n") for line in lines)
+        raise FileNotFoundError(f"no reviews at {path}: set IMDB_REVIEWS to a gzipped file of JSON lines with text and label")
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise ValueError(f"{path} is cut, or holds no gzipped lines of JSON: {error}") from None
+    for number, row in enumerate(rows, 1):
+        row = row if isinstance(row, dict) else {}
+        if not isinstance(row.get("text"), str) or row.get("label") not in (0, 1):
+            raise ValueError(f"{path}, line {number}: a review has a text and a label 0 or 1, got label {row.get('label')!r}")
+    return [(row["text"], 2 * row["label"] - 1) for row in rows]
 
 
 def _pages(commit: str) -> list[str]:
