@@ -70,11 +70,11 @@ def word_sensitivity(
 def search(moved: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
     """Gradient ascent of ``moved.change`` over the ball of radius sqrt(d), from many starts that are halved three times.
 
-    Each of the four rounds has twice as many steps as the one before and half as many starts, those that have found most; so
-    the rounds cost about the same, and all together 28 evaluations a start in 100 steps (:func:`evaluations`). For attention
+    There are four rounds. Each has twice as many steps as the one before it, and half as many starts: those that have found
+    most. So the rounds cost about the same, together 28 evaluations a start in 100 steps (:func:`evaluations`). For attention
     features a third of the starts are aimed at single rows, which is where long contexts are sensitive. Smooth features are
-    climbed as in :func:`projected_ascent`. ReLU weights have kinks, at which an ascent that never falls stops; so there every step but
-    those of the last tenth is taken, and only its length, half the radius at first, depends on what it finds.
+    climbed as in :func:`projected_ascent`. ReLU weights have kinks, where an ascent that never falls stops. So there every
+    step is taken, except in the last tenth, and only its length, half the radius at first, depends on what it finds.
 
     Args and Raises: as in :func:`word_sensitivity`.
 
