@@ -19,6 +19,7 @@ from attention_theory.sensitivity.deferred import Apply
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from theorybook.records import read_record
 
 
 def context(n, d, seed=0, kind="iid"):
@@ -531,6 +532,14 @@ def test_the_authors_search_follows_the_gradient_and_stays_in_the_ball(weights):
     assert square == pytest.approx(float(change.detach()), rel=1e-12)
     torch.testing.assert_close(torch.from_numpy(gradient), expected, rtol=1e-7, atol=1e-9)
     assert searches.authors_search(view, 0, 1) < searches.authors_search(view, 300, 1) <= sensitivity.sensitivity_bound(view)
+
+
+def test_the_recorded_search_finds_less_than_the_authors_in_two_contexts_of_132():
+    record = read_record("word-searches").rows
+    ratio = record["ours"] / np.maximum(record["theirs"], 1e-9)
+    assert len(record) == 132 and bool((record["equal"] <= record["cost"]).all())
+    assert (ratio < 1 - 1e-4).sum() == 2 and ratio.min() > 0.998
+    assert np.median(ratio[record["weights"] == "relu"]) > 1.1
 
 
 @pytest.mark.parametrize(("kind", "weights", "n"), [("iid", "relu", 10), ("anisotropic", "softmax", 10), ("real", "relu", 20)])
