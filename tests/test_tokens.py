@@ -122,17 +122,17 @@ def test_files_of_reviews_are_read_whole_or_refused(tmp_path, monkeypatch):
     read = texts.reviews.__wrapped__
     with pytest.raises(FileNotFoundError, match=f"^no reviews at {path}: set IMDB_REVIEWS"):
         read()
-    lines = [{"text": "good<br />", "label": 1}, {"text": "bad", "label": 0}]
+    lines = [{"text": "good<br />", "label": 1}, {"text": "bad", "label": 0}, {"text": "worse", "label": -1}]
     whole = gzip.compress("\n".join(map(json.dumps, lines)).encode())
     path.write_bytes(whole)
-    assert read() == [("good<br />", 1), ("bad", -1)]
+    assert read() == [("good<br />", 1), ("bad", -1), ("worse", -1)]
     for broken in (whole[:-12], b"<html>not found</html>", gzip.compress(b"not JSON")):
         path.write_bytes(broken)
         with pytest.raises(ValueError, match=f"^{path} is cut, or holds no gzipped lines of JSON: "):
             read()
     for line in ({"text": "good", "label": 7}, {"label": 1}, ["good", 1]):
         path.write_bytes(gzip.compress(json.dumps(line).encode()))
-        with pytest.raises(ValueError, match=f"^{path}, line 1: a review has a text and a label 0 or 1, got label"):
+        with pytest.raises(ValueError, match=f"^{path}, line 1: a review has a text and a label 1, 0 or -1, got label"):
             read()
 
 

@@ -3,7 +3,7 @@
 ``prose`` is the book's own, at one commit, which no model has seen; ``shuffled`` the same with its tokens in random order;
 ``pydoc`` Python's documentation topics and ``imdb`` film reviews, which the models may have seen. Reviews are read from the
 file that the environment variable ``IMDB_REVIEWS`` names (gzipped lines of JSON with a "text" and a "label", 1 for a good
-review and 0 for a bad one); no text enters the repository.
+review and -1 or 0 for a bad one); no text enters the repository.
 """
 
 import functools
@@ -62,9 +62,11 @@ def reviews() -> list[tuple[str, int]]:
         raise ValueError(f"{path} is cut, or holds no gzipped lines of JSON: {error}") from None
     for number, row in enumerate(rows, 1):
         row = row if isinstance(row, dict) else {}
-        if not isinstance(row.get("text"), str) or row.get("label") not in (0, 1):
-            raise ValueError(f"{path}, line {number}: a review has a text and a label 0 or 1, got label {row.get('label')!r}")
-    return [(row["text"], 2 * row["label"] - 1) for row in rows]
+        if not isinstance(row.get("text"), str) or row.get("label") not in (1, 0, -1):
+            raise ValueError(
+                f"{path}, line {number}: a review has a text and a label 1, 0 or -1, got label {row.get('label')!r}"
+            )
+    return [(row["text"], 1 if row["label"] == 1 else -1) for row in rows]
 
 
 def _pages(commit: str) -> list[str]:
