@@ -95,11 +95,11 @@ def test_reviews_keep_special_tokens_and_padding():
     found, labels = tokens.reviews(3, 6, 290, 4, WORDS, films)
     order = [i for i in torch.randperm(4, generator=generator(4)).tolist() if i != 1]
     assert labels.tolist() == [films[i][1] for i in order]
-    ids = {0: [101, 1, 8, 3, 102, 0], 2: [101, 4, 4, 4, 4, 4], 3: [101, 5, 102, 0, 0, 0]}
+    ids = {0: [101, 1, 5, 2, 3, 102], 2: [101, 4, 4, 4, 4, 4], 3: [101, 5, 102, 0, 0, 0]}
     expected = tokens.on_sphere((torch.eye(300)[torch.tensor([ids[i] for i in order])] + 0.5)[..., :290].double())
     torch.testing.assert_close(found, expected)
-    whole = tokens.reviews(3, 256, 300, 4, WORDS, films)[0]
-    assert whole.shape == (3, 256, 300) and torch.equal(whole[:, -1], whole[:, -1:, :][:, 0])
+    padding = tokens.on_sphere(torch.eye(300)[0].double() + 0.5)
+    torch.testing.assert_close(tokens.reviews(3, 256, 300, 4, WORDS, films)[0][:, -1], padding.expand(3, 300))
 
 
 @pytest.mark.parametrize(
@@ -117,23 +117,23 @@ def test_reviews_that_do_not_fit_are_refused(given, words):
 
 
 def test_files_of_reviews_are_read_whole_or_refused(tmp_path, monkeypatch):
-    path = tmp_path / "reviews.jsonl.gz"
-    monkeypatch.setenv("IMDB_REVIEWS", str(path))
-    read = texts.reviews.__wrapped__
-    with pytest.raises(FileNotFoundError, match=f"^no reviews at {path}: set IMDB_REVIEWS"):
-        read()
+    def read(name, content):
+        (tmp_path / name).write_bytes(content)
+        monkeypatch.setenv("IMDB_REVIEWS", str(tmp_path / name))
+        return texts.reviews()
+
+    monkeypatch.setenv("IMDB_REVIEWS", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError, match=f"^no reviews at {tmp_path / 'none'}: set IMDB_REVIEWS"):
+        texts.reviews()
     lines = [{"text": "good<br />", "label": 1}, {"text": "bad", "label": 0}, {"text": "worse", "label": -1}]
     whole = gzip.compress("\n".join(map(json.dumps, lines)).encode())
-    path.write_bytes(whole)
-    assert read() == [("good<br />", 1), ("bad", -1), ("worse", -1)]
-    for broken in (whole[:-12], b"<html>not found</html>", gzip.compress(b"not JSON")):
-        path.write_bytes(broken)
-        with pytest.raises(ValueError, match=f"^{path} is cut, or holds no gzipped lines of JSON: "):
-            read()
-    for line in ({"text": "good", "label": 7}, {"label": 1}, ["good", 1]):
-        path.write_bytes(gzip.compress(json.dumps(line).encode()))
-        with pytest.raises(ValueError, match=f"^{path}, line 1: a review has a text and a label 1, 0 or -1, got label"):
-            read()
+    assert read("whole", whole) == [("good<br />", 1), ("bad", -1), ("worse", -1)]
+    for name, broken in {"cut": whole[:-12], "page": b"<html>not found</html>", "words": gzip.compress(b"not JSON")}.items():
+        with pytest.raises(ValueError, match=f"^{tmp_path / name} is cut, or holds no gzipped lines of JSON: "):
+            read(name, broken)
+    for number, line in enumerate(({"text": "good", "label": 7}, {"label": 1}, ["good", 1])):
+        with pytest.raises(ValueError, match="line 1: a review has a text and a label 1, 0 or -1, got label"):
+            read(str(number), gzip.compress(json.dumps(line).encode()))
 
 
 @pytest.mark.skipif(not wheels.installed(), reason="needs the models: make models")

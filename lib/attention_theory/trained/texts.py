@@ -44,7 +44,6 @@ def document(kind: Kind) -> str:
     return "\n\n".join(text.replace("<br />", "\n") for text, _ in reviews())
 
 
-@functools.cache
 def reviews() -> list[tuple[str, int]]:
     """The film reviews as they were written, with HTML, and their sentiment: 1 for a good one, -1 for a bad one.
 
@@ -52,7 +51,11 @@ def reviews() -> list[tuple[str, int]]:
         FileNotFoundError: the file of reviews is not here.
         ValueError: the file is cut, or a line of it is no review with a label.
     """
-    path = Path(os.environ.get("IMDB_REVIEWS", "imdb-3000.jsonl.gz"))
+    return _reviews(Path(os.environ.get("IMDB_REVIEWS", "imdb-3000.jsonl.gz")))
+
+
+@functools.cache
+def _reviews(path: Path) -> list[tuple[str, int]]:
     if not path.is_file():
         raise FileNotFoundError(f"no reviews at {path}: set IMDB_REVIEWS to a gzipped file of JSON lines with text and label")
     try:
