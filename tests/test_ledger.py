@@ -7,6 +7,7 @@ from graphlib import TopologicalSorter
 
 import pytest
 import yaml
+from conftest import ROOT
 from mutation import statements_behind
 from theorybook import COMPUTED, load_ledger, record_of, stored_verdicts
 from theorybook.sphinx import ledger
@@ -116,6 +117,18 @@ def test_a_proof_by_the_machine_names_its_function(entries, book):
             behind = ast.Module(statements_behind(record_of(entry.chapter, book), entry.id), [])
             called = {ast.unparse(node) for node in ast.walk(behind) if isinstance(node, ast.Attribute)}
             assert f"proofs.{name}" in called, f"{entry.id}: its verdict does not come to {entry.proof}"
+
+
+def test_code_that_a_row_names_is_there(entries):
+    """A dotted name or a file in the words of a row leads somewhere."""
+    files = {path.name for folder in ("lib", "tests") for path in (ROOT / folder).rglob("*.py")}
+    for entry in entries.values():
+        words = " ".join([*(text for _, text in entry.paragraphs), entry.note])
+        for name in re.findall(r"\b[a-z_]{3,}(?:\.[A-Za-z_]\w*)+", words):
+            if name.endswith(".py"):
+                assert name in files, f"{entry.id}: {name}"
+            else:
+                pkgutil.resolve_name(name)
 
 
 def test_rows_say_what_their_boxes_say():

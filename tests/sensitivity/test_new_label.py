@@ -153,6 +153,25 @@ def test_worst_moves_are_bounded_as_the_proof_says():
     assert worst.slack_law(10, 64, 640) == pytest.approx(3**0.5 / 10)
 
 
+def test_single_draws_leave_the_law_of_the_worst_alignment_at_few_features():
+    """own-slack-decay: at k = d a plain ascent finds |a_f - 1| more than 30% above the law in some draws."""
+    n, d, over = 10, 64, []
+    for seed in range(40):
+        one = sensitivity.one_token_in_law(tokens.contexts("iid", 1, n, d, seed), 0, d, seed)[0]
+        phi = one.unmoved
+        worst_found = 0.0
+        for sign in (1, -1):
+            delta = sign * (one.block.T @ phi)
+            for _ in range(25):
+                delta = delta * math.sqrt(d) / delta.norm()
+                sums = one.rest + one.block @ (one.x + delta)
+                worst_found = max(worst_found, abs(float(sums.relu() @ phi / (phi @ phi)) - 1))
+                uphill = sign * (one.block.T @ (phi * (sums > 0)))
+                delta = delta / math.sqrt(d) + uphill / uphill.norm().clamp(min=1e-12)
+        over.append(worst_found / worst.slack_law(n, d, d))
+    assert max(over) > 1.5 and sum(ratio > 1.3 for ratio in over) >= 2
+
+
 def test_laws_of_what_is_drawn():
     values = laws.lipschitz_values(500, 4, 8)
     assert {len(v) for v in values.values()} == {500} and abs(values["a direction"].mean()) < 0.2

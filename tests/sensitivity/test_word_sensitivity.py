@@ -218,6 +218,17 @@ def test_lemmas_d1_and_d2_are_constructive(n, seed):
     assert 4 * int((X @ first >= 0.05 * 16 / math.sqrt(n)).sum()) >= n
 
 
+def test_the_factor_of_a_small_head_depends_on_the_draw():
+    """own-head speaks of two draws: in others c leaves its band, and it may grow from 16 to 64 words."""
+    c = np.empty((2, 10))
+    for seed in range(10):
+        head = sensitivity.RandomAttentionFeatures.sample(64, seed)
+        for row, n in enumerate((16, 64)):
+            one = head.one_token(tokens.contexts("iid", 1, n, 64, seed)[0], 0)
+            c[row, seed] = sensitivity.climb(one, starts=6, steps=60).value / math.sqrt(64 / (math.e * 64 + n))
+    assert c.max() > 4.5 and (c[1] > c[0]).any()
+
+
 def test_least_dimension():
     for n in (1, 4, 40, 4 * 10**9):
         d = sensitivity.least_dimension(n)
