@@ -44,9 +44,9 @@ def rows_bound(moved: OneTokenAttention) -> float:
     Row j != i changes by p delta + (p - a_j)(x - M_j), where a_j and p are the weights of the token before and after:
     by at most h_j(s) = (p sqrt(d) + |p - a_j| |x - M_j|)^2 when the move adds s to the score. The scores that a move
     adds obey sum_j s_j^2 <= sigma_max(K)^2 d = R^2. So for each multiplier m >= 0 the squared changes of these rows sum
-    to at most m R^2 + sum_j max_s (h_j(s) - m s^2), and the least over a range of m > 0 is taken (the infimum need not be
-    attained). h is convex in p, and p grows with u(s): the maximum over a cell of a grid is at most the larger of h at
-    its ends, and where u is least if u falls and then grows (even degrees), minus m times its smallest s^2.
+    to at most m R^2 + sum_j max_s (h_j(s) - m s^2), and the least over m is taken. h is convex in p, and p grows with
+    u(s): the maximum over a cell of a grid is at most the larger of h at its ends, and where u is least if u falls and
+    then grows (even degrees), minus m times its smallest s^2.
     """
     weights, d = moved.weights, len(moved.x)
     if not len(moved.K):
