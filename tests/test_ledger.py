@@ -124,7 +124,7 @@ def test_code_that_a_row_names_is_there(entries):
     files = {path.name for folder in ("lib", "tests") for path in (ROOT / folder).rglob("*.py")}
     for entry in entries.values():
         words = " ".join([*(text for _, text in entry.paragraphs), entry.note])
-        for name in re.findall(r"\b[a-z_]{3,}(?:\.[A-Za-z_]\w*)+", words):
+        for name in re.findall(r"(?<![\w-])[a-z_]{3,}(?:\.[A-Za-z_]\w*)+", words):
             if name.endswith(".py"):
                 assert name in files, f"{entry.id}: {name}"
             else:
