@@ -225,7 +225,7 @@ def test_the_factor_of_a_small_head_depends_on_the_draw():
         head = sensitivity.RandomAttentionFeatures.sample(64, seed)
         for row, n in enumerate((16, 64)):
             one = head.one_token(tokens.contexts("iid", 1, n, 64, seed)[0], 0)
-            c[row, seed] = sensitivity.climb(one, starts=6, steps=60).value / math.sqrt(64 / (math.e * 64 + n))
+            c[row, seed] = sensitivity.projected_ascent(one, starts=6, steps=60).value / math.sqrt(64 / (math.e * 64 + n))
     assert c.max() > 4.5 and (c[1] > c[0]).any()
 
 
