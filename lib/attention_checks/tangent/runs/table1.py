@@ -82,13 +82,15 @@ def points() -> list[dict]:
     ]
 
 
-#: Steps and condition numbers differ in the last digit on other machines.
+#: Condition numbers differ in the last digit on other machines. Narrow networks whose loss jumps on the way are chaotic: with a
+#: start changed by 1e-15 of itself, exp at n = 128, d = 16, m = 10, seed 44 has peaks of 1.13 to 1.25 and takes 6,899 to 7,020
+#: steps (recorded: 1.181 and 7,017). So peaks are compared to a fifth, steps to a twentieth.
 RECORDING = Recording(
     "cao2024-table-1",
     run,
     points,
     settings={"seeds": list(SEEDS), "tolerance": TOLERANCE},
-    tolerance={"steps": 0.02, "condition": 0.05, "peak": 0.01},
+    tolerance={"steps": 0.05, "condition": 0.05, "peak": 0.2},
 )
 
 
