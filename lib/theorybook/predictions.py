@@ -76,8 +76,7 @@ def load_predictions(path: str | Path | None = None) -> dict[str, Prediction]:
     for row in read_rows(path, Prediction):
         if row["id"] in found:
             raise ValueError(f"{path.name}: the prediction {row['id']} stands there twice")
-        numbers = {name: float(row[name]) for name in ("low", "high")}
-        found[row["id"]] = Prediction(**row | numbers | {"date": str(row["date"])})
+        found[row["id"]] = Prediction(**row | {"low": float(row["low"]), "high": float(row["high"]), "date": str(row["date"])})
     return found
 
 

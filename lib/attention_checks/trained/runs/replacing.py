@@ -47,8 +47,7 @@ def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: texts.Kind, draw: Bi
     network = minilm() if model == "MiniLM" else smollm2()
     found = texts.drawn(kind, network, n, draw, count)
     with torch.no_grad():
-        measure = _costs if isinstance(network, SmolLM2) else _cosines
-        result = measure(network, n, found)
+        result = _costs(network, found) if isinstance(network, SmolLM2) else _cosines(network, n, found)
         if (kind, draw) == texts.PICTURED and n == SIZES[model][0]:
             result["heads"] = head_distances(network, found).numpy().astype(np.float16)
     return result
@@ -64,12 +63,11 @@ def _cosines(network: MiniLM, n: int, found: list[list[int]]) -> dict[str, Any]:
     }
 
 
-def _costs(network: SmolLM2, n: int, found: list[list[int]]) -> dict[str, Any]:
+def _costs(network: SmolLM2, found: list[list[int]]) -> dict[str, Any]:
     """Nats a token that each of the few weights costs."""
-    found = [torch.tensor(text) for text in found]
 
     def losses(**options: Any) -> np.ndarray:
-        return np.array([float(network.losses(ids, **options)[COUNTED - 1 :].mean()) for ids in found])
+        return np.array([float(network.losses(torch.tensor(ids), **options)[COUNTED - 1 :].mean()) for ids in found])
 
     plain = losses()
     return {name: losses(weigh=WEIGHTS[name]) - plain for name in FEW}
