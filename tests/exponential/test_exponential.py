@@ -21,7 +21,7 @@ from attention_theory.exponential import (
     windows,
     words,
 )
-from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
+from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import network
 from attention_theory.separation.exact import separation_probability
@@ -160,14 +160,14 @@ def test_word_sensitivity_is_that_of_part_one_and_averages_over_contexts():
         features = RandomAttentionFeatures.sample(8, seed, truncated(2))
         found = words.word_sensitivity_with(truncated(2), x, 1, seed, 3, 5)
         assert found.size == pytest.approx(float(features(x).norm()) / math.sqrt(5 * 8), rel=1e-10)
-        assert found.value == pytest.approx(word_sensitivity(features, x, 1, 3, 5, seed).value, rel=1e-12)
-        each.append(word_sensitivity(features, x, 0, 3, 5, seed).value)
+        assert found.value == pytest.approx(projected_ascent(features.one_token(x, 1), 3, 5, seed).value, rel=1e-12)
+        each.append(projected_ascent(features.one_token(x, 0), 3, 5, seed).value)
     assert words.mean_sensitivity(truncated(2), X, 3, 5) == pytest.approx(sum(each) / 3, rel=1e-12)
 
 
 def test_mean_sensitivity_of_odd_powers(monkeypatch):
     X = tokens.contexts("iid", 2, 5, 9, seed=0)
-    monkeypatch.setattr(words, "word_sensitivity", lambda *given: words.Sensitivity(2.0, 1.0))
+    monkeypatch.setattr(words, "word_sensitivity_with", lambda *given: words.Sensitivity(2.0, 1.0))
     moves = {}
     monkeypatch.setattr(words, "vanishing_move", lambda degree, x, token, seed: moves[degree, token, seed] * x[0] / x[0].norm())
     for first, second, expected in ((2.9, 5, math.inf), (5, 2.9, math.inf), (3.1, 5, 2.0)):  # sqrt(d) = 3
@@ -186,7 +186,7 @@ def test_abilities_are_what_the_four_worlds_say(monkeypatch, u):
         asked.append(options)
         return path(weights, **options | dict(steps=2))
 
-    monkeypatch.setattr(together, "population_descent", descent)
+    monkeypatch.setattr(together, "population_descent_with", descent)
     points = tangent.unit_points(7, 2, seed=0)
     found = together.abilities(u, torch.ones(1, 2, 2, dtype=torch.float64), points, digits=3, width=40)
     # the rank of the Jacobian of the network
