@@ -85,5 +85,7 @@ def test_frozen_layers_do_not_see_their_scores():
 
 def test_the_share_of_a_place_is_a_mean_over_a_diagonal():
     weights = torch.arange(9.0).view(1, 3, 3)
-    assert [float(position.share_at(weights, k)) for k in (-1, 0, 1)] == [5.0, 4.0, 3.0]
+    assert [float(position.mean_weight_at(weights, k)) for k in (-1, 0, 1)] == [5.0, 4.0, 3.0]
+    with pytest.raises(ValueError, match="3 places away: there are 3 tokens"):
+        position.mean_weight_at(weights, -3)
     assert float(total_variation(weights, weights).sum()) == 0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from theorybook.validation import AtLeastOne, NonNegative, Positive, Size
+from theorybook.validation import AtLeastOne, Integer, NonNegative, Positive, Size
 from torch import Tensor
 
 
@@ -54,6 +54,8 @@ def frozen(weights: Float[Tensor, "layers heads n n"], layers: list[int]) -> Cal
     return lambda scores, mask, layer: weights[layer] if layer in layers else torch.softmax(scores, -1)
 
 
-def share_at(weights: Float[Tensor, "*heads n n"], offset: int) -> Float[Tensor, "*heads"]:
-    """The mean weight on the key that stands so many places to the right (left where negative)."""
+def mean_weight_at(weights: Float[Tensor, "*heads n n"], offset: Integer) -> Float[Tensor, "*heads"]:
+    """The mean weight on the key that stands so many places to the right (left where negative), over the rows that have one."""
+    if abs(offset) >= weights.shape[-1]:
+        raise ValueError(f"no row has a key {abs(offset)} places away: there are {weights.shape[-1]} tokens")
     return weights.diagonal(offset, -2, -1).mean(-1)

@@ -63,7 +63,7 @@ def _watched(network, ids):
     def watch(layer, scores, weights, values):
         kept.append(weights)
         within = (scores.amax(-1) - scores.amin(-1)).amax(-1)
-        places = [position.share_at(weights, offset) for offset in (-1, 0, 1)]
+        places = [position.mean_weight_at(weights, offset) for offset in (-1, 0, 1)]
         bounds = [torch.tanh(position.largest_spread(scores) / 4), torch.tanh(within / 2)]
         left = position.diameter(weights @ values) / position.diameter(values)
         seen.append(torch.stack([position.largest_variation(weights), *bounds, left, *places]))
