@@ -68,7 +68,7 @@ def test_the_same_digits_elsewhere(chapter, book):
 def test_what_is_left_behind_is_noticed(book):
     moved = "generator(1)).to(device)"
     forgetful = lambda source: source.replace(moved, "generator(1))")
-    path = book / "exponential/one-knob.ipynb"
+    path = book / "exponential/record/one-knob.ipynb"
     families = (0, next(i for i, cell in enumerate(cells(path)) if moved in cell.source))
     assert disagreement(path, only=families) is None
     assert "expected all tensors to be on the same device" in disagreement(path, forgetful, families)
