@@ -1,8 +1,8 @@
-"""SmolLM2 copies random tokens, and reads texts at other sharpnesses::
+"""SmolLM2 copies random tokens; both models read texts at other sharpnesses, MiniLM beyond the length of its training::
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.copying --out book/data --jobs 2
 
-writes ``trained-copying-smollm2.json`` and ``trained-sharpness-smollm2.json``.
+writes ``trained-copying-smollm2.json``, ``trained-sharpness-smollm2.json`` and ``trained-length-minilm.json``.
 """
 
 import itertools
@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from attention_theory.exponential import truncated
 from attention_theory.trained import copying, replacing, texts
-from attention_theory.trained.models import SmolLM2, smollm2
+from attention_theory.trained.models import SmolLM2, minilm, smollm2
+from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
 from torch import Tensor
@@ -26,6 +27,9 @@ REPLACED, DEGREE = 128, 16
 BETAS, BANDS = (0.7, 0.85, 1.0, 1.15), (16, 32, 64, 128, 256)
 #: Row t is scaled by log t / log of this.
 UNSCALED = 128
+#: MiniLM's training was limited to 128 tokens, says its model card: texts of that length and four times as long, with their two
+#: special tokens; sharpnesses of all rows, the fifth the growth by log n; so many tokens are the middle of a text.
+SPANS, SHARPNESSES, MIDDLE = (126, 510), (0.7, 0.85, 1.0, 1.15, math.log(510) / math.log(UNSCALED), 1.5), 64
 
 
 def copies(draw: Bit, count: Size) -> dict[str, Any]:
@@ -112,6 +116,32 @@ def _scaled(network: SmolLM2, ids: Tensor) -> Tensor:
     return network.losses(ids, weigh=lambda scores, mask, layer: replacing.sharper(1)(factor * scores, mask, layer))
 
 
+def margins(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """MiniLM: how much nearer a text is to its own middle than to the others', its mean over texts at each sharpness.
+
+    ``scaled`` is, for each text, the margin at the growth by log n less that at sharpness 1. Middles are read at sharpness 1.
+    """
+    torch.set_num_threads(1)
+    network = minilm()
+    found = texts.drawn(kind, network, n, draw, count)
+    cut = (n - MIDDLE) // 2
+    with torch.no_grad():
+        middles = torch.stack([network.embed(network.framed(text[cut : cut + MIDDLE])) for text in found])
+        wholes = [
+            torch.stack([network.embed(network.framed(text), weigh=replacing.sharper(beta)) for text in found])
+            for beta in SHARPNESSES
+        ]
+    found_margins = torch.stack([own_margins(each @ middles.T) for each in wholes]).double()
+    grown, plain = found_margins[-2], found_margins[SHARPNESSES.index(1.0)]
+    return {"curve": found_margins.mean(1).numpy(), "scaled": (grown - plain).numpy()}
+
+
+def own_margins(near: Float[Tensor, "texts texts"]) -> Float[Tensor, "texts"]:
+    """The diagonal less the mean of the rest of each row."""
+    own = near.diagonal()
+    return own - (near.sum(1) - own) / (len(near) - 1)
+
+
 RECORDINGS = [
     Recording(
         "trained-copying-smollm2",
@@ -126,6 +156,15 @@ RECORDINGS = [
         "trained-sharpness-smollm2",
         sharpness,
         [dict(kind=kind, draw=draw) for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+        settings=dict(count=texts.COUNT),
+        tolerance=2e-2,
+        digits=4,
+        shipped=False,
+    ),
+    Recording(
+        "trained-length-minilm",
+        margins,
+        [dict(n=n, kind=kind, draw=draw) for n in SPANS for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
         settings=dict(count=texts.COUNT),
         tolerance=2e-2,
         digits=4,
