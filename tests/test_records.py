@@ -119,6 +119,14 @@ def test_rows_of_a_record_are_found_or_refused():
         record.rows["b"]
 
 
+def test_a_page_that_is_newer_than_its_record_says_so():
+    record = Record("old", {}, {}, [{"n": 2}], [{"a": 1.0}])
+    for row in (record.where(n=2)[0], record.rows[0], next(iter(record.rows))):
+        assert row["a"] == 1 and row == {"n": 2, "a": 1.0}
+        with pytest.raises(ValueError, match="'heads'; there are n, a: is the record older than this page"):
+            row["heads"]
+
+
 def test_results_that_are_columns_become_rows():
     points = [{"n": 1, "sizes": [5, 6, 7]}, {"n": 2, "sizes": [5]}]
     record = Record("x", {}, {}, points, [{"a": np.ones(2), "b": ["u", "v"]}] * 2)

@@ -28,6 +28,11 @@ def folder(package: str) -> Path:
     return Path(importlib.util.find_spec(package).origin).parent
 
 
+def rounded(numbers) -> list[float]:
+    """Six significant digits: three are compared."""
+    return [float(f"{x:.6g}") for x in numbers.flatten().tolist()]
+
+
 def minilm(text: str) -> dict:
     """The first eight states of each token."""
     import torch
@@ -37,7 +42,7 @@ def minilm(text: str) -> dict:
     ids = AutoTokenizer.from_pretrained(place)(text, return_tensors="pt")
     with torch.no_grad():
         states = AutoModel.from_pretrained(place).eval()(**ids).last_hidden_state[0]
-    return {"ids": ids["input_ids"][0].tolist(), "states": states[:, :8].flatten().tolist()}
+    return {"ids": ids["input_ids"][0].tolist(), "states": rounded(states[:, :8])}
 
 
 def smollm2(text: str) -> dict:
@@ -50,7 +55,7 @@ def smollm2(text: str) -> dict:
     with torch.no_grad():
         logits = AutoModelForCausalLM.from_pretrained(place, gguf_file=file, dtype=torch.float32).eval()(ids).logits[0]
     top = logits.topk(5)
-    return {"ids": ids[0].tolist(), "words": top.indices.flatten().tolist(), "logits": top.values.flatten().tolist()}
+    return {"ids": ids[0].tolist(), "words": top.indices.flatten().tolist(), "logits": rounded(top.values)}
 
 
 def main() -> None:

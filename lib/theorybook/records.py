@@ -46,6 +46,13 @@ TOLERANCE = 1e-5
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
+class Row(dict):
+    """A row of a record; a column that it does not have is named, since a record may be older than the page that reads it."""
+
+    def __missing__(self, key: str) -> Any:
+        raise ValueError(f"no column is called {key!r}; there are {', '.join(self)}: is the record older than this page?")
+
+
 @dataclass(frozen=True)
 class Table(Sequence):
     """Rows: what records and sweeps give, and what chapters ask of it.
@@ -130,7 +137,7 @@ class Record:
         found = []
         for point, result in zip(self.points, self.results):
             for row in result if isinstance(result, list) else [result]:
-                found.append(point | (row if isinstance(row, dict) else {"value": row}))
+                found.append(Row(point | (row if isinstance(row, dict) else {"value": row})))
         return Table(found)
 
     @property
@@ -139,7 +146,7 @@ class Record:
         found = []
         for point, result in zip(self.points, self.results):
             single = {key: value for key, value in point.items() if np.ndim(value) == 0}
-            found += [single | dict(zip(result, cells)) for cells in zip(*result.values(), strict=True)]
+            found += [Row(single | dict(zip(result, cells))) for cells in zip(*result.values(), strict=True)]
         return Table(found)
 
     def where(self, **values: Any) -> Table:
