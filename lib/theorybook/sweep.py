@@ -503,6 +503,8 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
             of = f"share {given.share} of " if share else ""
             print(f"{of}{given.out / recording.name}.json: {len(record.points)} points")
     except OSError as error:
+        if error.errno is None:  # a loader's sentence about the file that it misses
+            parser.exit(1, f"{parser.prog}: {error}\n")
         if error.errno not in UNWRITABLE:
             raise
         what = f"{error.filename or given.out} cannot be written ({os.strerror(error.errno)})"

@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 import torch
 from attention_checks.patches import loaders
-from attention_checks.patches.runs import digits, train_images
+from attention_checks.patches.runs import cifar, digits, train_images
 from attention_theory.device import generator
 from attention_theory.patches import images, similarity, transformer
 from attention_theory.patches.images import grid_permutation, patch_permutation, permute
 from attention_theory.patches.similarity import cosines, local_share, locality
 from scipy.io import savemat
 from theorybook import identity
+from theorybook.sweep import command_line
 
 TINY = ["--layers", "1", "--heads", "2", "--dim", "8", "--hidden", "8", "--patch", "8", "--batch", "8", "--warmup", "1"]
 SMALL = train_images.Recipe(
@@ -481,10 +482,94 @@ def test_the_digits_sweep_keeps_what_it_measured(tmp_path, monkeypatch):
     assert locality(torch.as_tensor(kept["similarity"]).double()) == pytest.approx(kept["locality"], abs=2e-3)
 
 
+CUT = {"epochs": 1, "train": 1, "test": 1}
+
+
+@pytest.fixture
+def few_images(root, monkeypatch):
+    """Two training and two test images of each class, where ``CIFAR10`` says; nothing is remembered from other files."""
+    monkeypatch.setenv("CIFAR10", str(root))
+    for name in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]:
+        path = root / "cifar-10-batches-py" / name
+        labels = list(range(10)) * (2 if name == "test_batch" else 1)
+        pixels = np.random.default_rng(len(labels)).integers(0, 256, (len(labels), 3072), np.uint8)
+        path.write_bytes(pickle.dumps({b"data": pixels, b"labels": labels}, protocol=2))
+    for remembered in (cifar.cifar, cifar.pretrained):
+        remembered.cache_clear()
+    yield root
+    for remembered in (cifar.cifar, cifar.pretrained):
+        remembered.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        dict(network="vanilla", patch=16, shuffle=16, seed=0),
+        dict(network="positional", patch=4, shuffle=4, seed=0),
+        dict(network="convolution", patch=1, shuffle=2, seed=0),
+    ],
+)
+def test_a_run_on_cifar_keeps_what_it_measured(few_images, point):
+    found = cifar.run(**point, **CUT)
+    assert 0 <= found["accuracy"] <= 1
+    if point["network"] == "convolution":
+        assert set(found) == {"accuracy", "loss"}
+    elif point["patch"] == 4:
+        undone = cifar.restored(found["cosines"])
+        adjacent = (similarity.places(64)[:, None] - similarity.places(64)).abs().sum(2)
+        lead = undone[adjacent == 1].mean() - undone[adjacent > 1].mean()
+        assert float(lead) == pytest.approx(found["locality"], abs=5e-3)
+
+
+def test_what_is_kept_for_new_classes_stays(few_images, monkeypatch):
+    trained = {}
+    original = cifar.train_images
+
+    def watched(recipe, data, **given):
+        start = {k: v.clone() for k, v in (given.get("network") or recipe.model(data)).state_dict().items()}
+        network, history = original(recipe, data, **given)
+        trained.update(start=start, end=network.state_dict(), classes=data.classes)
+        return network, history
+
+    monkeypatch.setattr(cifar, "train_images", watched)
+    old = cifar.pretrained(0, 1, 1, 1)
+    sizes = dict(seed=0, few=1, few_epochs=8, **CUT)
+    moved = {}
+    for kept in cifar.KEPT:
+        cifar.transfer(kept, **sizes)
+        assert trained["classes"] == 5
+        moved[kept] = {k for k in old if not torch.equal(trained["start"][k], trained["end"][k])}
+        if kept in ("encodings", "attention"):
+            assert torch.equal(trained["end"]["positions"], old["positions"])
+        if kept == "attention of shuffled places":
+            rows = {tuple(row) for row in old["positions"].tolist()}
+            assert {tuple(row) for row in trained["end"]["positions"].tolist()} == rows
+            assert not torch.equal(trained["end"]["positions"], old["positions"])
+    attention = {"positions"} | {k for k in old if ".query." in k or ".key." in k}
+    assert moved["nothing"] & attention and "positions" not in moved["encodings"]
+    assert not moved["attention"] & attention and "embed.weight" in moved["attention"]
+
+
+def test_a_class_with_too_few_images_is_named(few_images):
+    with pytest.raises(ValueError, match="class 0 has 5 images, 6 are asked for"):
+        cifar.cifar(6, 1)
+
+
+@pytest.mark.parametrize(("damage", "words"), [(None, "is missing; get http"), (b"\x80\x02}", "is no file of cifar10")])
+def test_missing_data_end_the_recording_in_one_sentence(few_images, tmp_path, capsys, damage, words):
+    path = few_images / "cifar-10-batches-py" / "data_batch_3"
+    path.unlink() if damage is None else path.write_bytes(damage)
+    with pytest.raises(SystemExit):
+        command_line(cifar.RECORDINGS, ["--out", str(tmp_path / "out"), "--points", "1", "--only", "cifar10"])
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert str(path) in said and words in said
+    assert not (tmp_path / "out" / "cifar10.json").exists()
+
+
 def test_inverting_the_permutation_brings_the_grid_back():
     seen = torch.randn(64, 64, generator=generator(0))
     order = patch_permutation(8, 1, 1, train_images.SHUFFLE_SEED)
-    assert torch.equal(digits.inverted(seen[order][:, order], 1, 1), seen)
+    assert torch.equal(train_images.inverted(seen[order][:, order], 8, 1, 1), seen)
 
 
 def test_similarity_of_a_grid():

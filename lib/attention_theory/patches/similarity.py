@@ -12,6 +12,7 @@ from theorybook.validation import Count, Seed, Size
 from torch import Tensor
 
 from attention_theory.device import generator
+from attention_theory.patches.images import patches_of
 
 Statistic = Literal["locality", "local_share"]
 
@@ -119,12 +120,25 @@ class Pairs(NamedTuple):
 
 def pairs(similarity: Float[Tensor, "D D"], images: UInt8[Tensor, "N 1 side side"]) -> Pairs:
     """The pairs of pixels of ``images`` with the similarities of their encodings (patches of one pixel)."""
+    rare = (images.flatten(1) > 0).double().mean(0) < 0.02
+    return pairs_alike(similarity, likeness(images, 1), rare.cpu())
+
+
+def pairs_alike(
+    similarity: Float[Tensor, "D D"], likeness: Float[Tensor, "D D"], blank: Bool[Tensor, "D"] | None = None
+) -> Pairs:
+    """The pairs of positions, whose patches have these correlations; none is blank unless it is said which are."""
     i, j = np.triu_indices(len(similarity), 1)
-    place, pixels = places(len(similarity)).double(), images.double().flatten(1)
-    rare = ((pixels > 0).double().mean(0) < 0.02).cpu().numpy()
-    correlation = torch.corrcoef(pixels.T).nan_to_num().cpu().numpy()
+    place = places(len(similarity)).double()
+    rare = np.zeros(len(similarity), bool) if blank is None else blank.numpy()
     c, apart = cosines(similarity.detach()).cpu().numpy(), torch.cdist(place, place).numpy()
-    return Pairs(c[i, j], apart[i, j], correlation[i, j], rare[i] & rare[j])
+    return Pairs(c[i, j], apart[i, j], likeness.cpu().numpy()[i, j], rare[i] & rare[j])
+
+
+def likeness(images: UInt8[Tensor, "N channels side side"], patch: Size) -> Float[Tensor, "D D"]:
+    """Correlation of the mean brightness of two patches over the images; 0 where a patch is constant."""
+    brightness = patches_of(images.double(), patch).mean(2)
+    return torch.corrcoef(brightness.T).nan_to_num()
 
 
 class Likeness(NamedTuple):
@@ -135,15 +149,12 @@ class Likeness(NamedTuple):
         likeness: rank correlation with the correlation of the pixels.
         locality: mean cosine of adjacent pairs minus that of the others.
         at_equal_likeness: the same inside bins of likeness of width 0.1, weighted by adjacent pairs.
-        far_blank, far_others: mean cosine of pairs more than 6.5 apart, both blank, and the others.
     """
 
     nearness: float
     likeness: float
     locality: float
     at_equal_likeness: float
-    far_blank: float
-    far_others: float
 
 
 def what_is_followed(p: Pairs) -> Likeness:
@@ -157,12 +168,15 @@ def what_is_followed(p: Pairs) -> Likeness:
         if min(inside.sum(), outside.sum()) >= 3:
             counts.append(inside.sum())
             gaps.append(p.cosine[inside].mean() - p.cosine[outside].mean())
-    far = p.distance > 6.5
     return Likeness(
         cast(Any, stats.spearmanr(p.cosine, -p.distance)).statistic,
         cast(Any, stats.spearmanr(p.cosine, p.likeness)).statistic,
         p.cosine[adjacent].mean() - p.cosine[~adjacent].mean(),
         np.average(gaps, weights=counts),
-        p.cosine[far & p.blank].mean(),
-        p.cosine[far & ~p.blank].mean(),
     )
+
+
+def far_pairs(p: Pairs) -> tuple[float, float]:
+    """Mean cosine of pairs more than 6.5 apart: of those that are both blank, and of the others."""
+    far = p.distance > 6.5
+    return float(p.cosine[far & p.blank].mean()), float(p.cosine[far & ~p.blank].mean())

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from attention_theory.patches.images import load_digits, patch_permutation
+from attention_theory.patches.images import load_digits
 from attention_theory.patches.similarity import local_share, locality
-from jaxtyping import Float
 from theorybook.sweep import Recording
 from theorybook.validation import Natural, NonNegative, Seed, Size
-from torch import Tensor, nn
+from torch import nn
 
-from attention_checks.patches.runs.train_images import SHUFFLE_SEED, Recipe, train_images
+from attention_checks.patches.runs.train_images import Recipe, inverted, train_images
 
 #: What the chapter checks was fixed on a pilot: seeds 0 to 4, 25 epochs.
 SEEDS = range(10, 20)
@@ -94,16 +93,10 @@ def run(
     if start is not None:
         return found
     seen = trained.similarity()  # pyright: ignore[reportCallIssue]  # a method, which torch's stubs take for a tensor
-    restored = inverted(seen, patch, shuffle)
+    restored = inverted(seen, 8, patch, shuffle)
     found |= {"locality_seen": locality(seen), "local_share_seen": local_share(seen)}
     found |= {"locality": locality(restored), "local_share": local_share(restored)}
     return found | ({"similarity": seen.numpy().astype(np.float16)} if keep else {})
-
-
-def inverted(similarity: Float[Tensor, "D D"], patch: Size, shuffle: Natural) -> Float[Tensor, "D D"]:
-    """Similarities of a network trained on permuted digits, with the permutation of its patches undone."""
-    undone = torch.argsort(patch_permutation(8, shuffle, patch, SHUFFLE_SEED))
-    return similarity[undone][:, undone]
 
 
 def points() -> list[dict[str, Any]]:

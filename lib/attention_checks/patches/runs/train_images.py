@@ -21,8 +21,9 @@ from typing import Any
 
 import torch
 from attention_theory.device import generator
-from attention_theory.patches.images import Images, grid_permutation, permute
+from attention_theory.patches.images import Images, grid_permutation, patch_permutation, permute
 from attention_theory.patches.transformer import VisionTransformer
+from jaxtyping import Float
 from theorybook.devices import Device
 from theorybook.sweep import provenance
 from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps, recheck_callback
@@ -133,8 +134,9 @@ def train_images(
     world: Size = 1,
     stop_after: Size | None = None,
     network: nn.Module | None = None,
+    every: Size = 1,
 ) -> tuple[nn.Module, list[dict]]:
-    """Train, and return the network and a row for each epoch: its loss and the test accuracy.
+    """Train, and return the network and a row for each epoch: its loss, and where it was tested the test accuracy.
 
     Args:
         recipe: see :class:`Recipe`.
@@ -144,6 +146,7 @@ def train_images(
         rank, world: this process among those that ``torchrun`` started (their process group is set up by the caller).
         stop_after: leave after so many epochs, as an interruption would.
         network: another network than the recipe's, for example a convolutional one.
+        every: test after every so many epochs, and after the last.
 
     Raises:
         ValueError: nothing can be written in ``out``, or its checkpoint is broken or belongs to another recipe.
@@ -191,12 +194,14 @@ def train_images(
             loss.backward()
             optimizer.step()
             total += loss.detach().double() / len(batches)  # batches of one size
-        correct = _correct(network, images, mean, std, device, rank, world)
+        tested = (epoch + 1) % every == 0 or epoch + 1 == recipe.epochs
+        correct = _correct(network, images, mean, std, device, rank, world) if tested else 0
         if world > 1:
             sums = torch.stack([total / world, total.new_tensor(correct)])
             torch.distributed.all_reduce(sums)
             total, correct = sums[0], sums[1].item()
-        history.append({"epoch": epoch + 1, "loss": total.item(), "accuracy": correct / len(images.test_labels)})
+        accuracy = {"accuracy": correct / len(images.test_labels)} if tested else {}
+        history.append({"epoch": epoch + 1, "loss": total.item(), **accuracy})
         if checkpoint is not None and rank == 0:
             state = {
                 "recipe": asdict(recipe),
@@ -207,6 +212,12 @@ def train_images(
             torch.save(state, checkpoint.with_suffix(".partial"))
             os.replace(checkpoint.with_suffix(".partial"), checkpoint)
     return network, history
+
+
+def inverted(similarity: Float[Tensor, "D D"], side: Size, patch: Size, shuffle: Natural) -> Float[Tensor, "D D"]:
+    """Similarities of a network trained on shuffled images, with the permutation of its patches undone."""
+    undone = torch.argsort(patch_permutation(side, shuffle, patch, SHUFFLE_SEED)).to(similarity.device)
+    return similarity[undone][:, undone]
 
 
 def checkpoint_in(out: str | Path) -> Path:
