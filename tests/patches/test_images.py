@@ -153,6 +153,12 @@ def test_a_path_may_begin_at_home(root, tmp_path, monkeypatch):
 FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
 
 
+def test_the_photograph_is_a_square_of_means():
+    small, whole = images.load_photograph(32), images.load_photograph(416)
+    assert small.shape == (1, 3, 32, 32) and small.dtype == torch.uint8
+    assert int(small[0, 1, 2, 3]) == int(whole[0, 1, 26:39, 39:52].double().mean())
+
+
 def test_digits():
     data = images.load_digits(seed=0)
     assert data.train.shape == (1437, 1, 8, 8) and data.test.shape == (360, 1, 8, 8)

@@ -1,12 +1,12 @@
 """Real images and permutations of their patches; scikit-learn's digits are at hand."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int, Num, UInt8
-from theorybook.validation import Count, Seed, Size
+from theorybook.validation import Count, Limits, Seed, Size
 from torch import Tensor
 
 from attention_theory.device import generator
@@ -71,6 +71,16 @@ def load_digits(seed: Seed = 0, test: Size = 360) -> Images:
     pixels = torch.as_tensor(np.minimum(bunch.images * 16, 255).astype(np.uint8))[order, None]
     labels = torch.as_tensor(bunch.target)[order].long()
     return Images(pixels[test:], labels[test:], pixels[:test], labels[:test], 10)
+
+
+def load_photograph(side: Annotated[int, Limits(1, 416)] = 32) -> UInt8[Tensor, "1 3 side side"]:
+    """scikit-learn's photograph of a flower, cut to a square and reduced by averaging."""
+    try:
+        from sklearn.datasets import load_sample_image
+    except ImportError:
+        raise ImportError("the photograph comes with scikit-learn: pip install scikit-learn") from None
+    pixels = torch.tensor(load_sample_image("flower.jpg")[:416, 112:528]).permute(2, 0, 1)[None]
+    return torch.nn.functional.adaptive_avg_pool2d(pixels.double(), side).to(torch.uint8)
 
 
 def tiles_along(side: Size, size: Size) -> int:

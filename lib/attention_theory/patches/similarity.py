@@ -121,18 +121,16 @@ class Pairs(NamedTuple):
 def pairs(similarity: Float[Tensor, "D D"], images: UInt8[Tensor, "N 1 side side"]) -> Pairs:
     """The pairs of pixels of ``images`` with the similarities of their encodings (patches of one pixel)."""
     rare = (images.flatten(1) > 0).double().mean(0) < 0.02
-    return pairs_alike(similarity, likeness(images, 1), rare.cpu())
+    return pairs_alike(cosines(similarity.detach()), likeness(images, 1), rare.cpu())
 
 
-def pairs_alike(
-    similarity: Float[Tensor, "D D"], likeness: Float[Tensor, "D D"], blank: Bool[Tensor, "D"] | None = None
-) -> Pairs:
-    """The pairs of positions, whose patches have these correlations; none is blank unless it is said which are."""
-    i, j = np.triu_indices(len(similarity), 1)
-    place = places(len(similarity)).double()
-    rare = np.zeros(len(similarity), bool) if blank is None else blank.numpy()
-    c, apart = cosines(similarity.detach()).cpu().numpy(), torch.cdist(place, place).numpy()
-    return Pairs(c[i, j], apart[i, j], likeness.cpu().numpy()[i, j], rare[i] & rare[j])
+def pairs_alike(cosine: Float[Tensor, "D D"], likeness: Float[Tensor, "D D"], blank: Bool[Tensor, "D"] | None = None) -> Pairs:
+    """The pairs of positions with these cosines and likenesses; none is blank unless it is said which positions are."""
+    i, j = np.triu_indices(len(cosine), 1)
+    place = places(len(cosine)).double()
+    apart = torch.cdist(place, place).numpy()
+    rare = np.zeros(len(cosine), bool) if blank is None else blank.numpy()
+    return Pairs(cosine.cpu().numpy()[i, j], apart[i, j], likeness.cpu().numpy()[i, j], rare[i] & rare[j])
 
 
 def likeness(images: UInt8[Tensor, "N channels side side"], patch: Size) -> Float[Tensor, "D D"]:

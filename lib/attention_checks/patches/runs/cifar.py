@@ -136,9 +136,8 @@ def run(network: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size, t
     restored = inverted(seen, SIDE, patch, shuffle)
     found |= {"locality_seen": locality(seen), "local_share_seen": local_share(seen)}
     found |= {"locality": locality(restored), "local_share": local_share(restored), "chance": chance_level(restored)}
-    if len(seen) > 64:  # all cosines would fill the record
-        return found | {"displacements": by_displacement(restored).numpy()}
-    return found | {"cosines": stored(cosines(restored))}
+    found["displacements"] = by_displacement(restored).numpy().astype(np.float16)
+    return found | ({"cosines": stored(cosines(restored))} if len(seen) <= 64 else {})  # more would fill the record
 
 
 def stored(matrix: Float[Tensor, "D D"]) -> np.ndarray:
