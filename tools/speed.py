@@ -1,26 +1,29 @@
 """What the library's routes cost beside the literal ones and beside other tools, side by side in one run.
 
-    python tools/speed.py [--out book/data] [--rounds 7] [--jax PYTHON]
+    python tools/speed.py [--out book/data] [--runs 3] [--rounds 5] [--jax PYTHON]
 
-In every round each route runs once, with the machine's own limits between them: a matrix product and a copy. What is
-reported are medians over the rounds of processor seconds (one thread) and of ratios within a round, so that a busy machine
-neither counts nor favours a route; nothing is recorded on a busy one. The library's routes are the calls that a reader
-makes, their checks included.
+A run is a process of its own. In every round each route runs once, with the machine's own limits between them: a matrix
+product and a copy. A run's numbers are medians over its rounds of processor seconds (one thread) and of ratios within a round,
+so that a busy machine neither counts nor favours a route; what is reported is the median over the runs, and the least and the
+most of them, since two runs differ more than two rounds. Nothing is recorded on a busy machine, unless ``--busy`` is given: the
+record has the load. The library's routes are the calls that a reader makes, their checks included.
 Before anything is timed the routes must agree in value. A library that is slower than its bar ends the run with an error.
 ``PYTHON`` is the interpreter of an environment of its own with jax, and neural-tangents if that is wanted.
 (neural-tangents 0.6.5 runs with jax and jaxlib 0.4.23, tensorflow 2.15.1, tf2jax 0.3.5, numpy below 2 and scipy below 1.12.)
 """
 
 import argparse
+import contextlib
 import functools
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -71,7 +74,7 @@ def seconds(function: Callable, calls: int) -> float:
 
 
 def measured(bench: Bench, rounds: int) -> list[dict]:
-    """A row for each route: seconds, how many times slower than the library's (median, least, most), share of the limit."""
+    """A row for each route: seconds, how many times slower than the library's, share of the limit."""
     square, long = normal(768, 768, generator=generator(0)), torch.zeros(8_000_000, dtype=torch.float64)
     limits = {"gemm": lambda: square @ square, "copy": long.clone}
     for function in bench.routes.values():
@@ -86,11 +89,24 @@ def measured(bench: Bench, rounds: int) -> list[dict]:
     least = [max(bench.flop * g / (2 * 768**3), bench.bytes * c / (2 * 64e6)) for g, c in zip(found["gemm"], found["copy"])]
     rows = []
     for name in bench.routes:
-        ratios = sorted(a / b for a, b in zip(found[name], first))
-        row = {"seconds": median(found[name]), "ratio": median(ratios), "low": ratios[0], "high": ratios[-1]}
-        row["limit"] = median(a / b for a, b in zip(least, found[name]))
-        rows.append(row)
+        row = {"seconds": median(found[name]), "ratio": median(a / b for a, b in zip(found[name], first))}
+        rows.append(row | {"limit": median(a / b for a, b in zip(least, found[name]))})
     return rows
+
+
+def over_runs(rows: list[dict]) -> dict[str, float]:
+    """The medians of what several runs found for one route, and the least and most of their ratios."""
+    ratios = [row["ratio"] for row in rows]
+    return {key: median(row[key] for row in rows) for key in rows[0]} | {"low": min(ratios), "high": max(ratios)}
+
+
+def processor() -> str:
+    """Its name, as far as the machine gives one."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def agree(values: dict[str, torch.Tensor], tolerance: float = 1e-8) -> None:
@@ -169,8 +185,21 @@ def ask(python: str, file: Path, route: str, calls: int = 20) -> float:
 
 def tangent(n: int, python: str | None = None, d: int = 8, m: int = 1024) -> Bench:
     """The tangent kernel of a softmax network against the Gram matrix of its Jacobian."""
+    bench = kernel_of(SoftmaxNetwork.unpaired(d, m, 0), n, python)
+    bench.bars |= {"torch.func": 3 * (n >= 64), "torch, one product": 1 * (n >= 64)}
+    return bench
+
+
+def small(n: int, paired: bool = False, d: int = 8, m: int = 64) -> Bench:
+    """The kernel of a small network with one output: there fixed costs are most of the library's time."""
+    bench = kernel_of((SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(d, m, 0, outputs=1), n)
+    return replace(bench, topic="small, paired" if paired else "small")
+
+
+def kernel_of(net: SoftmaxNetwork, n: int, python: str | None = None) -> Bench:
+    """Routes to the tangent kernel of a network at n inputs."""
+    (d, m), outputs = net.W.shape, len(net.a)
     x = normal(n, d, generator=generator(0)) / d**0.5
-    net = SoftmaxNetwork.unpaired(d, m, 0)
 
     def by_torch():
         function = torch.func.jacrev(lambda W, x: m * torch.softmax(x @ W, 0) @ net.a.T)
@@ -180,7 +209,7 @@ def tangent(n: int, python: str | None = None, d: int = 8, m: int = 1024) -> Ben
     def one_product():
         S = torch.softmax(x @ net.W, 1)
         P = (m**0.5 * S * (net.a[:, None] - (net.a @ S.T)[..., None])).flatten(0, 1)
-        return P @ P.T * (x @ x.T).repeat(d, d)
+        return P @ P.T * (x @ x.T).repeat(outputs, outputs)
 
     routes = {"library": lambda: tangent_kernel(net, x), "torch.func": by_torch, "torch, one product": one_product}
     values = {name: route() for name, route in routes.items()}
@@ -194,8 +223,7 @@ def tangent(n: int, python: str | None = None, d: int = 8, m: int = 1024) -> Ben
             routes[name]()
             values[name] = torch.from_numpy(np.load(f"{file}{ROUTES[name]}.npy"))
     agree(values)
-    bars = {"torch.func": 3 * (n >= 64), "torch, one product": 1 * (n >= 64)}
-    return Bench("tangent", n, routes, flop=(n * d) ** 2 * m, bars=bars, timed=timed)
+    return Bench("tangent", n, routes, flop=(n * outputs) ** 2 * m, timed=timed)
 
 
 # Part I ------------------------------------------------------------------------------------------------------------------
@@ -290,6 +318,8 @@ def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 40
 
 TOPICS = {
     "tangent": (tangent, (8, 32, 64)),
+    "small": (small, (4,)),
+    "small, paired": (functools.partial(small, paired=True), (4,)),
     "word": (word, (20, 80, 320, 1280)),
     "success": (success, (200, 500, 1000)),
     "population": (population, (8, 16)),
@@ -301,33 +331,57 @@ def busy(own: float = 0) -> bool:
     return os.getloadavg()[0] > BUSY * (os.cpu_count() or 1) + own
 
 
+def once(rounds: int, python: str | None = None) -> list[tuple[str, int, dict[str, dict], list[str]]]:
+    """One run: of each case its topic and size, a row for each route, and the routes that are below their bar."""
+    torch.set_num_threads(1)
+    found = []
+    for topic, (bench, sizes) in TOPICS.items():
+        for n in sizes:
+            case = bench(n, **{"python": python} if topic == "tangent" else {})
+            rows = dict(zip(case.routes, measured(case, rounds)))
+            slow = [name for name, row in rows.items() if row["ratio"] < case.bars.get(name, 0)]
+            found.append((topic, case.n, rows, slow))
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--runs", type=int, default=3, help="processes one after the other")
+    parser.add_argument("--rounds", type=int, default=5, help="in each of them")
     parser.add_argument(
         "--jax", metavar="PYTHON", help="interpreter of an environment that has it, and neural-tangents if wanted"
     )
     parser.add_argument("--out", help="folder for speed.json, the record; refused on a busy machine")
+    parser.add_argument("--busy", action="store_true", help="record on a busy machine all the same")
+    parser.add_argument("--once", action="store_true", help="one run, as JSON; for the tool itself")
     given = parser.parse_args()
+    if given.once:
+        print(json.dumps(once(given.rounds, given.jax)))
+        return 0
     load = os.getloadavg()[0]
-    if given.out and busy():
+    if given.out and busy() and not given.busy:
         parser.error(f"load {load:.1f} on {os.cpu_count()} cores: times are recorded on a quiet machine only")
-    torch.set_num_threads(1)
+    command = [sys.executable, __file__, "--once", "--rounds", str(given.rounds), *(["--jax", given.jax] if given.jax else [])]
+    runs = []
+    for run in range(given.runs):
+        answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        runs.append(json.loads(answer.splitlines()[-1]))
+        print(f"run {run + 1} of {given.runs}", flush=True)
     points, results, slow = [], [], []
-    for topic, (bench, sizes) in TOPICS.items():
-        for n in sizes:
-            case = bench(n, **{"python": given.jax} if topic == "tangent" else {})
-            rows = measured(case, given.rounds)
-            for name, row in zip(case.routes, rows):
-                print(f"{topic}, n = {case.n}, {name}: {row['seconds']:.3g} s, {row['ratio']:.3g} times ours", flush=True)
-                points.append({"topic": topic, "n": case.n, "route": name})
-                results.append(row)
-                if row["ratio"] < case.bars.get(name, 0):
-                    slow.append(f"{topic}, n = {case.n}: {name} takes only {row['ratio']:.3g} times the library's time")
+    for case in zip(*runs):
+        topic, n, rows, _ = case[0]
+        for route in rows:
+            row = over_runs([found[route] for *_, found, _ in case])
+            print(f"{topic}, n = {n}, {route}: {row['seconds']:.1g} s, {row['ratio']:.1g} times ours", flush=True)
+            points.append({"topic": topic, "n": n, "route": route})
+            results.append(row)
+            if all(route in below for *_, below in case):
+                slow.append(f"{topic}, n = {n}: {route} takes only {row['ratio']:.1g} times the library's time")
     if given.out:
-        if busy(own=1):
+        if busy(own=1) and not given.busy:
             parser.error(f"the load rose to {os.getloadavg()[0]:.1f} while times were taken; nothing is recorded")
-        settings = {"rounds": given.rounds, "threads": 1, "cores": os.cpu_count(), "load": [load, os.getloadavg()[0]]}
+        settings = {"processor": processor(), "runs": given.runs, "rounds": given.rounds, "threads": 1}
+        settings |= {"cores": os.cpu_count(), "load": [load, os.getloadavg()[0]]}
         versions = waiting(given.jax)[1] if given.jax else {}
         sys.argv = [{given.jax: "PYTHON"}.get(word, word) for word in sys.argv]
         write("speed", settings, points, results, given.out, digits=3, versions=versions)
