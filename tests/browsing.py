@@ -47,7 +47,7 @@ class Reader:
 
     def go(self, name, page):
         page.goto(f"{self.address}/{name}", wait_until="load")
-        page.evaluate("window.MathJax?.startup?.promise")
+        page.wait_for_function("!document.querySelector('.unset:not(.ledger-row, .own, .erratum)')")  # all formulas are set
         return page
 
     def look_at(self, name):

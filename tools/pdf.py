@@ -64,7 +64,6 @@ LINKS = """anchors => {
 def printed(page: Page, address: str, anchors: set[str]) -> PdfReader:
     """One page as a PDF of its own."""
     page.goto(address, wait_until="load")
-    page.evaluate("window.MathJax?.startup?.promise")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")  # formulas that are set when they come into view
     page.wait_for_function("!document.querySelector('.unset')")
     page.evaluate(LINKS, sorted(anchors))

@@ -33,6 +33,8 @@ def _configure(app, config):
     config.templates_path.append(str(Path(__file__).with_name("templates")))
     config.html_static_path.insert(0, str(Path(__file__).with_name("static")))
     config.html_additional_pages = {"search": "search.html", "404": "404.html"} | config.html_additional_pages
+    by_book_js = {"startup": {"typeset": False}}  # which sets the formulas in sight first
+    config.mathjax3_config = (config.mathjax3_config or {}) | by_book_js
     config.suppress_warnings.append("mystnb.unknown_mime_type")  # verdicts are stored as data beside their card
     config.project = config.html_title or config.project
     config.version = config.release = version()

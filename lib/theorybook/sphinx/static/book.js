@@ -12,12 +12,11 @@
       document.head.append(script);
     }));
 
-  // Until MathJax is done, formulas keep their room (book.css); if it never comes, after eight seconds they show as TeX.
+  // Until their formulas are set, lines with formulas wait and keep their room (book.css); if MathJax never comes, after eight
+  // seconds they show as TeX.
   const html = document.documentElement, settled = () => html.classList.remove("math-pending");
-  html.classList.add("math-pending", "rows-pending"); // rows in sight wait for their formulas together (below)
+  html.classList.add("math-pending");
   setTimeout(settled, 8000);
-  document.addEventListener("DOMContentLoaded", () => document.querySelector("script[src*='mathjax/']") || settled());
-  addEventListener("load", () => (window.MathJax?.startup?.promise ? MathJax.startup.promise.then(settled, settled) : settled()));
 
   // Read folds the code of checks and shows a verdict as one line; Verify opens all. The choice is kept, and made before paint.
   const CHECKS = "details.checks, details.verdict, details.verdicts";
@@ -51,7 +50,7 @@
 
   // MathJax in an element that came later; pages without formulas load it only then
   let setting = Promise.resolve(); // one after the other, as MathJax wants it
-  const typeset = (...elements) => (setting = setting.then(() => formulas(elements.filter((element) => element.querySelector(".math")))));
+  const typeset = (...elements) => (setting = setting.then(() => formulas(elements.filter((one) => one.matches(".math") || one.querySelector(".math")))));
   const formulas = async (elements) => {
     if (!elements.length) return;
     if (!window.MathJax?.startup?.promise) {
@@ -63,24 +62,43 @@
     await MathJax.typesetPromise(elements);
   };
 
-  // The words of rows: a page of them has thousands of formulas, so each row's are set when it comes near; until then they keep
-  // their room (book.css)
-  const rows = () => {
-    if (document.querySelector("script[src*='mathjax/']") || !document.querySelector(".own, .erratum, .ledger-row")) return html.classList.remove("rows-pending");
-    setTimeout(() => html.classList.remove("rows-pending"), 8000);
+  // Formulas are set where the reader looks, then near there, then, but for the thousands of a page of rows, everywhere, a few
+  // at a time: a phone is never busy for long.
+  const ROWS = ".ledger-row, .own, .erratum", LINES = "p, li, dt, dd, table, h1, h2, h3, h4, figcaption, summary, div.math";
+  const FEW = 4; // formulas between two looks at what the reader does
+  const idle = () => new Promise((done) => (window.requestIdleCallback ?? setTimeout)(done));
+  const setInSight = () => {
+    const script = document.querySelector("script[src*='mathjax']"), rows = !script && document.querySelector(ROWS);
+    const blocks = rows ? all(`:is(${ROWS}):has(.math)`) : new Set(script ? all(".math").map((math) => math.closest(LINES) ?? math) : []);
     const set = (some) => {
-      some.forEach((row) => near.unobserve(row));
-      return typeset(...some).catch(() => {}).then(() => {
-        some.forEach((row) => row.classList.remove("unset"));
-        html.classList.remove("rows-pending");
-        cut();
-      });
+      some.forEach((block) => near.unobserve(block));
+      return typeset(...some).catch(() => {}).then(() => some.forEach((block) => block.classList.remove("unset")));
     };
-    const near = new IntersectionObserver((seen) => set(seen.filter((one) => one.isIntersecting).map((one) => one.target)), { rootMargin: "900px" });
-    for (const row of all(":is(.ledger-row, .own, .erratum):has(.math)")) {
-      row.classList.add("unset");
-      near.observe(row);
+    const near = new IntersectionObserver(
+      async (seen) => {
+        const close = seen.filter((one) => one.isIntersecting);
+        const inView = ({ boundingClientRect: { top, bottom } }) => rows || (bottom > 0 && top < innerHeight); // a row moves those below it
+        await set(close.filter(inView).map((one) => one.target));
+        settled();
+        await set(close.filter((one) => !inView(one)).map((one) => one.target));
+        cut();
+      },
+      { rootMargin: "900px" },
+    );
+    for (const block of blocks) {
+      block.classList.add("unset");
+      near.observe(block);
     }
+    if (![...blocks].length) settled();
+    const others = async () => {
+      for (let left; (left = all(".unset")).length; ) {
+        await idle();
+        let formulas = 0;
+        await set(left.filter((block) => formulas < FEW && (formulas += Math.max(1, block.querySelectorAll(".math").length))));
+      }
+      cut();
+    };
+    if (!rows) addEventListener("load", () => setTimeout(others));
     addEventListener("beforeprint", () => set(all(".unset")));
   };
 
@@ -378,7 +396,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     filter();
-    rows();
+    setInSight();
     const graphs = all(".graph"), asked = new URLSearchParams(location.search).get("statement");
     if (graphs.length && !graphs.map(graph).includes(true)) missing(`No graph has a statement called “${asked}”; all of them are shown.`, asked);
     previews();
@@ -387,7 +405,7 @@
     mark();
     reveal();
     addEventListener("hashchange", reveal);
-    addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(cutSoon));
+    addEventListener("load", cutSoon);
     new ResizeObserver(cutSoon).observe(document.querySelector("article")); // and now
     document.addEventListener("toggle", cutSoon, true);
     addEventListener("beforeprint", () => all("main details").forEach((fold) => fold.matches(".ledger-row, .cite, .movable details, .checks:not(.whole)") || (fold.open = true)));
