@@ -5,7 +5,7 @@
 writes ``cifar10.json``, ``cifar10-transfer.json`` and ``cifar10-likeness.json``: accuracies, and what the positional encodings
 have learned. The environment variable ``CIFAR10`` names the folder that holds ``cifar-10-batches-py``, the unpacked Python
 version of the public archive (torchvision unpacks the same). The networks and the data are small parts of the paper's, so that
-all of it takes half an hour of one core; for the paper's sizes see :mod:`attention_checks.patches.runs.train_images`.
+all of it takes some ten minutes of one core; for the paper's sizes see :mod:`attention_checks.patches.runs.train_images`.
 """
 
 import os
@@ -31,11 +31,11 @@ from attention_checks.patches.runs.train_images import Recipe, inverted, train_i
 SIDE, CLASSES = 32, 10
 ATTENTIONS = ("vanilla", "positional")
 #: Images of a class that are used, of the 5000 and 1000 that CIFAR-10 has.
-TRAIN, TEST = 500, 300
+TRAIN, TEST = 250, 200
 #: Sides of the permuted squares; those of side 32 are the plain images.
 SHUFFLES = (2, 4, 8, 16, 32)
 #: The transfer: images of each new class, and epochs on them.
-FEW, FEW_EPOCHS = 20, 40
+FEW, FEW_EPOCHS = 20, 30
 #: What is kept of a trained network for new classes.
 Kept = Literal["nothing", "encodings", "attention", "attention of shuffled places"]
 KEPT: tuple[Kept, ...] = ("nothing", "encodings", "attention", "attention of shuffled places")
@@ -85,12 +85,12 @@ def cifar_recipe(attention: str, patch: Size, shuffle: Natural, seed: Seed, epoc
         attention=attention,
         layers=2,
         heads=4,
-        dim=64,
-        hidden=64,
+        dim=32,
+        hidden=32,
         position_scale=0.02,
         epochs=epochs,
         warmup=1,
-        batch=64,
+        batch=32,
         rate=2e-3,
         rate_min=1e-4,
         augment="crop",
@@ -98,7 +98,7 @@ def cifar_recipe(attention: str, patch: Size, shuffle: Natural, seed: Seed, epoc
     )
 
 
-def convolutional(seed: Seed, channels: Size = 16) -> nn.Sequential:
+def convolutional(seed: Seed, channels: Size = 8) -> nn.Sequential:
     """Four 3 x 3 convolutions with batch normalisation, three of them followed by pooling: a small VGG."""
 
     def layer(before: int, after: int) -> tuple[nn.Module, ...]:
@@ -204,7 +204,7 @@ def points() -> list[dict[str, Any]]:
     for seed in range(3):
         found += [dict(network=network, patch=4, shuffle=32, seed=seed) for network in ATTENTIONS]
         found += [dict(network=network, patch=4, shuffle=4, seed=seed + 3) for network in ATTENTIONS]
-        found += [dict(network="vanilla", patch=2, shuffle=2, seed=seed, train=200, epochs=5)]
+        found += [dict(network="vanilla", patch=2, shuffle=2, seed=seed, train=100, epochs=5)]
     return found + [dict(network="convolution", patch=1, shuffle=s, seed=seed) for seed in range(5) for s in SHUFFLES]
 
 
