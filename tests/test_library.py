@@ -90,6 +90,19 @@ def test_every_public_object_has_a_docstring():
     assert not missing
 
 
+def test_chapters_that_a_docstring_names_exist():
+    """By their title, or by what stands before its colon."""
+    pages = (path.read_text(encoding="utf-8") for path in (ROOT / "book").rglob("*.md"))
+    titles = {title[1] for page in pages if (title := re.search(r"^# (.*)$", page, re.M))}
+    known = titles | {title.partition(":")[0] for title in titles}
+    named = [
+        (path.name, chapter)
+        for path in sorted((ROOT / "lib").rglob("*.py"))
+        for chapter in re.findall(r'chapter\s+"([^"]+)"', path.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 20 and not [each for each in named if each[1] not in known]
+
+
 def test_no_default_dtype_is_set_anywhere():
     for path in [*MODULES, *(ROOT / "book").rglob("*.md")]:
         if path.name != "test_library.py":

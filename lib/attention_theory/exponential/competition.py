@@ -1,4 +1,4 @@
-"""One key against its rivals: the ratio u(score) / u(rival's score) against their number (chapter "One knob").
+"""One key against its rivals: the ratio u(score) / u(rival's) against their number (chapter "Contrast against the crowd").
 
 All in logarithms, so that 10^100 rivals are as good as ten.
 """

@@ -1,4 +1,4 @@
-"""What dividing by the sum is for: thresholds, kernels, groups and memories without it (chapter "Dividing by the sum")."""
+"""What dividing by the sum is for: thresholds, kernels, groups and memories without it (chapter "Why divide by the sum?")."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Other weights in place of softmax, without retraining (chapter "How much of the exponential a trained model uses").
+"""Other weights in place of softmax, without retraining (chapter "Replacing softmax in a trained model").
 
 Each is a weight function of :mod:`attention_theory.trained.models`: scores (heads, queries, keys), mask, layer -> weights.
 """
