@@ -280,8 +280,8 @@ def in_numbers() -> str:
         f"({found['holds-in-regime']} of them in a stated range), {found['corrected']} hold after a correction, "
         f"{found['false']} fail without one known here, {found['empty']} are true but speak of no size that can be run, "
         f"{found['open']} of our own are open: their checks hold and there is no proof, "
-        f"{found['held']} predictions about trained models held, {found['missed']} were missed and {found['planned']} wait for "
-        "their run, "
+        f"{found['held']} predictions about trained models held and {found['missed']} were missed"
+        f"{', {} wait for their run'.format(found['planned']) if found['planned'] else ''}, "
         f"{found['imported'] + found['asymptotic']} are quoted unchecked."
     )
 
