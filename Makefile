@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-user
 export OMP_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: models book html execute jitter lab pdf colab lint test test-browser test-pages records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements
+.PHONY: models book html execute jitter lab pdf colab lint test test-browser test-pages records-check benchmark url clean examples fuzz devices chapter mutants matrix bite test-devices environment statements proofs
 
 # every chapter is run and the pages are built from that, in _build; says which outputs differ from the stored ones
 book: $(READY)
@@ -39,7 +39,8 @@ lint: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 test: $(READY)
-	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/test_verdicts_bite.py --ignore=tests/pages --ignore=tests/devices -n $(JOBS) \
+	$(PYTEST) tests --ignore-glob='*test_bad_input.py' --ignore=tests/test_verdicts_bite.py --ignore=tests/pages --ignore=tests/devices \
+		--ignore=tests/proofs -n $(JOBS) \
 		--jaxtyping-packages=attention_theory,attention_checks,theorybook,typecheck.check
 	$(PYTEST) -n $(JOBS) $(shell find tests -name 'test_bad_input.py')
 	$(BIN)/python -m theorybook.tools.records_check --jobs $(JOBS) --points 1 --seconds 5 --seed 0
@@ -53,6 +54,15 @@ test-devices: $(READY)
 # wrong mathematics, and other settings than the printed ones, make the verdicts about them fail
 bite: $(READY)
 	$(PYTEST) -n $(JOBS) tests/test_verdicts_bite.py
+
+# the proofs that Coq checks, and that it refuses them for other statements; WITHOUT_COQ: the exit status where Coq cannot be had
+WITHOUT_COQ ?= 1
+proofs: $(READY)
+	@command -v coqc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
+			apt-get install -q -y --no-install-recommends coq; } || \
+		{ echo "The proofs in proofs/ are NOT CHECKED, they need Coq: apt-get install coq, brew install coq, opam install coq."; \
+			exit $(WITHOUT_COQ); }; \
+	$(BIN)/python -m theorybook.tools.coq && $(PYTEST) -n $(JOBS) tests/proofs
 
 test-browser: html
 	$(MAKE) test-pages
@@ -82,7 +92,7 @@ records-check: $(READY)
 
 # right calls of all public functions, noted while the tests run (for fuzz the chapters too); fuzz spoils them, devices sends them elsewhere
 examples: $(READY)
-	PYTHONPATH=tools $(PYTEST) -p examples -n $(JOBS) tests --ignore=tests/pages --ignore=tests/devices \
+	PYTHONPATH=tools $(PYTEST) -p examples -n $(JOBS) tests --ignore=tests/pages --ignore=tests/devices --ignore=tests/proofs \
 		--ignore=tests/test_verdicts_bite.py --ignore=tests/test_notebooks.py
 
 fuzz: examples

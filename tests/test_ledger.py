@@ -10,7 +10,7 @@ import yaml
 from mutation import statements_behind
 from theorybook import COMPUTED, load_ledger, record_of, stored_verdicts
 from theorybook.sphinx import ledger
-from theorybook.tools import statements
+from theorybook.tools import coq, statements
 
 PAPERS = tuple(ledger.ledgers())
 
@@ -116,6 +116,19 @@ def test_a_proof_by_the_machine_names_its_function(entries, book):
             behind = ast.Module(statements_behind(record_of(entry.chapter, book), entry.id), [])
             called = {ast.unparse(node) for node in ast.walk(behind) if isinstance(node, ast.Attribute)}
             assert f"proofs.{name}" in called, f"{entry.id}: its verdict does not come to {entry.proof}"
+
+
+def test_a_proof_that_coq_checks_is_there_and_names_its_row(entries, root):
+    """Every ``Theorem`` of ``proofs`` stands below a comment that begins with its row, and that row names it."""
+    named = {(entry.id, theorem) for entry in entries.values() for theorem in entry.coq}
+    assert all(coq.line_of(theorem) for _, theorem in named)
+    stated = set()
+    for file in sorted((root / "proofs").glob("*.v")):
+        text = file.read_text(encoding="utf-8")
+        found = re.findall(r"\(\* (\w+/own-[\w-]+\w)[^*]*\*\)\n *Theorem (\w+)", text)
+        assert len(found) == text.count("Theorem "), file
+        stated |= {(id, f"proofs/{file.name}:{name}") for id, name in found}
+    assert named == stated
 
 
 def test_code_that_a_row_names_is_there(entries):

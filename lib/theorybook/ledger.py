@@ -1,6 +1,6 @@
 """The ledger: what is declared about every numbered statement, one YAML file for each paper."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ class Entry:
         code: the function that carries it, as a full path: ``doe_sums.means.harmonic``.
         method: what the statement rests on; a side check may have a stronger one.
         seen: for a proof on the page, which people read, the method of what the machine saw of it; the method is ``proof``.
+        coq: the theorems of the proof that Coq checks, as ``proofs/Share.v:share_contrast``; the method is ``proof``.
         proof: for a proof by the machine, the function that gives it, as a full path; the first, where it rests on several.
         outcome: what its verdict must give.
         note: what a reader should know besides; the reason, where there is no verdict.
@@ -53,6 +54,7 @@ class Entry:
     note: str
     seen: str | None = None
     proof: str | None = None
+    coq: Sequence[str] = ()
     label: str | None = None
     code: str | None = None
     hypotheses: str = ""
@@ -62,7 +64,8 @@ class Entry:
     @property
     def rests_on(self) -> str:
         """Its method for pages; of a proof on the page with what the machine saw."""
-        return f"proof on the page, machine: {self.seen}" if self.seen else self.method or ""
+        page = "proof on the page, checked by Coq" if self.coq else "proof on the page"
+        return f"{page}, machine: {self.seen}" if self.seen else self.method or ""
 
     @property
     def paragraphs(self) -> list[tuple[str, str]]:
@@ -130,6 +133,8 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
             and (entry.seen not in METHODS or entry.method != "proof"),
             "proof goes with the method proof, and not with seen, which is for proofs on the page": bool(entry.proof)
             and (entry.method != "proof" or bool(entry.seen)),
+            "coq is a list of <file>:<theorem>, and goes with seen, for proofs on the page": bool(entry.coq)
+            and (isinstance(entry.coq, str) or not all(name.count(":") == 1 for name in entry.coq) or not entry.seen),
             "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
             "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
         }

@@ -25,6 +25,7 @@ from sphinx.util.nodes import make_refnode
 
 from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, book, load_ledger, record_of, stored_verdicts
 from theorybook.sphinx.typeset import typeset
+from theorybook.tools.coq import line_of
 
 PAGE = "book/ledger/ledger"
 WEAKEST = (
@@ -188,6 +189,13 @@ def _code(code: str, link: Link) -> Markup:
     return _function(code, Markup("<code>{}</code>").format(code), link)
 
 
+def _theorem(theorem: str) -> Markup:
+    """A theorem that Coq checks, where it is stated in the repository."""
+    path = (book.root() / theorem.partition(":")[0]).resolve().relative_to(book.clone())
+    address = "{url}/blob/{branch}/".format(**book.repository()) + f"{path.as_posix()}#L{line_of(theorem)}"
+    return link_to(address, Markup("Coq: <code>{}</code>").format(theorem))
+
+
 def _erratum(entry: Entry, link: Link) -> list[Markup]:
     wrong = entry.outcome in ("corrected", "false")
     address = f"{link('book/ledger/errata')}#erratum-{row_anchor(entry.id)}"
@@ -211,7 +219,7 @@ def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
         found.append(_code(entry.code, link))
     if entry.proof:
         found.append(_function(entry.proof, "proof", link))
-    return found
+    return found + [_theorem(theorem) for theorem in entry.coq]
 
 
 def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
@@ -229,11 +237,13 @@ def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
         links.append(_code(entry.code, link))
     if entry.proof:
         links.append(_function(entry.proof, "proof", link))
+    links += map(_theorem, entry.coq)
     lines = [typeset(check["text"]) for check in verdict["checks"]]
     if verdict["remark"]:
         lines.append(Markup("<em>{}</em>").format(typeset(verdict["remark"])))
     methods = ", ".join(sorted({check["method"] for check in verdict["checks"]}, key=METHODS.index))
-    methods = f"proof on the page; machine: {methods}" if entry.seen else methods
+    by_coq = ", checked by Coq" if entry.coq else ""
+    methods = f"proof on the page{by_coq}; machine: {methods}" if entry.seen else methods
     return pieces(link).card(claim, verdict["outcome"], methods, lines, links)
 
 
