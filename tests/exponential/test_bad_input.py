@@ -5,19 +5,9 @@ from fractions import Fraction
 
 import pytest
 import torch
+from attention_checks.exponential import group_bounds, sensitivity_bounds, without_division
 from attention_theory import exponential
-from attention_theory.exponential import (
-    competition,
-    dividing,
-    kernels,
-    power,
-    relu_power,
-    sharp,
-    space,
-    truncated,
-    windows,
-    words,
-)
+from attention_theory.exponential import competition, kernels, power, relu_power, sharp, space, truncated, windows, words
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.tangent import unit_points
 from attention_theory.tokens import contexts
@@ -26,7 +16,7 @@ ONES = windows.DataSet("self-ones", 5.0, 1.2, 0.2, 0.8)
 LINE = OneTokenAttention(sharp(1), torch.ones(1, 1).double(), torch.ones(3, 1).double())
 X, POINTS = contexts("iid", 1, 6, 8, seed=0)[0], unit_points(4, 3, seed=0)
 MOVED = OneTokenAttention(sharp(1), torch.eye(8).double(), X)
-ACROSS = words.raising_move(MOVED, torch.arange(1))
+ACROSS = sensitivity_bounds.raising_move(MOVED, torch.arange(1))
 
 
 @pytest.mark.parametrize(
@@ -46,17 +36,17 @@ ACROSS = words.raising_move(MOVED, torch.arange(1))
         (lambda: competition.least_knob(power, 1.0, 0.0, 100), "no closed form, or a score that is not positive"),
         (lambda: competition.least_knob(lambda knob: truncated(2), 2.0, 1.0, 100), "closed form"),
         (lambda: words.averaging_sensitivity(torch.stack([X[0], -X[0]])), "sum to zero"),
-        (lambda: dividing.retrieval_probability(lambda s: 4 ** (s + 16), 16, 3), "at most 2.20"),
+        (lambda: without_division.retrieval_probability(lambda s: 4 ** (s + 16), 16, 3), "at most 2.20"),
         (lambda: kernels.least_fitting_degree(1, 1), "d = 1 is not allowed: at least 2"),
         (lambda: space.least_range(9, 2, 1), "C must divide D"),
-        (lambda: space.least_ratio(9, 3, 1), "must exceed C"),  # a vote reads this image
-        (lambda: space.least_ratio(24, 3, 2), "below it"),  # perfect groups do not
-        (lambda: words.gathered(MOVED, 0.9 * ACROSS), "they must be 1, and >= 0"),
-        (lambda: words.gathered(MOVED, -X[0]), "delta . x / d = -1 are not allowed"),
-        (lambda: words.raising_move(LINE, torch.arange(1)), "d = 1 is not allowed"),
-        (lambda: words.from_below(LINE), "d = 1 is not allowed"),
-        (lambda: words.random_law(1.0, 1, 8), "n = 1 is not allowed"),
-        (lambda: words.random_law(1.0, 5, 1), "d = 1 is not allowed"),
+        (lambda: group_bounds.least_ratio(9, 3, 1), "must exceed C"),  # a vote reads this image
+        (lambda: group_bounds.least_ratio(24, 3, 2), "below it"),  # perfect groups do not
+        (lambda: sensitivity_bounds.gathered(MOVED, 0.9 * ACROSS), "they must be 1, and >= 0"),
+        (lambda: sensitivity_bounds.gathered(MOVED, -X[0]), "delta . x / d = -1 are not allowed"),
+        (lambda: sensitivity_bounds.raising_move(LINE, torch.arange(1)), "d = 1 is not allowed"),
+        (lambda: sensitivity_bounds.from_below(LINE), "d = 1 is not allowed"),
+        (lambda: sensitivity_bounds.random_law(1.0, 1, 8), "n = 1 is not allowed"),
+        (lambda: sensitivity_bounds.random_law(1.0, 5, 1), "d = 1 is not allowed"),
         (lambda: words.vanishing_move(2, X), "degree = 2 is not allowed"),
         (lambda: exponential.limit_kernel_with(power(3), POINTS), "mean of an odd power vanishes"),
         (lambda: exponential.limit_kernel_with(truncated(2), 1.1 * POINTS), "give rows of length 1"),

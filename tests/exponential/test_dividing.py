@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from attention_checks.exponential import without_division
 from attention_theory import tokens
 from attention_theory.attention import attention_weights
 from attention_theory.exponential import dividing, population_descent_with, sharp
@@ -23,22 +24,22 @@ def test_retrieval_counts_all_patterns(n):
         scores = [sum(signs) for signs in itertools.product((1, -1), repeat=3)]
         cases = list(itertools.product(scores, repeat=n - 1))
         counted = sum(sum(map(u, case)) < u(3) for case in cases) / len(cases)
-        assert dividing.retrieval_probability(u, 3, n) == pytest.approx(counted, abs=1e-12)
+        assert without_division.retrieval_probability(u, 3, n) == pytest.approx(counted, abs=1e-12)
 
 
 def test_crowd_numbers():
-    assert dividing.crowd_number(lambda s: s * s, 50) == pytest.approx(50)
-    assert dividing.crowd_number(lambda s: 1, 5) == 1
+    assert without_division.crowd_number(lambda s: s * s, 50) == pytest.approx(50)
+    assert without_division.crowd_number(lambda s: 1, 5) == 1
 
 
 def test_the_sink_leaves_what_is_said():
-    scores = torch.tensor([[dividing.sink_gap(7, 0.2)] + [0.0] * 7], dtype=torch.float64)
+    scores = torch.tensor([[without_division.sink_gap(7, 0.2)] + [0.0] * 7], dtype=torch.float64)
     assert float(attention_weights(scores, "softmax")[0, 0]) == pytest.approx(0.8)
 
 
 def test_aligned_changes_are_those_of_the_moved_context():
     X, W = tokens.contexts("iid", 1, 5, 4, seed=2)[0], RandomAttentionFeatures.sample(4, 1).W
-    found = dividing.aligned_change(sharp(1), "nothing", X, W, token=1)
+    found = without_division.aligned_change(sharp(1), "nothing", X, W, token=1)
     key = X[3] @ W
     moved = X.clone()
     moved[1] += 2 * key / key.norm()
@@ -47,7 +48,7 @@ def test_aligned_changes_are_those_of_the_moved_context():
 
 
 def test_groups_divided_by_the_sum_are_those_of_the_chapter_on_space():
-    ours = dividing.groups_descent(sharp(1), "sum", 6, 2, 0.25, steps=30)
+    ours = without_division.groups_descent(sharp(1), "sum", 6, 2, 0.25, steps=30)
     theirs = population_descent_with(sharp(1), 6, 2, 0.25, steps=30)
     assert ours.error == pytest.approx(theirs.error.tolist(), abs=1e-12)
     assert ours.ratio == pytest.approx(torch.exp(theirs.gamma - theirs.rho).tolist(), rel=1e-9)

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import pytest
 import torch
+from attention_checks.exponential import group_bounds, sensitivity_bounds, without_division
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import dividing, power, relu_power, sharp, space, truncated, windows, words
+from attention_theory.exponential import dividing, power, relu_power, sharp, space, truncated, windows
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import data
 from attention_theory.separation.exact import separation_probability
@@ -37,8 +38,8 @@ def test_no_small_context_beats_the_bound_in_three_parts():
 
         try:
             moved = OneTokenAttention(u, W, X, token)
-            bound, before = words.from_above(moved), features(X)
-            assert bound <= words.three_parts(moved).bound * (1 + 1e-12)
+            bound, before = sensitivity_bounds.from_above(moved), features(X)
+            assert bound <= sensitivity_bounds.three_parts(moved).bound * (1 + 1e-12)
             if float(before.norm()) < 1e-9:  # opposite tokens, equal weights: the hypothesis that the features are not 0
                 continue
         except ValueError:  # a row of ReLU weights that sums to 0
@@ -108,7 +109,7 @@ def test_the_law_of_random_contexts_step_by_step(n, d):
     for beta in (0.1, 0.5, 1.0, 2.0, 4.0):
         phi, *moved, lost = (torch.softmax(beta * x @ W @ x.mT / math.sqrt(d), dim=2) @ x for x in (*level, gone))
         best = torch.stack([(x - phi).flatten(1).norm(dim=1) for x in moved]).amax(0)
-        law = words.random_law(beta, n, d)
+        law = sensitivity_bounds.random_law(beta, n, d)
         lean = (law.own * (law.length + math.sqrt(d / n)) ** 2) ** (1 / 3)
         quotients = (
             float(phi.square().sum()) / n / trials / law.length**2,
@@ -128,7 +129,7 @@ def test_memories_of_few_signs_and_patterns(d):
         spread = sum(p * u(s) ** 2 for s, p in law.items()) / mean**2 - 1
         star = u(d) / mean
         for n in (1, 2, 3, 5, 10, 50, 200):
-            chance = dividing.retrieval_probability(u, d, n)
+            chance = without_division.retrieval_probability(u, d, n)
             assert 1 - (n - 1) / star - 1e-9 <= chance <= (1 - 2.0**-d) ** (n - 1) + 1e-9
             if n - 1 > star:
                 assert chance <= spread / ((n - 1) * (1 - star / (n - 1)) ** 2) + 1e-9
@@ -188,7 +189,7 @@ def test_no_drawn_rows_of_three_weights_below_the_ratio_read_the_crowd_right():
         for k in range(1, C):
             if not ((L - 1) * k > C and k**3 * (L - 1) < C**3):
                 continue
-            ratio, image = space.least_ratio(L * C, C, k), [1] * C + ([-1] * k + [0] * (C - k)) * (L - 1)
+            ratio, image = group_bounds.least_ratio(L * C, C, k), [1] * C + ([-1] * k + [0] * (C - k)) * (L - 1)
 
             def answer(own, partner, stranger):
                 total = 0
@@ -255,7 +256,11 @@ def test_a_large_alpha_escapes_before_the_time_of_a_small_bound():
     ratio = math.exp(
         float(max(abs(scores[i, j] - scores[i, k]) for i in range(D) for j in range(D) for k in range(D) if i not in (j, k)))
     )
-    assert space.escape_steps(beta, ratio, D, 3, rate, nu=0) <= 1 < space.escape_steps(beta, ratio, D, 0.01, rate, nu=0)
+    assert (
+        group_bounds.escape_steps(beta, ratio, D, 3, rate, nu=0)
+        <= 1
+        < group_bounds.escape_steps(beta, ratio, D, 0.01, rate, nu=0)
+    )
 
 
 def test_blocks_of_different_sizes_break_the_bound_for_any_scores():
@@ -329,7 +334,7 @@ def test_no_drawn_world_escapes_before_its_time():
             if ratio > 1e12:
                 break
             if ratio > 1 + 1e-9:
-                allowed = space.escape_steps(beta, ratio, D, alpha, rate, 3, nu)
+                allowed = group_bounds.escape_steps(beta, ratio, D, alpha, rate, 3, nu)
                 assert step >= allowed
                 cases, nearest = cases + 1, max(nearest, allowed / step)
             seen = D * (-1) ** trial * alpha * (torch.softmax(beta * A, dim=1) @ X.T)
@@ -354,4 +359,4 @@ def test_long_literal_contexts_come_near_the_limit_for_every_kind_of_matrix(d):
             moved = X.clone()
             moved[0] += math.sqrt(d) * move / move.norm()
             best = max(best, float((features(moved) - phi).norm() / phi.norm()))
-        assert 0.85 < math.sqrt(1500) * best / words.long_context_limit(W) < 1.25
+        assert 0.85 < math.sqrt(1500) * best / sensitivity_bounds.long_context_limit(W) < 1.25

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from attention_checks.exponential import exact_kernels, sensitivity_bounds
 from attention_checks.exponential.runs import sides
 from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
@@ -87,7 +88,7 @@ def test_least_truncation_is_least():
 
 
 def test_the_hard_maximum_comes_near_three():
-    moved, delta = words.nearly_three(50)
+    moved, delta = sensitivity_bounds.nearly_three(50)
     X = torch.cat([moved.x[None], moved.others])
     phi = [attention_weights(x @ moved.W @ x.T, sharp(math.inf)) @ x for x in (X, torch.cat([X[:1] + delta, X[1:]]))]
     assert float((phi[1] - phi[0]).norm() / phi[0].norm()) == pytest.approx(math.sqrt(9 - 5 / 50), abs=1e-6)
@@ -104,16 +105,16 @@ def test_a_row_of_odd_powers_vanishes_where_it_is_said():
 
 def test_forbidden_labels_are_orthogonal_to_the_degree():
     x = tangent.unit_points(12, 3, seed=0)
-    y = kernels.forbidden_labels(2, x)
-    assert set(y.tolist()) <= {-1.0, 1.0} and kernels.descend(sharp(1), x, y, 200, 0, 1000).right == 12
+    y = exact_kernels.forbidden_labels(2, x)
+    assert set(y.tolist()) <= {-1.0, 1.0} and exact_kernels.descend(sharp(1), x, y, 200, 0, 1000).right == 12
 
 
 @pytest.mark.parametrize(("degree", "d", "n"), [(1, 2, 4), (1, 3, 5), (2, 2, 6), (3, 3, 17)])
 def test_no_polynomial_of_the_degree_has_the_forbidden_labels(degree, d, n):
     x = tangent.unit_points(n, d, seed=1)
-    assert not kernels.reachable(kernels.monomials(degree, x), kernels.forbidden_labels(degree, x))
+    assert not kernels.reachable(kernels.monomials(degree, x), exact_kernels.forbidden_labels(degree, x))
     with pytest.raises(ValueError, match="no labels are forbidden"):
-        kernels.forbidden_labels(degree, x[1:])
+        exact_kernels.forbidden_labels(degree, x[1:])
 
 
 @pytest.mark.parametrize("u", [sharp(0.7), truncated(2), truncated(6), power(1), power(2.5), relu_power(3)], ids=str)
@@ -216,10 +217,10 @@ def test_what_a_move_gathers_stands_on_both_sides_of_its_change(u):
     X = tokens.contexts("iid", 1, 9, 6, seed=5)[0]
     moved = OneTokenAttention(u, RandomAttentionFeatures.sample(6, 4).W, X, 3)
     for m in (1, 2, 4):
-        delta = words.raising_move(moved, torch.arange(m))
+        delta = sensitivity_bounds.raising_move(moved, torch.arange(m))
         rises = moved.K[:m] @ delta
         assert float(delta @ moved.x) == pytest.approx(0, abs=1e-9) and torch.allclose(rises, rises[:1]) and float(rises[0]) > 0
-        ends = words.gathered(moved, delta)
+        ends = sensitivity_bounds.gathered(moved, delta)
         assert ends.lower <= float(moved.change(delta[None]).sqrt()) <= ends.upper
         p = moved.weight_at(moved.scores + moved.K @ delta)
         most = float(torch.maximum(p, moved.unmoved_weight).square().sum())
@@ -228,9 +229,9 @@ def test_what_a_move_gathers_stands_on_both_sides_of_its_change(u):
     deltas *= math.sqrt(6) / deltas.norm(dim=1, keepdim=True)
     best = max(
         float(moved.change(x).max().sqrt())
-        for x in (deltas, -0.999999 * X[3:4], words.raising_move(moved, torch.arange(1))[None])
+        for x in (deltas, -0.999999 * X[3:4], sensitivity_bounds.raising_move(moved, torch.arange(1))[None])
     )
-    assert 0 < words.from_below(moved) <= 1.3 * best / float(moved.norm)
+    assert 0 < sensitivity_bounds.from_below(moved) <= 1.3 * best / float(moved.norm)
 
 
 @pytest.mark.parametrize("m", [1, 2, 4, 7])
@@ -240,7 +241,7 @@ def test_a_rise_of_several_rows_is_what_its_proof_says(m):
     x = tokens.on_sphere(normal(draws, m, d, generator=generator(m))) / d**0.5
     inverse = float((x @ x.mT).inverse().sum((1, 2)).mean())
     length = math.sqrt(2) * math.exp(math.lgamma((k + 1) / 2) - math.lgamma(k / 2))
-    assert words._rise(d, m) == pytest.approx(length / inverse**0.5, rel=0.02)
+    assert sensitivity_bounds._rise(d, m) == pytest.approx(length / inverse**0.5, rel=0.02)
 
 
 def test_the_token_moved_to_zero_is_a_bound_from_below():
@@ -249,38 +250,38 @@ def test_the_token_moved_to_zero_is_a_bound_from_below():
     moved, gone = OneTokenAttention(sharp(0.1), W, X, 0), X.clone()
     gone[0] = 0
     rows = [torch.softmax(0.1 * x[0] @ W @ x.T / 2, dim=0) @ x for x in (X, gone)]
-    assert words.from_below(moved) >= float((rows[1] - rows[0]).norm() / moved.norm) * (1 - 1e-9)
+    assert sensitivity_bounds.from_below(moved) >= float((rows[1] - rows[0]).norm() / moved.norm) * (1 - 1e-9)
 
 
 def test_the_law_of_random_contexts_where_it_can_be_done_by_hand():
     for n in (2, 10**6):  # usable at every size
         for d in (2, 3, 64, 1024):
-            law = words.random_law(1.0, n, d)
+            law = sensitivity_bounds.random_law(1.0, n, d)
             assert 0 < law.bound < 3 and law.length <= math.sqrt(d) and law.n == n
-    assert words.mean_row(1.0, 1, 7) == math.sqrt(7)  # one token
-    assert words.mean_row(0.5, 1e12, 64) == pytest.approx(0.5 * 64 / 63, rel=1e-6)
-    assert words.mean_row(9.0, 100, 64) == 8.0  # 4 beta^2 > d
-    assert words.random_law(9.0, 100, 64).own == 0
-    tiny = words.random_law(1e-6, 2, 3)  # half the weight, one row, M_j of length sqrt(d)
+    assert sensitivity_bounds.mean_row(1.0, 1, 7) == math.sqrt(7)  # one token
+    assert sensitivity_bounds.mean_row(0.5, 1e12, 64) == pytest.approx(0.5 * 64 / 63, rel=1e-6)
+    assert sensitivity_bounds.mean_row(9.0, 100, 64) == 8.0  # 4 beta^2 > d
+    assert sensitivity_bounds.random_law(9.0, 100, 64).own == 0
+    tiny = sensitivity_bounds.random_law(1e-6, 2, 3)  # half the weight, one row, M_j of length sqrt(d)
     assert tiny.rows == pytest.approx(math.sqrt(3) / 2 * (math.sqrt(2) - 1), rel=1e-5)
 
 
 def test_the_limit_of_long_contexts_is_between_one_and_the_root_of_the_dimension():
-    assert words.long_context_limit(torch.eye(4, dtype=torch.float64)) == pytest.approx(1)
-    assert words.long_context_limit(torch.diag(torch.tensor([3.0, 0, 0, 0]).double())) == pytest.approx(2)
+    assert sensitivity_bounds.long_context_limit(torch.eye(4, dtype=torch.float64)) == pytest.approx(1)
+    assert sensitivity_bounds.long_context_limit(torch.diag(torch.tensor([3.0, 0, 0, 0]).double())) == pytest.approx(2)
 
 
 def test_the_guess_where_it_can_be_done_by_hand():
     # one token: one row is raised, the moved row changes by sqrt(2 d), the features are as long as a token
-    assert words.expected_sensitivity(1.0, 1, 100) == pytest.approx(math.sqrt(400 / 101))
+    assert sensitivity_bounds.expected_sensitivity(1.0, 1, 100) == pytest.approx(math.sqrt(400 / 101))
     # many tokens: 2 beta over beta sqrt(n)
-    assert words.expected_sensitivity(0.5, 1e14, 64) == pytest.approx(2e-7, rel=1e-3)
+    assert sensitivity_bounds.expected_sensitivity(0.5, 1e14, 64) == pytest.approx(2e-7, rel=1e-3)
 
 
 def test_a_recorded_pair_of_sides():
     both, X = sides.run("sharp", 1, 9, 6, 0, steps=5, starts=2), tokens.contexts("iid", 1, 9, 6, seed=100)[0]
     moved = OneTokenAttention(sharp(1), RandomAttentionFeatures.sample(6, 0).W, X)
-    assert (both["below"], both["bound"]) == (words.from_below(moved), words.three_parts(moved).bound)
+    assert (both["below"], both["bound"]) == (sensitivity_bounds.from_below(moved), sensitivity_bounds.three_parts(moved).bound)
     assert both["found"] == words.word_sensitivity_with(sharp(1), X, 0, 0, 2, 5).value <= both["bound"]
     assert {(p["n"], p["steps"]) for p in sides.points()} >= {(4096, 0), (2048, 40)}
 

@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 import torch
+from attention_checks.exponential import exact_kernels
 from attention_checks.exponential.runs.circle import alternating, circle, steps_to_fit
 from attention_theory import tangent
 from attention_theory.device import generator
@@ -160,16 +161,16 @@ def test_reachable_labellings_are_those_that_random_vectors_have(n, k):
     for y in product((1.0, -1.0), repeat=n):
         assert kernels.reachable(features, torch.tensor(y, dtype=torch.float64)) == (y in seen)
     assert kernels.reachable_labellings(features) == len(seen)
-    assert kernels.fittable_share(n, k) == Fraction(len(seen), 2**n)
+    assert exact_kernels.fittable_share(n, k) == Fraction(len(seen), 2**n)
 
 
 def test_smallest_is_the_least_eigenvalue_or_nothing():
     axes = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)).Q
     for values in ([3.0, 0.5, 7.0], [2.0, 1e-6, 1e3]):
         kernel = axes * torch.tensor(values, dtype=torch.float64) @ axes.T
-        assert kernels.smallest(kernel) == pytest.approx(min(values), rel=1e-6)
+        assert exact_kernels.smallest(kernel) == pytest.approx(min(values), rel=1e-6)
     for least, largest, told in ((2e-8, 1e3, True), (5e-9, 1e3, False), (2e-14, 1e-3, True), (5e-15, 1e-3, False)):
-        found = kernels.smallest(torch.diag(torch.tensor([least, largest / 2, largest], dtype=torch.float64)))
+        found = exact_kernels.smallest(torch.diag(torch.tensor([least, largest / 2, largest], dtype=torch.float64)))
         assert found == pytest.approx(least) if told else math.isnan(found)
 
 
@@ -207,7 +208,7 @@ def test_eigenvalues_on_the_circle(n, sharpness):
 @pytest.mark.parametrize("degree", [0, 1, 2, 7])
 def test_weight_of_what_a_polynomial_does_not_see(b, degree):
     expected = math.fsum(b**k / math.factorial(k - 1) for k in range(degree + 1, 120))
-    assert kernels.unseen_weight(degree, math.sqrt(b)) == pytest.approx(expected, rel=1e-12)
+    assert exact_kernels.unseen_weight(degree, math.sqrt(b)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_steps_to_fit_alternating_labels():
@@ -217,7 +218,7 @@ def test_steps_to_fit_alternating_labels():
 
 
 def test_rational_points_are_images_of_a_whole_grid():
-    points = kernels.rational_points(400, 3, seed=0)
+    points = exact_kernels.rational_points(400, 3, seed=0)
     assert len(points) == 400 and all(sum(value**2 for value in p) == 1 for p in points)
     grid = [[17 * value / (1 - p[-1]) for value in p[:-1]] for p in points]  # the stereographic projection
     assert all(len(row) == 2 and value.denominator == 1 for row in grid for value in row)
@@ -226,9 +227,9 @@ def test_rational_points_are_images_of_a_whole_grid():
 
 @pytest.mark.parametrize("u", POLYNOMIALS, ids=str)
 def test_exact_kernels(u):
-    points = kernels.rational_points(4, 3, seed=2)
+    points = exact_kernels.rational_points(4, 3, seed=2)
     gram = [[sum(a * b for a, b in zip(p, q)) for q in points] for p in points]
-    assert kernels.exact_limit_kernel(u, points) == [[wick_kernel(u, Fraction(1), rho) for rho in row] for row in gram]
+    assert exact_kernels.exact_limit_kernel(u, points) == [[wick_kernel(u, Fraction(1), rho) for rho in row] for row in gram]
 
     m, seed = 6, 5
     keys = torch.randint(-30, 31, (m // 2, 3), generator=generator(seed)).double() / 10
@@ -239,7 +240,7 @@ def test_exact_kernels(u):
     total = u(x @ W).sum(dim=1)
     # (1/m) J J^T = rho 2 m sum_pairs u' u' / (total total'), each pair twice
     expected = J @ J.T / m * torch.outer(total, total) / (2 * m)
-    found = [[float(v) for v in row] for row in kernels.exact_width_kernel(u, points, m, seed)]
+    found = [[float(v) for v in row] for row in exact_kernels.exact_width_kernel(u, points, m, seed)]
     assert torch.allclose(torch.tensor(found, dtype=torch.float64), expected, rtol=1e-11)
 
 
@@ -260,10 +261,12 @@ def test_standard_error_is_the_infinitesimal_jackknife(u):
     assert torch.allclose(kernel(even)[:, :2], tangent.tangent_kernel(net, x, x[:2]))
     influence = torch.autograd.functional.jacobian(kernel, even)
     expected = (influence.square().mean(dim=2) / pairs).sqrt()
-    assert torch.allclose(kernels.standard_error(net, x), expected, rtol=1e-9)
+    assert torch.allclose(exact_kernels.standard_error(net, x), expected, rtol=1e-9)
 
 
 def test_descent_in_float32_is_that_in_float64():
     points, y = tangent.unit_points(3, 4, seed=1), torch.tensor([1.0, -1.0, 1.0]).double()
-    single, double = (kernels.descend(truncated(4), points.to(t), y.to(t), 20, 0, 30) for t in (torch.float32, torch.float64))
+    single, double = (
+        exact_kernels.descend(truncated(4), points.to(t), y.to(t), 20, 0, 30) for t in (torch.float32, torch.float64)
+    )
     assert single.loss == pytest.approx(double.loss, rel=1e-3)

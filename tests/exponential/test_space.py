@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 import torch
+from attention_checks.exponential import group_bounds
 from attention_theory.attention import attention_weights
 from attention_theory.exponential import power, relu_power, sharp, space, truncated
 from attention_theory.patches.population import ReducedViT
@@ -104,5 +105,5 @@ def test_reading_errors_at_both_ends(D, C):
 
 
 def test_the_escape_time_by_hand():
-    assert space.score_gradient_bound(2, 0.5, 3, 0.0) == pytest.approx(2 * 3)
-    assert space.escape_steps(1.0, 4.0, 2, 0.5, rate=2.0, nu=0.0) == pytest.approx(0.5 * math.e / (2 * 6))
+    assert group_bounds.score_gradient_bound(2, 0.5, 3, 0.0) == pytest.approx(2 * 3)
+    assert group_bounds.escape_steps(1.0, 4.0, 2, 0.5, rate=2.0, nu=0.0) == pytest.approx(0.5 * math.e / (2 * 6))

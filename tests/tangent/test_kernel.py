@@ -3,10 +3,10 @@ import warnings
 
 import pytest
 import torch
+from attention_checks.exponential import exact_kernels
 from attention_checks.tangent import printed
 from attention_checks.tangent.runs.limit import error_constant_by_quadrature, limit_by_quadrature
 from attention_theory.device import generator, normal
-from attention_theory.exponential import kernels
 from attention_theory.tangent import (
     SoftmaxNetwork,
     largest_rate,
@@ -159,7 +159,7 @@ def test_the_relu_kernel_has_a_gradient_at_equal_points_and_no_scale():
 
 def test_what_is_negative_beyond_rounding_is_no_kernel():
     indefinite = torch.diag(torch.tensor([-0.239, 0.5, 1, 3])).double()
-    for function in (smallest_eigenvalue, rank, lambda kernel: largest_rate(kernel, 2), kernels.smallest):
+    for function in (smallest_eigenvalue, rank, lambda kernel: largest_rate(kernel, 2), exact_kernels.smallest):
         with pytest.raises(ValueError, match="negative eigenvalue, this matrix has -0.239"):
             function(indefinite)
     for dtype in (torch.float32, torch.float64):

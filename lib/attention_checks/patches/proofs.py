@@ -543,7 +543,7 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
 @functools.cache
 def first_step() -> dict[str, Proof]:
     """Growth of the scores at gamma = rho = 0, p = 3, small alpha, no linear part, for all sizes: that is
-    :func:`population.initial_growth`.
+    :func:`attention_theory.patches.population.initial_growth`.
 
     With T the sum of what all patches carry, row i sees T + a x_i, a = e^beta - 1, times Xi = 1/(D + a) (and D alpha), so that
     score ij grows like E (T + a x_i)^2 (x_j - Xi (T + a x_i)), label 1. Row i is in the signal group with chance C/D: then

@@ -28,7 +28,10 @@ def row_alarm(single: Sequence[float], other: NonNegative, others: Steps, tau: S
 
 
 def class_values(model: Model, weights: str, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None):
-    """:func:`exact.row_classes` as floats, in units of sqrt(ln n) for self-attention; n may have hundreds of digits."""
+    """:func:`attention_theory.separation.exact.row_classes` as floats, in units of sqrt(ln n) for self-attention.
+
+    n may have hundreds of digits.
+    """
     with localcontext() as context:
         context.prec = 120 + 2 * len(str(n))  # all terms are positive: no cancellation
         sizes = [None if x is None else Decimal(repr(float(x))) for x in (a, b, c)]
@@ -51,7 +54,7 @@ def class_alarms(
     """Pr[<c_j, sigma> > tau] for each class of rows: the special row first, the last one the rows of other blocks.
 
     Args:
-        model, weights, n, d, a, b, c: as in :func:`exact.row_classes`.
+        model, weights, n, d, a, b, c: as in :func:`attention_theory.separation.exact.row_classes`.
         tau: threshold in units of sqrt(ln n) (cross: of 1); the paper's if not given.
     """
     bar = data.threshold(model, 1.0, c) if tau is None else tau

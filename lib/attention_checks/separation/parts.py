@@ -140,7 +140,7 @@ def layer(
     """The layer of the library on the data of the paper.
 
     Args:
-        model, weights: as in :func:`data.inputs` and :func:`network.attention_features`.
+        model, weights: as in :func:`data.inputs` and :func:`attention_theory.separation.network.attention_features`.
         n, d, a, b, c: sizes of the data; no b and c for ``cross``.
         query, key: the special rows j2 and j3; for self-attention only ``key``.
     """

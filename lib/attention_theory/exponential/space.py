@@ -10,19 +10,7 @@ from typing import Annotated, Any
 import torch
 from jaxtyping import Float
 from theorybook.prove import ball
-from theorybook.validation import (
-    FILLED,
-    Arithmetic,
-    AtLeastOne,
-    Chance,
-    Count,
-    Natural,
-    NonNegative,
-    Positive,
-    Signed,
-    Size,
-    recheck_callback,
-)
+from theorybook.validation import FILLED, Arithmetic, Chance, Count, Natural, NonNegative, Signed, Size, recheck_callback
 from torch import Tensor
 
 from attention_theory.attention import Weights
@@ -168,25 +156,6 @@ def crowd_images(D: Count, C: Count, against: Count) -> Float[Tensor, "images D"
     return torch.tensor(images, dtype=torch.float64)
 
 
-def least_ratio(D: Count, C: Count, against: Count) -> float:
-    """((L - 1) k + t ((L - 2) k - C)) / (C - t k), t = (L - 1)^(1/3): the range that rows of three weights need.
-
-    Where strangers have the smallest weight of a row: with less, one of the images of :func:`crowd_images` is misread, and all
-    of them if every row has the same three weights; with more weight on the whole own group they are read (ours; chapter
-    "Space", "The range that groups need"). The layer answers with the sign of a sum of cubes.
-
-    Raises:
-        ValueError: C does not divide D, a vote reads the image right, or perfect groups misread it.
-    """
-    least, root = least_range(D, C, against), (D // C - 1) ** (1 / 3)
-    if least <= 1 or root * against >= C:
-        raise ValueError(
-            f"D = {D}, C = {C}, against = {against}: (L - 1) k must exceed C, and (L - 1)^(1/3) k be below it, "
-            "or equal weights, or no weights, read the image"
-        )
-    return (C * least + root * ((D // C - 2) * against - C)) / (C - root * against)
-
-
 def margin(
     groups: Annotated[list[tuple[Natural, Natural]], FILLED],
     C: Count,
@@ -285,29 +254,3 @@ def push_difference(ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fra
         inside += fails * push_in
         outside += fails * push_out
     return inside / (D * (C - 1)) - outside / (D * (D - C))
-
-
-def score_gradient_bound(D: Count, alpha: NonNegative, p: Count = 3, nu: NonNegative = 1e-3) -> float:
-    """G = 2 D alpha (p (D alpha)^(p-1) + nu): |dF/dA_ij| <= G beta S_ij for softmax of sharpness beta and patches in [-1, 1].
-
-    Args:
-        D, alpha, p, nu: as in :func:`population_descent_with`.
-    """
-    return 2 * D * alpha * (p * (D * alpha) ** (p - 1) + nu)
-
-
-def escape_steps(
-    beta: Positive, ratio: AtLeastOne, D: Count, alpha: Positive, rate: Positive = 10.0, p: Count = 3, nu: NonNegative = 1e-3
-) -> float:
-    """Before so many steps no two weights off the diagonal of a row differ by this ratio, for any data in [-1, 1].
-
-    (1 - ratio^(-1/2)) e^beta / (rate beta^2 G), for scores that start at 0 beside a fixed diagonal of 1.
-
-    Args:
-        beta: sharpness.
-        ratio: of two weights.
-        D, p, nu: as in :func:`population_descent_with`.
-        alpha: a bound on |alpha| during these steps; the value vector may point either way.
-        rate: of descent on the scores.
-    """
-    return (1 - ratio**-0.5) * math.exp(beta) / (rate * beta**2 * score_gradient_bound(D, alpha, p, nu))

@@ -46,7 +46,7 @@ def outputs_while_training(
     """The network's outputs at ``seen`` after these numbers of steps of gradient descent on half the squared error.
 
     All keys are trained, values fixed; the step size is 1/(m lambda_max) of the kernel at the start, as in
-    :func:`attention_theory.exponential.kernels.descend`.
+    :func:`attention_checks.exponential.exact_kernels.descend`.
 
     Args:
         weights: the family.

@@ -10,10 +10,12 @@ from typing import Any
 import torch
 from attention_theory import tokens
 from attention_theory.attention import Weights
-from attention_theory.exponential.words import averaging_sensitivity, three_parts, word_sensitivity_with
+from attention_theory.exponential.words import averaging_sensitivity, word_sensitivity_with
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from theorybook.sweep import Recording
 from theorybook.validation import Count, NonNegative, Seed, Size, Steps
+
+from attention_checks.exponential.sensitivity_bounds import three_parts
 
 #: Tokens a dimension.
 RATIOS = (0.125, 0.5, 2, 8, 32, 100)

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from attention_theory import tokens
 from attention_theory.attention import Weights
-from attention_theory.exponential.words import from_above, from_below, three_parts
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from attention_theory.sensitivity.word import projected_ascent
 from theorybook.sweep import Recording
 from theorybook.validation import Count, NonNegative, Seed, Size, Steps
 
 from attention_checks.exponential.runs.lengths import DIMENSIONS, FAMILIES
+from attention_checks.exponential.sensitivity_bounds import from_above, from_below, three_parts
 
 #: Tokens a dimension at the sizes of ``word-lengths``, whose ascents are used; and sizes drawn after the bars were fixed.
 RATIOS, LARGER = (0.125, 0.5, 2, 8, 32), ((32, 256), (512, 256), (2048, 256))

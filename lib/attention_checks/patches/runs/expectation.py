@@ -190,7 +190,10 @@ def steps_to(flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPo
 
 
 def initial_growth_enumerated(D: Count, C: Count, q: Chance, beta: Signed, alpha: Positive = 1e-4) -> tuple[float, float]:
-    """Growth of the scores at the start, in the units of :func:`population.initial_growth`, from the enumeration."""
+    """Growth of the scores at the start, from the enumeration.
+
+    In the units of :func:`attention_theory.patches.population.initial_growth`.
+    """
     world = Population(D, C, q)
     vit = ReducedViT(alpha, 0.0, 0.0, beta, nu=0.0)
     _, d_gamma, d_rho, _ = world.gradients(vit)
