@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from attention_theory import tokens, word_vectors
+from attention_checks import word_vectors
+from attention_theory import tokens
 from attention_theory.device import generator, normal
 from attention_theory.trained import models, texts, wheels
 
@@ -39,7 +40,7 @@ def test_anisotropic_spectrum_is_a_power_law():
 
 
 def test_passages_are_words_in_their_order():
-    data = np.load(word_vectors.FILE)
+    data = np.load(tokens.FILE)
     text = " ".join(data["words"][data["text"]])
     words = tokens.passages(5, 12, seed=2)
     assert all(" ".join(passage) in text for passage in words)
@@ -48,7 +49,7 @@ def test_passages_are_words_in_their_order():
 
 
 def test_passages_do_not_overlap_while_there_is_text():
-    data = np.load(word_vectors.FILE)
+    data = np.load(tokens.FILE)
     fit = (len(data["text"]) - 40) // 40
     starts = {tuple(p) for p in tokens.passages(fit, 40, 0)}
     assert len(starts) > 0.99 * fit  # a few passages of the reference repeat word for word
@@ -63,7 +64,7 @@ def test_neighbours_of_a_word_are_related():
 
 
 def test_script_reproduces_the_shipped_vectors():
-    shipped = dict(np.load(word_vectors.FILE))
+    shipped = dict(np.load(tokens.FILE))
     if word_vectors.fingerprint(word_vectors.paragraphs()) != str(shipped["source"]):
         pytest.skip("this Python ships another text")
     built = word_vectors.build()
@@ -75,8 +76,8 @@ def test_script_reproduces_the_shipped_vectors():
 
 
 def test_data_file_is_small_and_half_precision():
-    assert word_vectors.FILE.stat().st_size < 3 * 2**20
-    assert np.load(word_vectors.FILE)["vectors"].dtype == np.float16
+    assert tokens.FILE.stat().st_size < 3 * 2**20
+    assert np.load(tokens.FILE)["vectors"].dtype == np.float16
 
 
 def test_on_sphere_of_a_batch():

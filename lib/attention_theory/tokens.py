@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,8 +22,9 @@ from theorybook.validation import Count, NonNegative, Seed, Size
 from torch import Tensor
 
 from attention_theory.device import generator, normal
-from attention_theory.word_vectors import FILE
 
+#: The word vectors that ship with this package; ``attention_checks.word_vectors`` built them.
+FILE = Path(__file__).parent / "data" / "words.npz"
 #: The kinds that need nothing but this package.
 KINDS = ("iid", "anisotropic", "real")
 #: Film reviews: by MiniLM (``make models``, the file ``IMDB_REVIEWS``), or BERT-Base (transformers and, once, the network).

@@ -118,7 +118,7 @@ def test_separation_bounds(monkeypatch, most, least, bounds):
     D1, D0 = (windows.DataSet("cross", 5.0, a, d=9) for a in (1.0, 0.0))
     for name, (first, second) in (("fires_at_most", most), ("fires_at_least", least)):
         monkeypatch.setattr(windows.DataSet, name, lambda D, u, m, at={1.0: first, 0.0: second}: at[D.a] if m == 3 else -9)
-    result = windows.separation_bounds(sharp(1), D1, D0, 3)
+    result = bounds.separation_bounds(sharp(1), D1, D0, 3)
     assert (result.lower, result.upper) == pytest.approx(bounds, abs=1e-15)
 
 

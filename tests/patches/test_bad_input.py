@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_checks.patches import loaders
+from attention_checks.patches import flops, loaders
 from attention_checks.patches.runs import lemmas, train_images
 from attention_theory import patches
 from attention_theory.patches import gaussian, similarity, transformer
@@ -47,7 +47,7 @@ FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
         (lambda: pictures.patch_permutation(8, 2, 4, 0), "torn apart"),
         (lambda: pictures.patch_permutation(32, 5, 5, 0), "squares of 5 x 5 pixels do not tile an image of side 32"),
         (lambda: pictures.patches_of(torch.zeros(2, 3, 32, 32), 5), "squares of 5 x 5 pixels do not tile an image of side 32"),
-        (lambda: transformer.forward_flops(32, 3, 10, 5, 7, 12, 384, 384), "squares of 5 x 5"),
+        (lambda: flops.forward_flops(32, 3, 10, 5, 7, 12, 384, 384), "squares of 5 x 5"),
         (lambda: loaders.load_images("mnist"), "'mnist' .* digits, cifar10"),
         (lambda: similarity.locality(torch.eye(5)), "D = 5"),
         (lambda: transformer.VisionTransformer(8, 1, 10, patch=3), "squares of 3 x 3"),

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from attention_checks.patches import loaders
+from attention_checks.patches import flops, loaders
 from attention_checks.patches.runs import cifar, digits, train_images
 from attention_theory.device import generator
 from attention_theory.patches import images, similarity, transformer
@@ -226,10 +226,10 @@ def test_locality_sees_the_grid():
 
 
 def test_flops_count_the_products():
-    count = transformer.forward_flops(8, 1, 10, 4, 1, 1, 6, 12)
+    count = flops.forward_flops(8, 1, 10, 4, 1, 1, 6, 12)
     D, dim = 4, 6
     assert count == 2 * D * 16 * dim + 8 * D * dim * dim + 4 * D * D * dim + 4 * D * dim * 12 + 2 * dim * 10
-    assert transformer.forward_flops(8, 1, 10, 4, 1, 1, 6, 12, "positional") == count - 4 * D * dim * dim - 2 * D * D * dim
+    assert flops.forward_flops(8, 1, 10, 4, 1, 1, 6, 12, "positional") == count - 4 * D * dim * dim - 2 * D * D * dim
 
 
 def test_the_rate_warms_up_and_falls():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from attention_checks.tangent.fits import fit
 from attention_theory import tangent
 from attention_theory.device import generator, normal
 from attention_theory.tangent import kernel, training
@@ -95,14 +96,14 @@ def test_the_softmax_harness_is_the_softmax_network():
 
 
 def test_fit_counts_steps_and_gives_up():
-    easy = tangent.fit("softmax", tangent.draw_problems(6, 6, 40, range(3)), steps=2000)
+    easy = fit("softmax", tangent.draw_problems(6, 6, 40, range(3)), steps=2000)
     assert (easy.steps > 0).all() and (easy.steps % 10 == 0).all() and (easy.condition > 1).all() and (easy.peak <= 1).all()
-    impossible = tangent.fit("softmax", tangent.draw_problems(16, 4, 4, range(3)), steps=200)
+    impossible = fit("softmax", tangent.draw_problems(16, 4, 4, range(3)), steps=200)
     assert (impossible.steps == -1).all() and impossible.condition.isinf().all()
 
 
 def test_close_points_worsen_the_kernel():
-    near, far = (tangent.fit("softmax", tangent.draw_problems(8, 6, 200, [0], c), steps=0).condition for c in (0.1, 1.0))
+    near, far = (fit("softmax", tangent.draw_problems(8, 6, 200, [0], c), steps=0).condition for c in (0.1, 1.0))
     assert (near > 10 * far).all()
     problems = tangent.draw_problems(8, 6, 20, [0], closeness=0.1)
     torch.testing.assert_close(problems.x.norm(dim=-1), torch.ones(1, 8, dtype=torch.float64))
@@ -110,8 +111,8 @@ def test_close_points_worsen_the_kernel():
 
 @pytest.mark.parametrize("kind", ["softmax", "exp", "relu"])
 def test_a_run_does_not_depend_on_the_others_in_its_batch(kind):
-    together = tangent.fit(kind, tangent.draw_problems(12, 6, 6, range(6)), steps=400, every=1)
-    alone = [tangent.fit(kind, tangent.draw_problems(12, 6, 6, [seed]), steps=400, every=1) for seed in range(6)]
+    together = fit(kind, tangent.draw_problems(12, 6, 6, range(6)), steps=400, every=1)
+    alone = [fit(kind, tangent.draw_problems(12, 6, 6, [seed]), steps=400, every=1) for seed in range(6)]
     assert len({int(steps) for steps in together.steps}) > 1  # they finish at different times
     for name, slack in (("steps", 1), ("peak", 1e-6)):
         expected = torch.cat([getattr(one, name) for one in alone])

@@ -197,21 +197,6 @@ def least_degree(
     return math.ceil(found - 1e-9)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """Bounds of the theorem on the probability that F_u is positive on D1 and 0 on D0."""
-
-    lower: float
-    upper: float
-
-
-def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: Count) -> Bounds:
-    """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l > 1, do not fall in z."""
-    lower = D1.fires_at_least(weights, m) - D0.fires_at_most(weights, m)
-    upper = min(D1.fires_at_most(weights, m), 1 - D0.fires_at_least(weights, m))
-    return Bounds(max(lower, 0.0), upper)
-
-
 def paper_sizes(log_n: Positive, delta: OpenChance = 0.01) -> dict[str, int]:
     """Columns d = 10 log(n / delta) and signs m = 9 log(n / delta), rounded up: sizes of the order that deng2023 asks for."""
     size = log_n - math.log(delta)

@@ -4,10 +4,26 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from attention_theory.attention import Weights
 from attention_theory.exponential.families import power, relu_power, sharp, truncated
-from attention_theory.exponential.windows import DataSet, lower_edge, separation_bounds, upper_edge
+from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
 from attention_theory.separation.exact import separation_probability
-from theorybook.validation import Seed, Size
+from theorybook.validation import Count, Seed, Size
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of the theorem on the probability that F_u is positive on D1 and 0 on D0."""
+
+    lower: float
+    upper: float
+
+
+def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: Count) -> Bounds:
+    """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l > 1, do not fall in z."""
+    lower = D1.fires_at_least(weights, m) - D0.fires_at_most(weights, m)
+    upper = min(D1.fires_at_most(weights, m), 1 - D0.fires_at_least(weights, m))
+    return Bounds(max(lower, 0.0), upper)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Word vectors from the English that ships with Python: counts, pointwise mutual information, singular vectors.
 
-``python -m attention_theory.word_vectors`` writes ``data/words.npz``, which :mod:`attention_theory.tokens` reads. The
+``python -m attention_checks.word_vectors`` writes ``data/words.npz``, which :mod:`attention_theory.tokens` reads. The
 method is the matrix form of skip-gram with negative sampling (Levy, Goldberg and Dagan 2015): positive pointwise mutual
 information of words within five places of each other, context counts to the power 0.75, truncated singular value
 decomposition, each direction weighted by the square root of its singular value.
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from attention_theory.tokens import FILE
 from scipy import linalg, sparse
 from theorybook.validation import Size
 
-FILE = Path(__file__).parent / "data" / "words.npz"
 DIMENSION = 768
 MIN_COUNT = 4
 WINDOW = 5
