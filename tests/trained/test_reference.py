@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from attention_checks.trained.smollm2 import smollm2
 from attention_theory.trained import wheels
-from attention_theory.trained.models import minilm, smollm2
+from attention_theory.trained.models import minilm
 from conftest import BOOK
 from theorybook.records import read_record
 

@@ -41,12 +41,6 @@ def test_no_row_reads_less_than_its_values_allow_without_a_sink():
             assert float((softmax(sharpness * scores, mask) @ values).norm(dim=-1).min()) >= least - 1e-12
 
 
-def test_the_score_of_a_sink_is_the_logit_of_its_weight():
-    scores, _, mask = drawn()
-    weights = softmax(scores, mask)[..., 0]
-    assert torch.allclose(sink.sink_score(scores, mask, 0), torch.log(weights / (1 - weights)))
-
-
 def test_what_has_no_meaning_is_refused():
     with pytest.raises(ValueError, match="key 2 is not among 2"):
         sink.two_ways(torch.tensor([[0.5, 0.5]]), torch.ones(2, 1), 2)

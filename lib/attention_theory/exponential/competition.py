@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
-from theorybook.validation import AtLeastOne, Extended, OpenChance, Positive, Signed, Size
+from theorybook.validation import AtLeastOne, Extended, OpenChance, Positive, Signed
 
 from attention_theory.attention import Weights
 
@@ -79,29 +79,8 @@ def least_knob(
     if kind == "sharp":
         return needed / (high - low)
     if kind == "truncated" or low <= 0:
-        raise ValueError(f"{kind}: no closed form, or a score that is not positive; use least_truncation")
+        raise ValueError(f"{kind}: no closed form, or a score that is not positive")
     return needed / math.log(high / low)
-
-
-def least_truncation(
-    high: Positive, low: Positive, rivals: Positive, wanted: OpenChance = 0.5, most: Size = 100_000
-) -> int | None:
-    """The least even degree of the truncated exponential with that share; none when exp itself falls short.
-
-    Raises:
-        ValueError: scores that are not 0 < low < high; more than ``most`` terms are needed.
-    """
-    if not 0 < low < high:
-        raise ValueError(f"high = {high}, low = {low} are not allowed: take 0 < low < high")
-    needed = needed_log_ratio(wanted, math.log(rivals))
-    if high - low <= needed:
-        return None
-    k = np.arange(most + 1)
-    above, below = (np.logaddexp.accumulate(k * math.log(z) - gammaln(k + 1)) for z in (high, low))
-    enough = np.flatnonzero(above[2::2] - below[2::2] >= needed)
-    if not len(enough):
-        raise ValueError(f"more than {most} terms are needed for scores {high} and {low}")
-    return 2 * int(enough[0]) + 2
 
 
 def solve_knob(excess: Callable[[float], float], low: Positive = 1e-9, high: Positive = 1e9) -> Extended:

@@ -250,21 +250,6 @@ def edge(family: Callable[[float], Weights], model: data.Model, log_n: Positive,
     return Edge(formula, bound, high)
 
 
-def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Positive = 1e4) -> float:
-    """X = I, the paper's sizes: the log10 of the n at which lower and upper edge meet, and no knob is left.
-
-    Args:
-        family: :func:`sharp` or :func:`power`.
-        low, high: where to look, in log10 n.
-    """
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        D1, D0 = paper_data("self-identity", middle * math.log(10))
-        closed = lower_edge(family, D1) > upper_edge(family, D0)
-        low, high = (low, middle) if closed else (middle, high)
-    return high
-
-
 @dataclass(frozen=True)
 class Window:
     """Sharpnesses between two edges; none if they have crossed."""

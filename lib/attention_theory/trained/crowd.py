@@ -9,43 +9,10 @@ from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from theorybook.validation import Limits, Numbers, Positive, Size
 from torch import Tensor
-
-
-@dataclass(frozen=True)
-class RowStatistics:
-    """Of each row of weights: share of its best key, its contrast against the mean rival, the spread of the row's scores.
-
-    ``rivals`` is the number of keys that the weights amount to, the exponential of their entropy.
-    """
-
-    share: Float[Tensor, "heads queries"]
-    contrast: Float[Tensor, "heads queries"]
-    spread: Float[Tensor, "heads queries"]
-    rivals: Float[Tensor, "heads queries"]
-
-
-def row_statistics(scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"]) -> RowStatistics:
-    """Statistics of softmax rows over the allowed keys; a row needs two of them.
-
-    Raises:
-        ValueError: a row has fewer than two allowed keys.
-    """
-    n = mask.sum(-1)
-    if int(n.min()) < 2:
-        raise ValueError("a row with fewer than two allowed keys has no rivals")
-    log_weights = torch.log_softmax(scores.masked_fill(~mask, -math.inf), -1)
-    best = log_weights.amax(-1)
-    share = best.exp()
-    centred = centred_rows(scores, mask)
-    weights = log_weights.exp()
-    entropy = -(weights * log_weights.masked_fill(~mask, 0)).sum(-1)
-    contrast = best - torch.log((1 - share).clamp(min=1e-12)) + torch.log(n.to(scores) - 1)
-    return RowStatistics(share, contrast, (centred.square().sum(-1) / n).sqrt(), entropy.exp())
 
 
 def centred_rows(
@@ -116,21 +83,3 @@ def gaussian_row(spread: Positive, n: Annotated[int, Limits(2)], values: Size = 
     """:func:`expected_row` for u = exp(s z), z standard Gaussian, on so many even places from -9 to 9."""
     z = np.linspace(-9, 9, values)
     return expected_row(np.exp(spread * z), np.exp(-(z**2) / 2), n)
-
-
-def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, NDArray]:
-    """Values of u = exp(score) and their chances that stand for the law of these scores.
-
-    The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the rest in equal parts, each by
-    its mean of u.
-
-    Raises:
-        ValueError: fewer than two scores for each value.
-    """
-    part = len(scores) // values - 1
-    if part < 1:
-        raise ValueError(f"{len(scores)} scores cannot stand for {2 * values} values: take more scores or fewer values")
-    u = (scores.double().sort().values - scores.max().double()).exp()[-values * (part + 1) :]  # a common factor is not seen
-    parts = u[:-values].view(values, part).mean(1)
-    chances = np.repeat([float(part), 1.0], values)
-    return torch.cat([parts, u[-values:]]).numpy(), chances

@@ -1,11 +1,10 @@
 """How much a layer of attention mixes its tokens, and what positions do to that (chapter "Depth and position")."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from theorybook.validation import AtLeastOne, Integer, NonNegative, Positive, Size
+from theorybook.validation import AtLeastOne, NonNegative, Positive, Size
 from torch import Tensor
 
 
@@ -33,12 +32,6 @@ def range_bound(spread: NonNegative) -> float:
     return math.tanh(spread / 4)
 
 
-def largest_spread(scores: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
-    """The longest range of the differences between two rows of scores."""
-    above = torch.stack([(scores - row[..., None, :]).amax(-1) for row in scores.unbind(-2)], -1)  # of row i over row j
-    return (above + above.mT).amax((-2, -1))
-
-
 def nearest_share(slope: Positive, width: NonNegative = 0.0) -> float:
     """What the nearest key keeps at every length, when each step away costs the slope and contents differ by the width."""
     return 1 / (1 + math.exp(width) / math.expm1(slope))
@@ -47,15 +40,3 @@ def nearest_share(slope: Positive, width: NonNegative = 0.0) -> float:
 def sloped_scores(contents: Float[Tensor, "*rows n"], slope: NonNegative) -> Float[Tensor, "*rows n"]:
     """Scores under ALiBi: a key's content less slope times its distance; the nearest key stands first, at the distance 0."""
     return contents - slope * torch.arange(contents.shape[-1]).to(contents)
-
-
-def frozen(weights: Float[Tensor, "layers heads n n"], layers: list[int]) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """In these layers weights that do not depend on the text; softmax in the others."""
-    return lambda scores, mask, layer: weights[layer] if layer in layers else torch.softmax(scores, -1)
-
-
-def mean_weight_at(weights: Float[Tensor, "*heads n n"], offset: Integer) -> Float[Tensor, "*heads"]:
-    """The mean weight on the key that stands so many places to the right (left where negative), over the rows that have one."""
-    if abs(offset) >= weights.shape[-1]:
-        raise ValueError(f"no row has a key {abs(offset)} places away: there are {weights.shape[-1]} tokens")
-    return weights.diagonal(offset, -2, -1).mean(-1)

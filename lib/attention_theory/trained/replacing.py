@@ -3,14 +3,13 @@
 Each is a weight function of :mod:`attention_theory.trained.models`: scores (heads, queries, keys), mask, layer -> weights.
 """
 
-import itertools
 import math
 from typing import Annotated, Literal
 
 import torch
 from scipy.optimize import brentq
 from scipy.special import gammaincc
-from theorybook.validation import Count, Limits, Natural, NonNegative, OpenChance, Positive
+from theorybook.validation import Count, Limits, Natural, NonNegative, Positive
 from torch import Tensor
 
 from attention_theory.attention import Weights
@@ -125,8 +124,3 @@ def needed_gap(wanted: Annotated[float, Limits(0, 1, "both")], rivals: Positive)
 def kept_part(degree: Natural, z: NonNegative) -> float:
     """T_p(z) / e^z: the chance that a Poisson number with the mean z is at most p."""
     return float(gammaincc(degree + 1, z))
-
-
-def reaching_degree(z: NonNegative, part: OpenChance = 0.9) -> int:
-    """The least even degree whose Taylor sum keeps this part of e^z."""
-    return next(p for p in itertools.count(2, 2) if kept_part(p, z) >= part)

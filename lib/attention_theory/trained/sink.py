@@ -1,10 +1,8 @@
 """A key that is read for nothing: what it changes to silence it, and to forbid it (chapter "The sink")."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Bool, Float
 from theorybook.validation import Natural
 from torch import Tensor
@@ -56,13 +54,3 @@ def forbidding(mask: Bool[Tensor, "queries keys"], key: Natural, first_row: Natu
     found = mask.clone()
     found[first_row:, key] = False
     return found
-
-
-def sink_score(
-    scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"], key: Natural
-) -> Float[Tensor, "heads queries"]:
-    """By how much a key's score is above log-sum-exp of the others: its weight is above one half where this is positive."""
-    allowed = scores.masked_fill(~mask, -math.inf)
-    others = allowed.clone()
-    others[..., key] = -math.inf
-    return allowed[..., key] - torch.logsumexp(others, -1)

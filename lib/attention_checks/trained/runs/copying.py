@@ -13,11 +13,14 @@ import numpy as np
 import torch
 from attention_theory.exponential import truncated
 from attention_theory.trained import copying, replacing, texts
-from attention_theory.trained.models import SmolLM2, minilm, smollm2
+from attention_theory.trained.models import minilm
 from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
 from torch import Tensor
+
+from attention_checks.trained import corpora
+from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
 #: Random tokens come from these numbers; so many of them are written twice. A head is chosen at the first number.
 WORDS, HALVES = (1000, 40_000), (64, 128, 256, 512)
@@ -88,12 +91,12 @@ def _copied(network: SmolLM2, once: Tensor) -> tuple[Tensor, Tensor, float]:
     return contrast, share, loss
 
 
-def sharpness(kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+def sharpness(kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """For each text the sharpness of least loss in each band, and what scaling by log t costs; mean losses by sharpness."""
     torch.set_num_threads(1)
     network, found = smollm2(), []
     with torch.no_grad():
-        for text in texts.drawn(kind, network, BANDS[-1], draw, count):
+        for text in corpora.drawn(kind, network, BANDS[-1], draw, count):
             ids = torch.tensor(text)
             found.append(
                 torch.stack([*(network.losses(ids, weigh=replacing.sharper(beta)) for beta in BETAS), _scaled(network, ids)])
@@ -116,14 +119,14 @@ def _scaled(network: SmolLM2, ids: Tensor) -> Tensor:
     return network.losses(ids, weigh=lambda scores, mask, layer: replacing.sharper(1)(factor * scores, mask, layer))
 
 
-def margins(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+def margins(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """MiniLM: how much nearer a text is to its own middle than to the others', its mean over texts at each sharpness.
 
     ``scaled`` is, for each text, the margin at the growth by log n less that at sharpness 1. Middles are read at sharpness 1.
     """
     torch.set_num_threads(1)
     network = minilm()
-    found = texts.drawn(kind, network, n, draw, count)
+    found = corpora.drawn(kind, network, n, draw, count)
     cut = (n - MIDDLE) // 2
     with torch.no_grad():
         middles = torch.stack([network.embed(network.framed(text[cut : cut + MIDDLE])) for text in found])
@@ -147,7 +150,7 @@ RECORDINGS = [
         "trained-copying-smollm2",
         copies,
         [dict(draw=draw) for draw in (0, 1)],
-        settings=dict(count=texts.COUNT),
+        settings=dict(count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed
@@ -156,7 +159,7 @@ RECORDINGS = [
         "trained-sharpness-smollm2",
         sharpness,
         [dict(kind=kind, draw=draw) for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
-        settings=dict(count=texts.COUNT),
+        settings=dict(count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,
@@ -165,7 +168,7 @@ RECORDINGS = [
         "trained-length-minilm",
         margins,
         [dict(n=n, kind=kind, draw=draw) for n in SPANS for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
-        settings=dict(count=texts.COUNT),
+        settings=dict(count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,

@@ -5,14 +5,23 @@
 writes ``trained-crowd-minilm.json`` and ``trained-crowd-smollm2.json``.
 """
 
+import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from attention_theory.trained import crowd, texts
-from attention_theory.trained.models import minilm, smollm2
+from attention_theory.trained import crowd
+from attention_theory.trained.crowd import centred_rows
+from attention_theory.trained.models import minilm
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
+from torch import Tensor
+
+from attention_checks.trained import corpora
+from attention_checks.trained.smollm2 import smollm2
 
 #: Numbers of tokens of the texts of MiniLM; of keys that the rows of SmolLM2 see.
 LENGTHS = {"MiniLM": (16, 32, 64, 128, 256, 510), "SmolLM2": (16, 32, 64, 128, 256, 511)}
@@ -23,7 +32,57 @@ STATISTICS = ("share", "contrast", "spread", "rivals", "independent", "carried",
 SHOWN = ("share", "contrast", "independent", "all_share")
 
 
-def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+@dataclass(frozen=True)
+class RowStatistics:
+    """Of each row of weights: share of its best key, its contrast against the mean rival, the spread of the row's scores.
+
+    ``rivals`` is the number of keys that the weights amount to, the exponential of their entropy.
+    """
+
+    share: Float[Tensor, "heads queries"]
+    contrast: Float[Tensor, "heads queries"]
+    spread: Float[Tensor, "heads queries"]
+    rivals: Float[Tensor, "heads queries"]
+
+
+def row_statistics(scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"]) -> RowStatistics:
+    """Statistics of softmax rows over the allowed keys; a row needs two of them.
+
+    Raises:
+        ValueError: a row has fewer than two allowed keys.
+    """
+    n = mask.sum(-1)
+    if int(n.min()) < 2:
+        raise ValueError("a row with fewer than two allowed keys has no rivals")
+    log_weights = torch.log_softmax(scores.masked_fill(~mask, -math.inf), -1)
+    best = log_weights.amax(-1)
+    share = best.exp()
+    centred = centred_rows(scores, mask)
+    weights = log_weights.exp()
+    entropy = -(weights * log_weights.masked_fill(~mask, 0)).sum(-1)
+    contrast = best - torch.log((1 - share).clamp(min=1e-12)) + torch.log(n.to(scores) - 1)
+    return RowStatistics(share, contrast, (centred.square().sum(-1) / n).sqrt(), entropy.exp())
+
+
+def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, NDArray]:
+    """Values of u = exp(score) and their chances that stand for the law of these scores.
+
+    The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the rest in equal parts, each by
+    its mean of u.
+
+    Raises:
+        ValueError: fewer than two scores for each value.
+    """
+    part = len(scores) // values - 1
+    if part < 1:
+        raise ValueError(f"{len(scores)} scores cannot stand for {2 * values} values: take more scores or fewer values")
+    u = (scores.double().sort().values - scores.max().double()).exp()[-values * (part + 1) :]  # a common factor is not seen
+    parts = u[:-values].view(values, part).mean(1)
+    chances = np.repeat([float(part), 1.0], values)
+    return torch.cat([parts, u[-values:]]).numpy(), chances
+
+
+def run(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """Contrasts (text, length) as medians over heads; for one draw what is shown of each head, as means over texts.
 
     ``slope`` is, for each text, the median over heads of the slope of the contrast against the log of the number of keys.
@@ -34,7 +93,7 @@ def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count:
     rows = _minilm_rows if model == "MiniLM" else _smollm_rows
     found, pools = [], [[] for _ in lengths]
     with torch.no_grad():
-        for text in texts.drawn(kind, network, max(lengths), draw, count):
+        for text in corpora.drawn(kind, network, max(lengths), draw, count):
             per_length = rows(network, text, lengths)
             found.append(torch.stack([statistics for statistics, _ in per_length]))
             for pool, (_, centred) in zip(pools, per_length):
@@ -55,11 +114,11 @@ def run(model: Literal["MiniLM", "SmolLM2"], kind: texts.Kind, draw: Bit, count:
         "ratios": ratios.median(2).values.numpy(),
         "fall": (whole[:, -1, :, 6] / whole[:, 0, :, 6]).median(1).values.numpy(),
         "slope": slopes.median(1).values.numpy(),
-    } | ({"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)} if (kind, draw) == texts.PICTURED else {})
+    } | ({"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)} if (kind, draw) == corpora.PICTURED else {})
 
 
 def _law(scores: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    return crowd.law(scores, min(256, len(scores) // 2))
+    return law(scores, min(256, len(scores) // 2))
 
 
 def _expected(law: tuple[np.ndarray, np.ndarray], n: int) -> float:
@@ -67,7 +126,7 @@ def _expected(law: tuple[np.ndarray, np.ndarray], n: int) -> float:
 
 
 def _statistics(scores: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
-    row = crowd.row_statistics(scores, mask)
+    row = row_statistics(scores, mask)
     return [row.share.mean(1), row.contrast.median(1).values, row.spread.median(1).values, row.rivals.mean(1)]
 
 
@@ -120,7 +179,7 @@ RECORDINGS = [
         f"trained-crowd-{model.lower()}",
         run,
         [dict(kind=kind, draw=draw) for kind in kinds for draw in (0, 1)],
-        settings=dict(model=model, count=texts.COUNT),
+        settings=dict(model=model, count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed

@@ -5,15 +5,20 @@
 writes ``trained-position-minilm.json``.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from attention_theory.trained import position, texts
+from attention_theory.trained import position
 from attention_theory.trained.features import total_variation
 from attention_theory.trained.models import minilm
+from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
-from theorybook.validation import Bit, Size
+from theorybook.validation import Bit, Integer, Size
+from torch import Tensor
+
+from attention_checks.trained import corpora
 
 LENGTHS = (16, 64, 128)
 #: Of a head: largest total variation between two rows; what the ranges of scores allow, by the scores of pairs of rows and by
@@ -22,7 +27,25 @@ LENGTHS = (16, 64, 128)
 STATISTICS = ("variation", "spread_bound", "range_bound", "diameter", "from_position", "previous", "itself", "next")
 
 
-def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+def largest_spread(scores: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
+    """The longest range of the differences between two rows of scores."""
+    above = torch.stack([(scores - row[..., None, :]).amax(-1) for row in scores.unbind(-2)], -1)  # of row i over row j
+    return (above + above.mT).amax((-2, -1))
+
+
+def frozen(weights: Float[Tensor, "layers heads n n"], layers: list[int]) -> Callable[[Tensor, Tensor, int], Tensor]:
+    """In these layers weights that do not depend on the text; softmax in the others."""
+    return lambda scores, mask, layer: weights[layer] if layer in layers else torch.softmax(scores, -1)
+
+
+def mean_weight_at(weights: Float[Tensor, "*heads n n"], offset: Integer) -> Float[Tensor, "*heads"]:
+    """The mean weight on the key that stands so many places to the right (left where negative), over the rows that have one."""
+    if abs(offset) >= weights.shape[-1]:
+        raise ValueError(f"no row has a key {abs(offset)} places away: there are {weights.shape[-1]} tokens")
+    return weights.diagonal(offset, -2, -1).mean(-1)
+
+
+def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """For each text cosines of the sentence vector with attention frozen to positions, and a median over heads.
 
     The positional mean of a text's weights is that over the other texts of the draw. ``frozen`` has all layers frozen,
@@ -31,7 +54,7 @@ def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     network = minilm()
-    ids = [network.framed(text) for text in texts.drawn(kind, network, n, draw, count)]
+    ids = [network.framed(text) for text in corpora.drawn(kind, network, n, draw, count)]
     every = list(range(network.layers))
     with torch.no_grad():
         weights, statistics = zip(*(_watched(network, text) for text in ids))
@@ -44,7 +67,7 @@ def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
             plain = network.embed(text)
 
             def cosine(kept: torch.Tensor, layers: list[int], text=text, plain=plain) -> float:
-                return float(plain @ network.embed(text, weigh=position.frozen(kept, layers)))
+                return float(plain @ network.embed(text, weigh=frozen(kept, layers)))
 
             found["frozen"].append(cosine(mean, every))
             found["layers"].append([cosine(mean, [layer]) for layer in every])
@@ -52,7 +75,7 @@ def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     heads = torch.stack(rows)  # text, head, statistic
     result: dict[str, Any] = {name: np.array(each) for name, each in found.items()}
     result |= {"layers": result["layers"].mean(0), "variation": heads[..., 0].median(1).values.numpy()}
-    pictured = (kind, draw) == texts.PICTURED
+    pictured = (kind, draw) == corpora.PICTURED
     return result | ({"heads": heads.mean(0).numpy().astype(np.float16)} if pictured else {})
 
 
@@ -63,8 +86,8 @@ def _watched(network, ids):
     def watch(layer, scores, weights, values):
         kept.append(weights)
         within = (scores.amax(-1) - scores.amin(-1)).amax(-1)
-        places = [position.mean_weight_at(weights, offset) for offset in (-1, 0, 1)]
-        bounds = [torch.tanh(position.largest_spread(scores) / 4), torch.tanh(within / 2)]
+        places = [mean_weight_at(weights, offset) for offset in (-1, 0, 1)]
+        bounds = [torch.tanh(largest_spread(scores) / 4), torch.tanh(within / 2)]
         left = position.diameter(weights @ values) / position.diameter(values)
         seen.append(torch.stack([position.largest_variation(weights), *bounds, left, *places]))
 
@@ -76,9 +99,9 @@ RECORDING = Recording(
     "trained-position-minilm",
     run,
     # all texts at the length that is asked; the other lengths are for the pictures
-    [dict(n=n, kind=texts.PICTURED[0], draw=texts.PICTURED[1]) for n in LENGTHS[:-1]]
+    [dict(n=n, kind=corpora.PICTURED[0], draw=corpora.PICTURED[1]) for n in LENGTHS[:-1]]
     + [dict(n=LENGTHS[-1], kind=kind, draw=draw) for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
-    settings=dict(count=texts.COUNT),
+    settings=dict(count=corpora.COUNT),
     tolerance=2e-2,
     digits=4,
     shipped=False,  # recomputed by name, where the models are installed

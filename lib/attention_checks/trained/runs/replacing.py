@@ -11,11 +11,14 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from attention_theory.exponential import relu_power, truncated
-from attention_theory.trained import replacing, texts
+from attention_theory.trained import replacing
 from attention_theory.trained.crowd import centred_rows
-from attention_theory.trained.models import MiniLM, SmolLM2, Weigh, minilm, smollm2
+from attention_theory.trained.models import MiniLM, Weigh, minilm
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
+
+from attention_checks.trained import corpora
+from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
 DEGREES = (2, 4, 8, 16)
 #: What takes the place of softmax; each keeps the division by the row's sum.
@@ -37,7 +40,7 @@ SIZES = {"MiniLM": (128, 510), "SmolLM2": (256,)}
 COUNTED, FITTED = 64, 64
 
 
-def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """For each text and each of the weights, the cosine of the sentence vector with softmax's, or the nats a token it costs.
 
     MiniLM also without any division: exp over a constant for each head, the mean log-sum-exp of the draw's rows at 64 tokens.
@@ -45,10 +48,10 @@ def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: texts.Kind, draw: Bi
     """
     torch.set_num_threads(1)
     network = minilm() if model == "MiniLM" else smollm2()
-    found = texts.drawn(kind, network, n, draw, count)
+    found = corpora.drawn(kind, network, n, draw, count)
     with torch.no_grad():
         result = _costs(network, found) if isinstance(network, SmolLM2) else _cosines(network, n, found)
-        if (kind, draw) == texts.PICTURED and n == SIZES[model][0]:
+        if (kind, draw) == corpora.PICTURED and n == SIZES[model][0]:
             result["heads"] = head_distances(network, found).numpy().astype(np.float16)
     return result
 
@@ -110,7 +113,7 @@ RECORDINGS = [
         f"trained-replacing-{model.lower()}",
         run,
         [dict(n=n, kind=kind, draw=draw) for n in sizes for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
-        settings=dict(model=model, count=texts.COUNT),
+        settings=dict(model=model, count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed

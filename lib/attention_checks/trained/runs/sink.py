@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from attention_theory.trained import sink, texts
-from attention_theory.trained.models import minilm, smollm2
+from attention_theory.trained import sink
+from attention_theory.trained.models import minilm
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
 from torch import Tensor
+
+from attention_checks.trained import corpora
+from attention_checks.trained.smollm2 import smollm2
 
 #: Of the key in each head, over rows: mean weight, share of rows that give it more than half, of rows whose best key it is, its
 #: value's length over the median one, median ratio of the two ways.
@@ -25,15 +28,15 @@ MODELS: tuple[Model, ...] = ("MiniLM", "SmolLM2")
 LENGTHS, FROM, COUNTED = {"MiniLM": (16, 64, 128, 256), "SmolLM2": (256,)}, 32, 64
 
 
-def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """For each text what the ways do, and for one draw the means of each head: see :func:`minilm_text`, :func:`smollm_text`."""
     torch.set_num_threads(1)
     network, measure = (minilm(), minilm_text) if model == "MiniLM" else (smollm2(), smollm_text)
     with torch.no_grad():
-        found = [measure(network, text) for text in texts.drawn(kind, network, n, draw, count)]
+        found = [measure(network, text) for text in corpora.drawn(kind, network, n, draw, count)]
     result: dict[str, Any] = {name: np.array([each[name] for each, _ in found]) for name in found[0][0]}
     heads = torch.stack([heads for _, heads in found]).mean(0).numpy().astype(np.float16)
-    return result | ({"heads": heads} if (kind, draw) == texts.PICTURED else {})
+    return result | ({"heads": heads} if (kind, draw) == corpora.PICTURED else {})
 
 
 def _watched(key: int, rows: slice) -> tuple[list[Tensor], list[Tensor], Callable]:
@@ -119,7 +122,7 @@ RECORDINGS = [
         f"trained-sink-{model.lower()}",
         run,
         points(model),
-        settings=dict(model=model, count=texts.COUNT),
+        settings=dict(model=model, count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed

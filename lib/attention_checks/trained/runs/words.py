@@ -9,17 +9,53 @@ from typing import Any
 
 import numpy as np
 import torch
-from attention_theory.trained import texts, words
 from attention_theory.trained.models import MiniLM, minilm
+from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
-from theorybook.validation import Bit, Natural, Size
+from theorybook.validation import Bit, Natural, Seed, Size
+from torch import Tensor
+
+from attention_checks.trained import corpora
 
 LENGTHS = (16, 32, 64, 128, 256)
 #: Words of each text that are replaced, one at a time; of the ascent, steps and starts.
 REPLACED, STEPS, STARTS = 4, 25, 2
 
 
-def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+def relative_change(states: Float[Tensor, "n d"], others: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+    """The length of the change of all states over the length of all states."""
+    return (others - states).norm() / states.norm()
+
+
+def worst_move(
+    model: MiniLM, words: Float[Tensor, "n d"], token: Natural, steps: Size, seed: Seed
+) -> tuple[float, Float[Tensor, "d"]]:
+    """The largest relative change of all states found when one word embedding moves by at most its length, and the move.
+
+    Ascent along the gradient from a random move; a step that gains nothing is taken back and made shorter.
+    """
+    plain, length = model.states(words), words[token].norm()
+    generator = torch.Generator().manual_seed(seed)
+    first = torch.randn(words.shape[1], generator=generator, dtype=torch.float64).to(words)
+    at = torch.zeros(len(words), 1).to(words).index_fill(0, torch.tensor(token, device=words.device), 1)
+    best, move, gradient, step = -1.0, first, torch.zeros_like(first), length
+    tried = first * length / first.norm()
+    for _ in range(steps):
+        free = tried.detach().requires_grad_()
+        with torch.enable_grad():
+            change = relative_change(plain, model.states(words + at * free))
+            slope = torch.autograd.grad(change, free)[0]
+        value = float(change.detach())
+        if value > best:
+            best, move, gradient, step = value, tried, slope, 1.3 * step
+        else:
+            step = 0.4 * step
+        tried = move + step * gradient / gradient.norm()
+        tried = tried * (length / tried.norm()).clamp(max=1)
+    return best, move
+
+
+def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """For each text the ``change`` of all states, as a mean over the replaced words.
 
     The new word is a word of another text of the draw; where a short text has no word, such as a ruler in Python's
@@ -30,7 +66,7 @@ def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     network = minilm()
-    bodies = texts.drawn(kind, network, n, draw, count)
+    bodies = corpora.drawn(kind, network, n, draw, count)
     generator = torch.Generator().manual_seed(draw)
     found: dict[str, list] = {"change": [], "own": [], "others": [], "layers": []}
     with torch.no_grad():
@@ -44,8 +80,8 @@ def run(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
                 new = [*body[:place], _another(other, body[place], generator), *body[place + 1 :]]
                 states, after = _watched(network, new)
                 moves.append((place + 1, states, after))
-            found["change"].append(np.mean([float(words.relative_change(plain, states)) for _, states, _ in moves]))
-            found["own"].append(np.mean([float(words.relative_change(plain[[at]], states[[at]])) for at, states, _ in moves]))
+            found["change"].append(np.mean([float(relative_change(plain, states)) for _, states, _ in moves]))
+            found["own"].append(np.mean([float(relative_change(plain[[at]], states[[at]])) for at, states, _ in moves]))
             found["others"].append(np.mean([_others(plain, states, at) for at, states, _ in moves]))
             found["layers"].append(np.mean([_rows(before, after, at) for at, _, after in moves], 0))
     return {name: np.array(each) if name == "change" else np.mean(each, 0) for name, each in found.items()}
@@ -83,7 +119,7 @@ def _rows(before, after, at):
     return found
 
 
-def run_worst(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+def run_worst(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """For each text the worst ``change`` of all states found when the embedding of the middle word moves by at most its length.
 
     ``random`` is the mean change of random moves of that length, ``held`` the mean weight that rows of other tokens give to the
@@ -92,12 +128,12 @@ def run_worst(n: Size, kind: texts.Kind, draw: Bit, count: Size) -> dict[str, An
     torch.set_num_threads(1)
     network = minilm()
     found: dict[str, list] = {"change": [], "random": [], "held": []}
-    for body in texts.drawn(kind, network, n, draw, count):
+    for body in corpora.drawn(kind, network, n, draw, count):
         at = n // 2 + 1
         tokens = network.words(network.framed(body))
-        tries = [words.worst_move(network, tokens, at, STEPS, seed) for seed in range(STARTS)]
+        tries = [worst_move(network, tokens, at, STEPS, seed) for seed in range(STARTS)]
         found["change"].append(max(change for change, _ in tries))
-        found["random"].append(np.mean([words.worst_move(network, tokens, at, 1, seed)[0] for seed in range(STARTS)]))
+        found["random"].append(np.mean([worst_move(network, tokens, at, 1, seed)[0] for seed in range(STARTS)]))
         move = max(tries, key=lambda each: each[0])[1]
         moved = tokens.clone()
         moved[at] += move
@@ -122,7 +158,7 @@ def _recording(name: str, function: Any, points: list[dict[str, Any]]) -> Record
         name,
         function,
         points,
-        settings=dict(count=texts.COUNT),
+        settings=dict(count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed

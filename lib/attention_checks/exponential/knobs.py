@@ -1,0 +1,47 @@
+"""How large a knob must be: the least degree of a Taylor sum, and where the window of X = I closes."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from attention_theory.attention import Weights
+from attention_theory.exponential.competition import needed_log_ratio
+from attention_theory.exponential.windows import lower_edge, paper_data, upper_edge
+from scipy.special import gammaln
+from theorybook.validation import OpenChance, Positive, Size
+
+
+def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Positive = 1e4) -> float:
+    """X = I, the paper's sizes: the log10 of the n at which lower and upper edge meet, and no knob is left.
+
+    Args:
+        family: :func:`attention_theory.exponential.sharp` or ``power``.
+        low, high: where to look, in log10 n.
+    """
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        D1, D0 = paper_data("self-identity", middle * math.log(10))
+        closed = lower_edge(family, D1) > upper_edge(family, D0)
+        low, high = (low, middle) if closed else (middle, high)
+    return high
+
+
+def least_truncation(
+    high: Positive, low: Positive, rivals: Positive, wanted: OpenChance = 0.5, most: Size = 100_000
+) -> int | None:
+    """The least even degree of the truncated exponential with that share; none when exp itself falls short.
+
+    Raises:
+        ValueError: scores that are not 0 < low < high; more than ``most`` terms are needed.
+    """
+    if not 0 < low < high:
+        raise ValueError(f"high = {high}, low = {low} are not allowed: take 0 < low < high")
+    needed = needed_log_ratio(wanted, math.log(rivals))
+    if high - low <= needed:
+        return None
+    k = np.arange(most + 1)
+    above, below = (np.logaddexp.accumulate(k * math.log(z) - gammaln(k + 1)) for z in (high, low))
+    enough = np.flatnonzero(above[2::2] - below[2::2] >= needed)
+    if not len(enough):
+        raise ValueError(f"more than {most} terms are needed for scores {high} and {low}")
+    return 2 * int(enough[0]) + 2
