@@ -111,16 +111,16 @@ def test_without_blocks_nothing_is_random(own, fires):
 
 
 @pytest.mark.parametrize(
-    ("most", "least", "bounds"),
+    ("most", "least", "expected"),
     [((0.9, 0.2), (0.7, 0.1), (0.5, 0.9)), ((0.9, 0.3), (0.7, 0.2), (0.4, 0.8)), ((0.4, 0.9), (0.3, 0.8), (0.0, 0.2))],
 )
-def test_separation_bounds(monkeypatch, most, least, bounds):
+def test_separation_bounds(monkeypatch, most, least, expected):
     # F_u fires on D1 and not on D0: at least P1 - P0, at most P1 and 1 - P0
     D1, D0 = (windows.DataSet("cross", 5.0, a, d=9) for a in (1.0, 0.0))
     for name, (first, second) in (("fires_at_most", most), ("fires_at_least", least)):
         monkeypatch.setattr(windows.DataSet, name, lambda D, u, m, at={1.0: first, 0.0: second}: at[D.a] if m == 3 else -9)
     result = bounds.separation_bounds(sharp(1), D1, D0, 3)
-    assert (result.lower, result.upper) == pytest.approx(bounds, abs=1e-15)
+    assert (result.lower, result.upper) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [100, 1e12])
