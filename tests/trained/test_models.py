@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from attention_checks.trained import corpora
 from attention_checks.trained.runs.words import relative_change, worst_move
 from attention_checks.trained.smollm2 import SmolLM2
 from attention_theory.trained import wheels
@@ -115,6 +116,16 @@ def test_a_text_longer_than_the_model_is_refused(minilm, smollm):
     for model in (minilm, smollm):
         with pytest.raises(ValueError, match="17 tokens are too many for Small.*at most 16; cut the text"):
             model(torch.zeros(17, dtype=torch.long))
+
+
+def test_a_missing_commit_and_a_short_document_are_refused(monkeypatch):
+    monkeypatch.setattr(corpora, "PROSE", "0" * 40)
+    corpora.document.cache_clear()
+    with pytest.raises(FileNotFoundError, match="commit 0000000 is not here: run git fetch --unshallow in a clone"):
+        corpora.document("prose")
+    monkeypatch.setattr(corpora, "_stream", lambda kind, model: list(range(100)))
+    with pytest.raises(ValueError, match="prose has 100 tokens, too few for 32 texts of 16: take less"):
+        corpora.drawn("prose", None, 16, 0, 16)
 
 
 def found(monkeypatch, missing=(), version="0.1.0", origin=None):

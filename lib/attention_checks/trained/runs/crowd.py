@@ -25,6 +25,8 @@ from attention_checks.trained.smollm2 import smollm2
 
 #: Numbers of tokens of the texts of MiniLM; of keys that the rows of SmolLM2 see.
 LENGTHS = {"MiniLM": (16, 32, 64, 128, 256, 510), "SmolLM2": (16, 32, 64, 128, 256, 511)}
+#: The length at which the share is compared with that of independent scores.
+ASKED = 128
 #: What is kept of each head at each length: means over rows, contrast and spread as medians; the two means under independence
 #: for the law of the head, and that of the best share for the law of the second length. ``all_`` counts the special keys in.
 STATISTICS = ("share", "contrast", "spread", "rivals", "independent", "carried", "all_share", "all_contrast")
@@ -83,9 +85,11 @@ def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, N
 
 
 def run(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """Contrasts (text, length) as medians over heads; for one draw what is shown of each head, as means over texts.
+    """For each text medians over heads; for one draw what is shown of each head, as means over texts.
 
-    ``slope`` is, for each text, the median over heads of the slope of the contrast against the log of the number of keys.
+    ``contrast`` is that at the greatest length and ``slope`` its slope against the log of the number of keys. ``independent``
+    is the share over that of independent scores at 128, ``carried`` at the greatest length with the law of the second one, and
+    ``fall`` the share at the greatest length over that at the least, all keys.
     """
     torch.set_num_threads(1)
     lengths = LENGTHS[model]
@@ -107,11 +111,12 @@ def run(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, coun
     whole = torch.cat([measured[..., :4], expected.expand(count, *expected.shape), measured[..., 4:]], -1)
     x = torch.tensor(keys).log()
     slopes = torch.einsum("l,tlh->th", x - x.mean(), whole[..., 1]) / (x - x.mean()).square().sum()
-    ratios = whole[..., 0, None] / whole[..., 4:6]
+    at = lengths.index(ASKED)
     shown = [STATISTICS.index(name) for name in SHOWN]
     return {
-        "contrast": whole[..., 1].median(2).values.numpy(),
-        "ratios": ratios.median(2).values.numpy(),
+        "contrast": whole[:, -1, :, 1].median(1).values.numpy(),
+        "independent": (whole[:, at, :, 0] / whole[:, at, :, 4]).median(1).values.numpy(),
+        "carried": (whole[:, -1, :, 0] / whole[:, -1, :, 5]).median(1).values.numpy(),
         "fall": (whole[:, -1, :, 6] / whole[:, 0, :, 6]).median(1).values.numpy(),
         "slope": slopes.median(1).values.numpy(),
     } | ({"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)} if (kind, draw) == corpora.PICTURED else {})
