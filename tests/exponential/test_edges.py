@@ -37,9 +37,9 @@ def test_no_small_context_beats_the_bound_in_three_parts():
             return attention_weights(x @ W @ x.T / math.sqrt(d), u) @ x
 
         try:
-            moved = OneTokenAttention(u, W, X, token)
-            bound, before = sensitivity_bounds.from_above(moved), features(X)
-            assert bound <= sensitivity_bounds.three_parts(moved).bound * (1 + 1e-12)
+            view = OneTokenAttention(u, W, X, token)
+            bound, before = sensitivity_bounds.from_above(view), features(X)
+            assert bound <= sensitivity_bounds.three_parts(view).bound * (1 + 1e-12)
             if float(before.norm()) < 1e-9:  # opposite tokens, equal weights: the hypothesis that the features are not 0
                 continue
         except ValueError:  # a row of ReLU weights that sums to 0

@@ -88,9 +88,9 @@ def test_least_truncation_is_least():
 
 
 def test_the_hard_maximum_comes_near_three():
-    moved, delta = sensitivity_bounds.nearly_three(50)
-    X = torch.cat([moved.x[None], moved.others])
-    phi = [attention_weights(x @ moved.W @ x.T, sharp(math.inf)) @ x for x in (X, torch.cat([X[:1] + delta, X[1:]]))]
+    view, delta = sensitivity_bounds.nearly_three(50)
+    X = torch.cat([view.x[None], view.others])
+    phi = [attention_weights(x @ view.W @ x.T, sharp(math.inf)) @ x for x in (X, torch.cat([X[:1] + delta, X[1:]]))]
     assert float((phi[1] - phi[0]).norm() / phi[0].norm()) == pytest.approx(math.sqrt(9 - 5 / 50), abs=1e-6)
 
 
@@ -215,23 +215,23 @@ def test_answers_of_abilities():
 @pytest.mark.parametrize("u", [sharp(0.5), sharp(math.inf), truncated(2), power(2), relu_power(1)], ids=str)
 def test_what_a_move_gathers_stands_on_both_sides_of_its_change(u):
     X = tokens.contexts("iid", 1, 9, 6, seed=5)[0]
-    moved = OneTokenAttention(u, RandomAttentionFeatures.sample(6, 4).W, X, 3)
+    view = OneTokenAttention(u, RandomAttentionFeatures.sample(6, 4).W, X, 3)
     for m in (1, 2, 4):
-        delta = sensitivity_bounds.raising_move(moved, torch.arange(m))
-        rises = moved.K[:m] @ delta
-        assert float(delta @ moved.x) == pytest.approx(0, abs=1e-9) and torch.allclose(rises, rises[:1]) and float(rises[0]) > 0
-        ends = sensitivity_bounds.gathered(moved, delta)
-        assert ends.lower <= float(moved.change(delta[None]).sqrt()) <= ends.upper
-        p = moved.weight_at(moved.scores + moved.K @ delta)
-        most = float(torch.maximum(p, moved.unmoved_weight).square().sum())
+        delta = sensitivity_bounds.raising_move(view, torch.arange(m))
+        rises = view.K[:m] @ delta
+        assert float(delta @ view.x) == pytest.approx(0, abs=1e-9) and torch.allclose(rises, rises[:1]) and float(rises[0]) > 0
+        ends = sensitivity_bounds.gathered(view, delta)
+        assert ends.lower <= float(view.change(delta[None]).sqrt()) <= ends.upper
+        p = view.weight_at(view.scores + view.K @ delta)
+        most = float(torch.maximum(p, view.unmoved_weight).square().sum())
         assert ends.upper == pytest.approx(3 * math.sqrt(6 * (1 + most)))
     deltas = normal(200, 6, generator=generator(0))
     deltas *= math.sqrt(6) / deltas.norm(dim=1, keepdim=True)
     best = max(
-        float(moved.change(x).max().sqrt())
-        for x in (deltas, -0.999999 * X[3:4], sensitivity_bounds.raising_move(moved, torch.arange(1))[None])
+        float(view.change(x).max().sqrt())
+        for x in (deltas, -0.999999 * X[3:4], sensitivity_bounds.raising_move(view, torch.arange(1))[None])
     )
-    assert 0 < sensitivity_bounds.from_below(moved) <= 1.3 * best / float(moved.norm)
+    assert 0 < sensitivity_bounds.from_below(view) <= 1.3 * best / float(view.norm)
 
 
 @pytest.mark.parametrize("m", [1, 2, 4, 7])
@@ -247,10 +247,10 @@ def test_a_rise_of_several_rows_is_what_its_proof_says(m):
 def test_the_token_moved_to_zero_is_a_bound_from_below():
     X = tokens.contexts("iid", 1, 300, 4, seed=5)[0]
     W = RandomAttentionFeatures.sample(4, 4).W
-    moved, gone = OneTokenAttention(sharp(0.1), W, X, 0), X.clone()
+    view, gone = OneTokenAttention(sharp(0.1), W, X, 0), X.clone()
     gone[0] = 0
     rows = [torch.softmax(0.1 * x[0] @ W @ x.T / 2, dim=0) @ x for x in (X, gone)]
-    assert sensitivity_bounds.from_below(moved) >= float((rows[1] - rows[0]).norm() / moved.norm) * (1 - 1e-9)
+    assert sensitivity_bounds.from_below(view) >= float((rows[1] - rows[0]).norm() / view.norm) * (1 - 1e-9)
 
 
 def test_the_law_of_random_contexts_where_it_can_be_done_by_hand():
@@ -280,8 +280,8 @@ def test_the_guess_where_it_can_be_done_by_hand():
 
 def test_a_recorded_pair_of_sides():
     both, X = sides.run("sharp", 1, 9, 6, 0, steps=5, starts=2), tokens.contexts("iid", 1, 9, 6, seed=100)[0]
-    moved = OneTokenAttention(sharp(1), RandomAttentionFeatures.sample(6, 0).W, X)
-    assert (both["below"], both["bound"]) == (sensitivity_bounds.from_below(moved), sensitivity_bounds.three_parts(moved).bound)
+    view = OneTokenAttention(sharp(1), RandomAttentionFeatures.sample(6, 0).W, X)
+    assert (both["below"], both["bound"]) == (sensitivity_bounds.from_below(view), sensitivity_bounds.three_parts(view).bound)
     assert both["found"] == words.word_sensitivity_with(sharp(1), X, 0, 0, 2, 5).value <= both["bound"]
     assert {(p["n"], p["steps"]) for p in sides.points()} >= {(4096, 0), (2048, 40)}
 

@@ -563,11 +563,11 @@ def test_the_bound_of_the_rows_is_as_low_as_its_multiplier_can_make_it():
     """The dual problem on a fine grid, with the weights of softmax written out: no slack but that of the cells."""
     d = 16
     X = tokens.contexts("iid", 1, 40, d, seed=3)[0]
-    moved = sensitivity.RandomAttentionFeatures.sample(d, 3).one_token(X, 0)
+    view = sensitivity.RandomAttentionFeatures.sample(d, 3).one_token(X, 0)
     s = torch.linspace(-60, 60, 24_001, dtype=torch.float64)[:, None]
-    a = moved.unmoved_weight
+    a = view.unmoved_weight
     p = a * s.exp() / (1 - a + a * s.exp())
-    h = (p * d**0.5 + (p - a).abs() * (moved.x - moved.M).norm(dim=1)).square()
-    budget = d * float(torch.linalg.svdvals(moved.K)[0]) ** 2
+    h = (p * d**0.5 + (p - a).abs() * (view.x - view.M).norm(dim=1)).square()
+    budget = d * float(torch.linalg.svdvals(view.K)[0]) ** 2
     dual = min(m * budget + float((h - m * s.square()).amax(0).sum()) for m in np.geomspace(1e-5, 1e3, 400))
-    assert dual * (1 - 1e-3) < upper_bound.rows_bound(moved) < 1.1 * dual
+    assert dual * (1 - 1e-3) < upper_bound.rows_bound(view) < 1.1 * dual

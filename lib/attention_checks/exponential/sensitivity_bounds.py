@@ -43,17 +43,17 @@ class Parts:
         return math.hypot(self.others, self.own) / self.length
 
 
-def largest_weight(moved: OneTokenAttention) -> Float[Tensor, "n"]:
+def largest_weight(view: OneTokenAttention) -> Float[Tensor, "n"]:
     """The largest weight that each other row can give to the moved token, over all moves of length sqrt(d) at most.
 
     The score moves by |K_j| sqrt(d) at most, and u is largest at an end of that range: every u of the families grows, or falls
     and then grows.
     """
-    reach = moved.K.norm(dim=1) * math.sqrt(len(moved.x))
-    return torch.maximum(moved.weight_at(moved.scores + reach), moved.weight_at(moved.scores - reach))
+    reach = view.K.norm(dim=1) * math.sqrt(len(view.x))
+    return torch.maximum(view.weight_at(view.scores + reach), view.weight_at(view.scores - reach))
 
 
-def three_parts(moved: OneTokenAttention) -> Parts:
+def three_parts(view: OneTokenAttention) -> Parts:
     """The three parts of the bound on S(X) that holds for every context and every u >= 0 of the families.
 
     A row j changes by p_j delta + (p_j - a_j)(x_i - M_j), at most by its largest weight times sqrt(d) + |x_i - M_j|. The moved
@@ -62,12 +62,12 @@ def three_parts(moved: OneTokenAttention) -> Parts:
     Raises:
         ValueError: the features are 0.
     """
-    if not float(moved.norm) > 0:
+    if not float(view.norm) > 0:
         raise ValueError("the features of the context are 0: their relative change is not defined")
-    d = len(moved.x)
-    gap = (moved.x - moved.M).norm(dim=1)
-    others = float((largest_weight(moved) * (math.sqrt(d) + gap)).norm())
-    return Parts(others, own_bound(moved), float(moved.norm))
+    d = len(view.x)
+    gap = (view.x - view.M).norm(dim=1)
+    others = float((largest_weight(view) * (math.sqrt(d) + gap)).norm())
+    return Parts(others, own_bound(view), float(view.norm))
 
 
 @dataclass(frozen=True)
@@ -78,50 +78,50 @@ class Sides:
     upper: float
 
 
-def gathered(moved: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
+def gathered(view: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
     """The change that one move makes, from both sides: the attention that it gathers, times sqrt(d). (Source: ours.)
 
     Lower: sqrt(d) times the root of the sum of (gamma_j p_j)^2 over the other rows whose weight of the token does not fall,
     p_j after the move, gamma_j = (1 + sqrt 2)^(-|M_j|^2 / d) >= sqrt(2) - 1. Upper: 3 sqrt(d (1 + sum max(a_j, p_j)^2)).
 
     Args:
-        moved: attention features as a function of one token; tokens of norm sqrt(d); for the hard maximum no ties.
+        view: attention features as a function of one token; tokens of norm sqrt(d); for the hard maximum no ties.
         delta: (d,) of length sqrt(d), not against the token: delta . x >= 0.
 
     Raises:
         ValueError: another length, or a move against the token (both to rounding).
     """
-    d, slack = len(moved.x), 1e-6
-    length, along = float(delta.norm()) / math.sqrt(d), float(delta @ moved.x) / d
+    d, slack = len(view.x), 1e-6
+    length, along = float(delta.norm()) / math.sqrt(d), float(delta @ view.x) / d
     if abs(length - 1) > slack or along < -slack:
         raise ValueError(f"|delta| / sqrt(d) = {length:g}, delta . x / d = {along:g} are not allowed: they must be 1, and >= 0")
-    p, a = moved.weight_at(moved.scores + moved.K @ delta), moved.unmoved_weight
-    gamma = (1 + math.sqrt(2)) ** (-moved.M.square().sum(dim=1) / d)
+    p, a = view.weight_at(view.scores + view.K @ delta), view.unmoved_weight
+    gamma = (1 + math.sqrt(2)) ** (-view.M.square().sum(dim=1) / d)
     lower = math.sqrt(d) * float((gamma * p * (p >= a)).norm())
     return Sides(lower, 3 * math.sqrt(d * (1 + float(torch.maximum(p, a).square().sum()))))
 
 
-def raising_move(moved: OneTokenAttention, rows: Int[Tensor, "m"]) -> Float[Tensor, "d"]:
+def raising_move(view: OneTokenAttention, rows: Int[Tensor, "m"]) -> Float[Tensor, "d"]:
     """The move of length sqrt(d), orthogonal to the token, that raises the scores of these other rows by the same amount.
 
     Args:
-        moved: attention features as a function of one token, d >= 2.
+        view: attention features as a function of one token, d >= 2.
         rows: (m,) indices among the other rows; for m > d - 1 the scores rise equally in the sense of least squares.
 
     Raises:
         ValueError: d = 1, where no move is orthogonal to the token; or no such move raises all these scores alike.
     """
-    if len(moved.x) == 1:
+    if len(view.x) == 1:
         raise ValueError("d = 1 is not allowed: no move is orthogonal to the token")
-    unit = moved.x / moved.x.norm()
-    K = moved.K[rows]
+    unit = view.x / view.x.norm()
+    K = view.K[rows]
     move = level_move(K - (K @ unit)[:, None] * unit)
     if move is None:
         raise ValueError(f"rows = {rows.tolist()} are not allowed: no move raises all their scores by the same amount")
     return move
 
 
-def from_below(moved: OneTokenAttention) -> float:
+def from_below(view: OneTokenAttention) -> float:
     """S(X) is at least this: the best of a few explicit moves by :func:`gathered`, and of moving the token to 0.
 
     The moves are :func:`raising_move` of the 1, 2, 4, ... rows that can give the token the largest weights. Moved to 0, where
@@ -130,18 +130,18 @@ def from_below(moved: OneTokenAttention) -> float:
     Raises:
         ValueError: d = 1, or features that are 0.
     """
-    if not float(moved.norm) > 0:
+    if not float(view.norm) > 0:
         raise ValueError("the features of the context are 0: their relative change is not defined")
-    n, d = len(moved.others) + 1, len(moved.x)
-    order = moved.weight_at(moved.scores + moved.K.norm(dim=1) * math.sqrt(d)).argsort(descending=True)
+    n, d = len(view.others) + 1, len(view.x)
+    order = view.weight_at(view.scores + view.K.norm(dim=1) * math.sqrt(d)).argsort(descending=True)
     sizes = {min(2**k, n - 1, max(1, d - 2)) for k in range(d.bit_length())}
-    best = max(gathered(moved, raising_move(moved, order[:m])).lower for m in sizes)
-    if moved.weights.family == "truncated" or (moved.weights.family == "sharp" and moved.weights.knob < math.inf):
-        best = max(best, float((moved.unmoved_own - moved.others.sum(dim=0) / n).norm()))
-    return best / float(moved.norm)
+    best = max(gathered(view, raising_move(view, order[:m])).lower for m in sizes)
+    if view.weights.family == "truncated" or (view.weights.family == "sharp" and view.weights.knob < math.inf):
+        best = max(best, float((view.unmoved_own - view.others.sum(dim=0) / n).norm()))
+    return best / float(view.norm)
 
 
-def from_above(moved: OneTokenAttention, cells: Size = 200) -> float:
+def from_above(view: OneTokenAttention, cells: Size = 200) -> float:
     """S(X) is at most this: the certificate of Part I in which no row's score moves by more than the move can reach.
 
     The scores t_j that a move adds obey |t_j| <= |K_j| sqrt(d) and sum_j t_j^2 <= sigma_max(K)^2 d = R^2. For each m >= 0 the
@@ -150,31 +150,31 @@ def from_above(moved: OneTokenAttention, cells: Size = 200) -> float:
     than :func:`three_parts`. (Source: ours.)
 
     Args:
-        moved: attention features as a function of one token.
+        view: attention features as a function of one token.
         cells: of half the range of a row.
 
     Raises:
         ValueError: features that are 0.
     """
-    if not float(moved.norm) > 0:
+    if not float(view.norm) > 0:
         raise ValueError("the features of the context are 0: their relative change is not defined")
-    d, gap = len(moved.x), (moved.x - moved.M).norm(dim=1)
-    budget = float(torch.linalg.matrix_norm(moved.K, ord=2)) ** 2 * d
-    steps = torch.linspace(-1, 1, 2 * cells + 1, dtype=moved.x.dtype).to(moved.x)
-    edges = steps[:, None] * moved.K.norm(dim=1) * math.sqrt(d)
+    d, gap = len(view.x), (view.x - view.M).norm(dim=1)
+    budget = float(torch.linalg.matrix_norm(view.K, ord=2)) ** 2 * d
+    steps = torch.linspace(-1, 1, 2 * cells + 1, dtype=view.x.dtype).to(view.x)
+    edges = steps[:, None] * view.K.norm(dim=1) * math.sqrt(d)
 
     def change(scores: Tensor) -> Tensor:
-        p = moved.weight_at(scores)
-        return (p * math.sqrt(d) + (p - moved.unmoved_weight).abs() * gap).square()
+        p = view.weight_at(scores)
+        return (p * math.sqrt(d) + (p - view.unmoved_weight).abs() * gap).square()
 
-    at = change(moved.scores + edges)
+    at = change(view.scores + edges)
     highest = torch.maximum(at[:-1], at[1:])
-    if moved.weights.family in ("truncated", "power"):  # u falls and then grows
-        highest = torch.maximum(highest, change(torch.full_like(moved.scores, lowest_score(moved.weights))))
+    if view.weights.family in ("truncated", "power"):  # u falls and then grows
+        highest = torch.maximum(highest, change(torch.full_like(view.scores, lowest_score(view.weights))))
     nearest = torch.minimum(edges[:-1].square(), edges[1:].square())
     multipliers = [0.0, *(d * 10 ** (k / 10) for k in range(-60, 21))]
     others = min(m * budget + float((highest - m * nearest).amax(dim=0).sum()) for m in multipliers)
-    return math.sqrt(others + own_bound(moved) ** 2) / float(moved.norm)
+    return math.sqrt(others + own_bound(view) ** 2) / float(view.norm)
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def word_sensitivity_with(
     True
     """
     W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
-    moved = OneTokenAttention(weights, W, X, token)
-    return Sensitivity(projected_ascent(moved, starts, steps, seed).value, float(moved.norm) / math.sqrt(X.numel()))
+    view = OneTokenAttention(weights, W, X, token)
+    return Sensitivity(projected_ascent(view, starts, steps, seed).value, float(view.norm) / math.sqrt(X.numel()))
 
 
 def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:

@@ -61,8 +61,8 @@ class FeatureMap:
         Raises:
             ValueError: as in :meth:`one_token`; a move is too long.
         """
-        moved, radius = self.one_token(X, token), math.sqrt(X.shape[1])
+        view, radius = self.one_token(X, token), math.sqrt(X.shape[1])
         longest = float(torch.linalg.vector_norm(deltas.detach(), dim=1).max())
         if longest > radius * (1 + max(1e-9, 16 * torch.finfo(deltas.dtype).eps)):
             raise ValueError(f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {radius:.6g}")
-        return moved.features(deltas)
+        return view.features(deltas)

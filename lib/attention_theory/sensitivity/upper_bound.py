@@ -15,14 +15,14 @@ from attention_theory.sensitivity.context import check_norm
 CELLS, LAST_SCORE = 2000, 60.0
 
 
-def sensitivity_bound(moved: OneTokenAttention) -> float:
+def sensitivity_bound(view: OneTokenAttention) -> float:
     """No move of length at most sqrt(d) changes the features by more than this, relative to |phi(X)|.
 
     It is the root of :func:`rows_bound` plus the square of :func:`own_bound`, over |phi(X)|. It bounds the supremum, which ReLU
     weights need not attain (:func:`attention_theory.sensitivity.word.word_sensitivity`).
 
     Args:
-        moved: attention features as a function of one token.
+        view: attention features as a function of one token.
 
     Raises:
         ValueError: the features vanish at X.
@@ -34,11 +34,11 @@ def sensitivity_bound(moved: OneTokenAttention) -> float:
     >>> projected_ascent(one, starts=2, steps=20).value <= sensitivity_bound(one)
     True
     """
-    check_norm(moved.norm)
-    return math.sqrt(rows_bound(moved) + own_bound(moved) ** 2) / float(moved.norm)
+    check_norm(view.norm)
+    return math.sqrt(rows_bound(view) + own_bound(view) ** 2) / float(view.norm)
 
 
-def rows_bound(moved: OneTokenAttention) -> float:
+def rows_bound(view: OneTokenAttention) -> float:
     """Bound on the squared change of all other rows together.
 
     Row j != i changes by p delta + (p - a_j)(x - M_j), where a_j and p are the weights of the token before and after:
@@ -48,23 +48,23 @@ def rows_bound(moved: OneTokenAttention) -> float:
     u(s): the maximum over a cell of a grid is at most the larger of h at its ends, and where u is least if u falls and
     then grows (even degrees), minus m times its smallest s^2.
     """
-    weights, d = moved.weights, len(moved.x)
-    if not len(moved.K):
+    weights, d = view.weights, len(view.x)
+    if not len(view.K):
         return 0.0
-    budget = float(torch.linalg.matrix_norm(moved.K, ord=2)) ** 2 * d
-    edges = torch.linspace(-LAST_SCORE, LAST_SCORE, CELLS + 1, dtype=moved.x.dtype).to(moved.x)
-    p = moved.weight_at(moved.scores + edges[:, None])
+    budget = float(torch.linalg.matrix_norm(view.K, ord=2)) ** 2 * d
+    edges = torch.linspace(-LAST_SCORE, LAST_SCORE, CELLS + 1, dtype=view.x.dtype).to(view.x)
+    p = view.weight_at(view.scores + edges[:, None])
     even, flat = weights.family in ("truncated", "power"), weights == Weights("sharp", 0)
     ends = [p[:1], p[:1]] if flat else [torch.full_like(p[:1], float(even)), torch.ones_like(p[:1])]
-    gap = (moved.x - moved.M).norm(dim=1)
+    gap = (view.x - view.M).norm(dim=1)
 
     def h(p: Tensor) -> Tensor:
-        return (p * math.sqrt(d) + (p - moved.unmoved_weight).abs() * gap).square()
+        return (p * math.sqrt(d) + (p - view.unmoved_weight).abs() * gap).square()
 
     at = h(torch.cat([ends[0], p, ends[1]]))  # first and last: scores of minus and plus infinity
     cell_h = torch.maximum(at[:-1], at[1:])
     if even:
-        cell_h = torch.maximum(cell_h, h(moved.weight_at(torch.full_like(moved.scores, lowest_score(weights)))))
+        cell_h = torch.maximum(cell_h, h(view.weight_at(torch.full_like(view.scores, lowest_score(weights)))))
     nearest = torch.minimum(edges[:-1].square(), edges[1:].square())
     nearest = torch.cat([edges[:1].square(), nearest, edges[-1:].square()])
 
@@ -77,14 +77,14 @@ def rows_bound(moved: OneTokenAttention) -> float:
     return float(best.fun)
 
 
-def crowd_bound(moved: OneTokenAttention) -> float:
+def crowd_bound(view: OneTokenAttention) -> float:
     """S(X) <= 3 sqrt(d (1 + sum_j q_j^2)) / |phi(X)|, q_j the share that row j gives if the whole move is aimed at it.
 
     Any move adds at most |K_j| sqrt(d) to the score of row j, so its share of the token stays below q_j and its features
     change by at most q_j sqrt(d) + q_j 2 sqrt(d). The moved row goes from at most sqrt(d) to at most 2 sqrt(d).
 
     Args:
-        moved: attention features as a function of one token, with u that never falls.
+        view: attention features as a function of one token, with u that never falls.
 
     Raises:
         ValueError: an even degree, whose u falls at negative scores; or features that vanish at X.
@@ -96,12 +96,12 @@ def crowd_bound(moved: OneTokenAttention) -> float:
     >>> sensitivity_bound(one) <= crowd_bound(one)  # the shorter formula is a little larger
     True
     """
-    check_norm(moved.norm)
-    if moved.weights.family not in ("sharp", "relu_power"):
-        raise ValueError(f"{moved.weights} falls at negative scores, so that a higher score need not give a larger share")
-    d = len(moved.x)
-    aimed = moved.weight_at(moved.scores + math.sqrt(d) * moved.K.norm(dim=1))
-    return 3 * math.sqrt(d * (1 + float(aimed.square().sum()))) / float(moved.norm)
+    check_norm(view.norm)
+    if view.weights.family not in ("sharp", "relu_power"):
+        raise ValueError(f"{view.weights} falls at negative scores, so that a higher score need not give a larger share")
+    d = len(view.x)
+    aimed = view.weight_at(view.scores + math.sqrt(d) * view.K.norm(dim=1))
+    return 3 * math.sqrt(d * (1 + float(aimed.square().sum()))) / float(view.norm)
 
 
 def lowest_score(weights: Weights) -> float:
@@ -116,8 +116,8 @@ def lowest_score(weights: Weights) -> float:
     return float(root)
 
 
-def own_bound(moved: OneTokenAttention) -> float:
+def own_bound(view: OneTokenAttention) -> float:
     """Bound on the change of row i itself: the largest distance from phi_i to a token, the moved one included."""
-    own, radius = moved.unmoved_own, math.sqrt(len(moved.x))
-    distances = [(moved.others - own).norm(dim=1), (moved.x - own).norm()[None] + radius, own.norm()[None]]
+    own, radius = view.unmoved_own, math.sqrt(len(view.x))
+    distances = [(view.others - own).norm(dim=1), (view.x - own).norm()[None] + radius, own.norm()[None]]
     return float(torch.cat(distances).max())

@@ -67,8 +67,8 @@ def word_sensitivity(
     return search(map.one_token(X, token), starts, steps, seed)
 
 
-def search(moved: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
-    """Gradient ascent of ``moved.change`` over the ball of radius sqrt(d), from many starts that are halved three times.
+def search(view: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
+    """Gradient ascent of ``view.change`` over the ball of radius sqrt(d), from many starts that are halved three times.
 
     There are four rounds. Each has twice as many steps as the one before it, and half as many starts: those that have found
     most. So the rounds cost about the same, together 28 evaluations a start in 100 steps (:func:`evaluations`). For attention
@@ -85,12 +85,12 @@ def search(moved: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 
     >>> search(one, steps=20).value >= search(one, steps=0).value
     True
     """
-    check_norm(moved.norm)
-    first, kinks = moved.starts(), False
-    if isinstance(moved, OneTokenAttention):
-        first = torch.cat([first, moved.aimed_moves(starts // 3)])
-        kinks = moved.weights.family == "relu_power"
-    ascent = _Ascent(moved, _first_moves(moved, first, starts, seed), 0.5 if kinks else 1)
+    check_norm(view.norm)
+    first, kinks = view.starts(), False
+    if isinstance(view, OneTokenAttention):
+        first = torch.cat([first, view.aimed_moves(starts // 3)])
+        kinks = view.weights.family == "relu_power"
+    ascent = _Ascent(view, _first_moves(view, first, starts, seed), 0.5 if kinks else 1)
     history, kept = [ascent.value], torch.arange(starts, device=first.device)
     for step in range(steps):
         if len(kept) > (wanted := _survivors(starts, step, steps)):
@@ -99,7 +99,7 @@ def search(moved: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 
             kept = kept[best]
         ascent.roam(steps) if kinks and step < 0.9 * steps else ascent.climb()
         history.append(history[-1].index_copy(0, kept, ascent.value))
-    return _best(moved, ascent.place, ascent.value, history)
+    return _best(view, ascent.place, ascent.value, history)
 
 
 def evaluations(starts: Size, steps: Steps) -> int:
@@ -117,8 +117,8 @@ def _survivors(starts: int, step: int, steps: int) -> int:
     return -(-starts // 2 ** int(math.log2(1 + 15 * step / steps)))
 
 
-def projected_ascent(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
-    """Projected gradient ascent of ``moved.change`` over the ball of radius sqrt(d), all starts to the end.
+def projected_ascent(view: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
+    """Projected gradient ascent of ``view.change`` over the ball of radius sqrt(d), all starts to the end.
 
     Each start has its own step length: it grows after a step that climbs, and a step that does not climb is undone
     and tried shorter. So no start ever falls. For random features, which answer smoothly to a move, few starts are enough.
@@ -132,19 +132,19 @@ def projected_ascent(moved: OneToken, starts: Size = 6, steps: Steps = 100, seed
     >>> (projected_ascent(one, starts=3, steps=10).history.diff(dim=0) >= 0).all().item()  # no start ever falls
     True
     """
-    check_norm(moved.norm)
-    ascent = _Ascent(moved, _first_moves(moved, moved.starts(), starts, seed))
+    check_norm(view.norm)
+    ascent = _Ascent(view, _first_moves(view, view.starts(), starts, seed))
     history = [ascent.value]
     for _ in range(steps):
         ascent.climb()
         history.append(ascent.value)
-    return _best(moved, ascent.place, ascent.value, history)
+    return _best(view, ascent.place, ascent.value, history)
 
 
-def _first_moves(moved: OneToken, first: Tensor, starts: int, seed: int) -> Tensor:
+def _first_moves(view: OneToken, first: Tensor, starts: int, seed: int) -> Tensor:
     """So many moves of length sqrt(d): the first ones as they are given, then random directions."""
-    d = len(moved.x)
-    random = normal(starts, d, generator=starts_generator(seed)).to(moved.x)
+    d = len(view.x)
+    random = normal(starts, d, generator=starts_generator(seed)).to(view.x)
     delta = torch.cat([first, random])[:starts]
     return delta * (math.sqrt(d) / torch.linalg.vector_norm(delta, dim=1, keepdim=True))
 
@@ -152,10 +152,10 @@ def _first_moves(moved: OneToken, first: Tensor, starts: int, seed: int) -> Tens
 class _Ascent:
     """Several starts of an ascent: where each is (``delta``), and the best ``place`` that it has seen."""
 
-    def __init__(self, moved: OneToken, delta: Tensor, share: float = 1):
-        self.moved, self.radius = moved, math.sqrt(delta.shape[1])
+    def __init__(self, view: OneToken, delta: Tensor, share: float = 1):
+        self.view, self.radius = view, math.sqrt(delta.shape[1])
         self.delta = self.place = delta
-        self.value, self.uphill = _value_and_gradient(moved, delta)
+        self.value, self.uphill = _value_and_gradient(view, delta)
         self.gradient = self.uphill
         self.length = torch.full_like(delta[:, :1], share * self.radius)
 
@@ -179,7 +179,7 @@ class _Ascent:
         size = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
         delta = start + self.length * gradient / torch.where(size == 0, 1, size)
         self.delta = delta * (self.radius / torch.linalg.vector_norm(delta, dim=1, keepdim=True)).clamp(max=1)
-        value, self.gradient = _value_and_gradient(self.moved, self.delta)
+        value, self.gradient = _value_and_gradient(self.view, self.delta)
         better = (value > self.value)[:, None]
         self.place = torch.where(better, self.delta, self.place)
         self.uphill = torch.where(better, self.gradient, self.uphill)
@@ -187,15 +187,15 @@ class _Ascent:
         self.value = torch.maximum(self.value, value)
 
 
-def _best(moved: OneToken, delta: Tensor, value: Tensor, history: list[Tensor]) -> WordSensitivity:
+def _best(view: OneToken, delta: Tensor, value: Tensor, history: list[Tensor]) -> WordSensitivity:
     """The best of all starts; of those that are equal to rounding the first, in every precision."""
     best = int((value >= (1 - 16 * torch.finfo(value.dtype).eps) * value.max()).nonzero()[0])
-    return WordSensitivity(float(value[best].sqrt() / moved.norm), delta[best], torch.stack(history).sqrt() / moved.norm)
+    return WordSensitivity(float(value[best].sqrt() / view.norm), delta[best], torch.stack(history).sqrt() / view.norm)
 
 
-def _value_and_gradient(moved: OneToken, delta: Tensor) -> tuple[Tensor, Tensor]:
+def _value_and_gradient(view: OneToken, delta: Tensor) -> tuple[Tensor, Tensor]:
     with gradients():
         delta = delta.detach().requires_grad_(True)
-        value = moved.change(delta)
+        value = view.change(delta)
         (gradient,) = torch.autograd.grad(value.sum(), delta)
     return value.detach(), gradient

@@ -26,9 +26,9 @@ def run(family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, steps: S
     """Bounds from both sides in a context of ``word-lengths``; at the larger sizes an ascent, too (else its starts alone)."""
     torch.set_num_threads(1)
     X = tokens.contexts("iid", 1, n, d, seed=100 + seed)[0]
-    moved = OneTokenAttention(Weights(family, knob), RandomAttentionFeatures.sample(d, seed).to(X).W, X)
-    found, bound = projected_ascent(moved, starts, steps, seed).value, three_parts(moved).bound
-    return dict(below=from_below(moved), found=found, above=from_above(moved), bound=bound)
+    view = OneTokenAttention(Weights(family, knob), RandomAttentionFeatures.sample(d, seed).to(X).W, X)
+    found, bound = projected_ascent(view, starts, steps, seed).value, three_parts(view).bound
+    return dict(below=from_below(view), found=found, above=from_above(view), bound=bound)
 
 
 def points() -> list[dict[str, Any]]:

@@ -26,10 +26,10 @@ from theorybook.validation import Count, Seed, Size, Steps
 RATE, STEPS = 10.0, 50
 
 
-def authors_search(moved: OneTokenAttention, steps: Steps, seed: Seed) -> float:
+def authors_search(view: OneTokenAttention, steps: Steps, seed: Seed) -> float:
     """The largest relative change on the way of one ascent with steps of a fixed multiple of the gradient."""
-    evaluate, radius = Change(moved), math.sqrt(len(moved.x))
-    delta = 0.1 * normal(1, len(moved.x), generator=generator(3 * 2**30 + seed))[0].numpy()
+    evaluate, radius = Change(view), math.sqrt(len(view.x))
+    delta = 0.1 * normal(1, len(view.x), generator=generator(3 * 2**30 + seed))[0].numpy()
     largest = 0.0
     for _ in range(steps):
         square, gradient = evaluate(delta)
@@ -37,30 +37,30 @@ def authors_search(moved: OneTokenAttention, steps: Steps, seed: Seed) -> float:
         if square > 0:  # the gradient of the root
             delta = delta + RATE * gradient / (2 * math.sqrt(square * evaluate.size))
             delta = delta * min(1, radius / float(np.linalg.norm(delta)))
-    return math.sqrt(max(largest, evaluate(delta)[0])) / float(moved.norm)
+    return math.sqrt(max(largest, evaluate(delta)[0])) / float(view.norm)
 
 
 class Change:
     """|phi(X^i(delta)) - phi(X)|^2 and its gradient, written out for NumPy: many times as fast as differentiating."""
 
-    def __init__(self, moved: OneTokenAttention):
-        self.relu, self.root = moved.weights.family == "relu_power", math.sqrt(len(moved.x))
+    def __init__(self, view: OneTokenAttention):
+        self.relu, self.root = view.weights.family == "relu_power", math.sqrt(len(view.x))
         self.x, self.W, self.others, self.K, self.Z, self.before, M, self.own_before = (
             part.cpu().double().numpy()
             for part in (
-                moved.x,
-                moved.W,
-                moved.others,
-                moved.K,
-                moved.Z,
-                moved.unmoved_weight,
-                moved.M,
-                moved.unmoved_own,
+                view.x,
+                view.W,
+                view.others,
+                view.K,
+                view.Z,
+                view.unmoved_weight,
+                view.M,
+                view.unmoved_own,
             )
         )
         self.gap = self.x - M
         self.gap_square = (self.gap**2).sum(axis=1)
-        self.images, self.size = self.others @ self.W.T / self.root, moved.others.numel() + len(moved.x)
+        self.images, self.size = self.others @ self.W.T / self.root, view.others.numel() + len(view.x)
 
     def __call__(self, delta: Float[np.ndarray, "d"]) -> tuple[float, np.ndarray]:
         moved, square, along = self.x + delta, delta @ delta, self.gap @ delta
@@ -106,12 +106,12 @@ def run(kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, seed
         ``theirs``; ``ours`` with as many starts as their number of evaluations allows in 100 steps; ``cost`` and ``equal``, the
         evaluations of both.
     """
-    moved = RandomAttentionFeatures.sample(d, seed, weights).one_token(tokens.contexts(kind, 1, n, d, seed)[0], 0)
+    view = RandomAttentionFeatures.sample(d, seed, weights).one_token(tokens.contexts(kind, 1, n, d, seed)[0], 0)
     steps = STEPS * n
     starts: Size = max(count for count in range(1, 2 * n) if evaluations(count, 100) <= steps)
     return {
-        "theirs": authors_search(moved, steps, seed),
-        "ours": search(moved, starts).value,
+        "theirs": authors_search(view, steps, seed),
+        "ours": search(view, starts).value,
         "cost": steps + 1,
         "equal": evaluations(starts, 100),
     }

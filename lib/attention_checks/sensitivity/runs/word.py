@@ -38,9 +38,9 @@ DIMENSIONS = (192, 384, 768)
 def rf_point(n: Count, d: Count, ratio: Positive, trial: Seed, kind: str = "iid") -> dict:
     """S_RF of ReLU features with k = ratio n d, by ascent, in one trial. Its law is the same for all tokens."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)
-    view = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
-    moved = OneTokenFeatures(view.rest.float(), view.block.float(), view.x.float(), "relu")  # half the memory to pass over
-    return {"S": projected_ascent(moved, starts=2, steps=16).value}
+    exact = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
+    view = OneTokenFeatures(exact.rest.float(), exact.block.float(), exact.x.float(), "relu")  # half the memory to pass over
+    return {"S": projected_ascent(view, starts=2, steps=16).value}
 
 
 def drf_point(n: Count, d: Count, depth: Size, trial: Seed) -> dict:
@@ -54,14 +54,14 @@ def raf_point(
 ) -> dict:
     """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
-    moved = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
-    found = projected_ascent(moved, starts, steps)
+    view = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
+    found = projected_ascent(view, starts, steps)
     return {
         "S": found.value,
-        "bound": sensitivity_bound(moved),
-        "attention_before": float(moved.unmoved_weight.mean()),
-        "attention_after": float(moved.weight((moved.x + found.delta)[None]).mean()),
-        "norm": float(moved.norm) / (n * d) ** 0.5,
+        "bound": sensitivity_bound(view),
+        "attention_before": float(view.unmoved_weight.mean()),
+        "attention_after": float(view.weight((view.x + found.delta)[None]).mean()),
+        "norm": float(view.norm) / (n * d) ** 0.5,
     }
 
 
