@@ -11,7 +11,7 @@ from typing import Any
 
 from theorybook.checks import METHODS, Check
 from theorybook.ledger import Entry, find_ledger, load_ledger
-from theorybook.words import plain
+from theorybook.plain import plain
 
 MIME = "application/vnd.theorybook.verdict+json"
 Checks = Check | Sequence[Check]

@@ -102,7 +102,7 @@ def test_a_value_that_equals_the_threshold_does_not_fire():
 @pytest.mark.parametrize(("model", "n", "d"), [("cross", 12, 7), ("self-ones", 12, 6), ("self-identity", 15, 5)])
 @pytest.mark.parametrize("a", [0.4, 1.2, 2.0])
 def test_detection_is_the_weight_of_the_special_key_and_the_share_that_fires(model, n, d, a):
-    weight, share = chances.detection(model, n, d, a, *SCALES[model])
+    weight, share = chances.special_row(model, n, d, a, *SCALES[model])
     s = parts.layer(model, "softmax", n, d, a, *SCALES[model])
     assert weight == pytest.approx(float(s.f[0, 0]), rel=1e-12)
     assert share == pytest.approx(literal_shares(model, "softmax", n, d, a)[0], abs=1e-12)
@@ -110,7 +110,7 @@ def test_detection_is_the_weight_of_the_special_key_and_the_share_that_fires(mod
 
 def test_detection_where_no_network_can_be_built():
     # n = 10^100, a > 1: the special key takes everything, so the row is a in the first column, b in one block, c in the last
-    weight, share = chances.detection("self-ones", 10**100, 10, 1.5, 0.2, 0.8)
+    weight, share = chances.special_row("self-ones", 10**100, 10, 1.5, 0.2, 0.8)
     assert weight == pytest.approx(1, abs=1e-12)
     assert share == pytest.approx(one_by_one([1.5, 0.2, 0.8], 0, 0, [0.9])[0])
 

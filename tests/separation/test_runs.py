@@ -118,7 +118,7 @@ def test_the_interval_of_thresholds_ends_where_failures_begin(n, delta):
 @pytest.mark.parametrize(("weights", "k"), [("linear", 1), ("softmax", 0), ("linear", 0)])
 def test_false_alarms_at_four_kinds_of_thresholds(weights, k):
     delta, sizes = 0.9, (4, 16)  # at n = 4 no sign vector passes the certified edge
-    found = thresholds.quiet(weights, k, sizes, delta)
+    found = thresholds.false_alarms(weights, k, sizes, delta)
 
     def at(n, tau, high=0):
         return failing(n, k, weights, tau, high, delta)[0]

@@ -77,7 +77,7 @@ def layer_alarm(layer: Layer, row: Integer) -> float:
     return row_alarm(single, values[most], int(counts[most]), data.threshold(layer.model, 1.0, layer.c))
 
 
-def detection(model: Model, n: Count, d: Size, a: NonNegative, b: Scale = None, c: Scale = None) -> tuple[float, float]:
+def special_row(model: Model, n: Count, d: Size, a: NonNegative, b: Scale = None, c: Scale = None) -> tuple[float, float]:
     """In the special row of softmax attention on D1: the weight of j3, and the share of sign vectors that fire."""
     first = class_values(model, "softmax", n, d, a, b, c)[0]
     return first.first / (1 if model == "cross" else a), class_alarms(model, "softmax", n, d, a, b, c)[0]

@@ -631,7 +631,7 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
     """
     on, linear = (_drawn("cross", weights, (0.05, 2.0))[2:] for weights in ("softmax", "linear"))
 
-    def quiet(what: str, events: tuple[int, bool], level: Fraction, columns: int, most: str) -> Proof:
+    def silent(what: str, events: tuple[int, bool], level: Fraction, columns: int, most: str) -> Proof:
         at: list[dict[str, Any]] = [dict(n=1000, delta=x, d=121, k=120, p=p) for x, p in ((1.0, 0.0), (0.5, 0.025))]
         for x in at:
             x |= {"S": (float(level) - 2 * x["p"]) * x["k"], "unit": (columns - 1 / math.log(x["n"] / x["delta"])) / x["k"]}
@@ -643,8 +643,8 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
     shifts = *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
     return {
         "shift": conjunction("a row is at most 2 p + |S|/k", *shifts),
-        "row": quiet(r"$2 \exp(-S^2/(2 k))$", (2, False), HALF, 12, "1/40"),
-        "network": quiet(r"$m \exp(-S^2/(2 k))$", (1, True), 9 * TENTH, 6, "1/20"),
+        "row": silent(r"$2 \exp(-S^2/(2 k))$", (2, False), HALF, 12, "1/40"),
+        "network": silent(r"$m \exp(-S^2/(2 k))$", (1, True), 9 * TENTH, 6, "1/20"),
     }
 
 

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 
 from theorybook import book
 from theorybook.sphinx import ledger
-from theorybook.words import plain
+from theorybook.plain import plain
 
 #: What a document is, name, other names, address, outcome, words.
 Document = tuple[str, str, list[str], str, str, str]

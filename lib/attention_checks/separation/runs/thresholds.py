@@ -104,7 +104,7 @@ def ends(n: Count, delta: OpenChance) -> Ends:
     return Ends(low, high, false(low), false(low - 1e-6), *misses)
 
 
-class Quiet(NamedTuple):
+class FalseAlarms(NamedTuple):
     """False alarms of one network, times n/delta, at four kinds of thresholds.
 
     Attributes:
@@ -120,7 +120,7 @@ class Quiet(NamedTuple):
     own: list[float]
 
 
-def quiet(weights: str, dataset: Bit, sizes: Sequence[int], delta: OpenChance) -> Quiet:
+def false_alarms(weights: str, dataset: Bit, sizes: Sequence[int], delta: OpenChance) -> FalseAlarms:
     """False alarms of one network (deng2023, Lemmas 5.1, 5.3, 5.4)."""
 
     def at(n: int, tau: float, high: int = 0) -> float:
@@ -132,7 +132,7 @@ def quiet(weights: str, dataset: Bit, sizes: Sequence[int], delta: OpenChance) -
         edge = regression.certified_edge(n, m, risk, [(weights, dataset)])
         certified += [at(n, edge, high) for high in (0, regression.worst_high(n), n // 2, n - 1)]
         own.append(at(n, regression.quiet_edge(n, m, risk, dataset, weights)))
-    return Quiet(at(2, 0.25), [at(n, 1 / n) for n in sizes], certified, own)
+    return FalseAlarms(at(2, 0.25), [at(n, 1 / n) for n in sizes], certified, own)
 
 
 def union_bound(

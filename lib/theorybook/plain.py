@@ -39,7 +39,7 @@ def _sign(name: str) -> str:
 def plain(text: str) -> str:
     r"""Words with TeX between dollars as readable text.
 
-    >>> from theorybook.words import plain
+    >>> from theorybook.plain import plain
     >>> plain(r"the push on $a_{2r-1}$ is at most $\frac{\sqrt{d}}{2}$")
     'the push on a_(2r-1) is at most √(d)/2'
     """

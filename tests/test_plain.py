@@ -1,7 +1,7 @@
 """TeX as readable text."""
 
 import pytest
-from theorybook.words import plain
+from theorybook.plain import plain
 
 
 @pytest.mark.parametrize(
