@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from theorybook.intervals import CONFIDENCE, Interval, power_law
+from theorybook.plain import plain
 from theorybook.prove import Proof
 from theorybook.validation import NonNegative, Numbers, OpenChance, Signed, Size
-from theorybook.plain import plain
 
 #: In the order of cards. Only a proof covers all cases; of the others none is stronger than its neighbour as such.
 METHODS = (

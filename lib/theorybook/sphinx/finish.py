@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from sphinx.util.images import get_image_size
 
+from theorybook.plain import plain
 from theorybook.sphinx.letters import PAGE as NOTATION
 from theorybook.sphinx.letters import symbols, with_letters
-from theorybook.plain import plain
 
 #: Loaded by the theme for nothing here: 1.5 MB of icons (book.css draws the few that are used), a kernel that is switched off.
 UNUSED = re.compile(

@@ -14,8 +14,8 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from theorybook import book
-from theorybook.sphinx import ledger
 from theorybook.plain import plain
+from theorybook.sphinx import ledger
 
 #: What a document is, name, other names, address, outcome, words.
 Document = tuple[str, str, list[str], str, str, str]
