@@ -15,6 +15,9 @@ from attention_theory.trained.texts import reviews
 from theorybook.validation import Bit, Size
 
 Kind = Literal["prose", "shuffled", "pydoc", "imdb"]
+#: The kinds that are read in their own order, and the two draws of each, as points of a recording.
+KINDS: tuple[Kind, ...] = ("prose", "pydoc", "imdb")
+DRAWS: list[dict[str, Any]] = [dict(kind=kind, draw=draw) for kind in KINDS for draw in (0, 1)]
 #: The commit whose pages are the prose.
 PROSE = "61bd05ca2d1a6c8d432d1ac9c4e391d5e9c055d6"
 #: Two draws of so many texts.

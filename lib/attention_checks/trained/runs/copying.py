@@ -158,7 +158,7 @@ RECORDINGS = [
     Recording(
         "trained-sharpness-smollm2",
         sharpness,
-        [dict(kind=kind, draw=draw) for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+        corpora.DRAWS,
         settings=dict(count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
@@ -167,7 +167,7 @@ RECORDINGS = [
     Recording(
         "trained-length-minilm",
         margins,
-        [dict(n=n, kind=kind, draw=draw) for n in SPANS for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+        [dict(n=n) | draw for n in SPANS for draw in corpora.DRAWS],
         settings=dict(count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,

@@ -178,7 +178,7 @@ def _smollm_rows(network, text, lengths):
 
 
 #: Kinds of text; shuffled text is the control of MiniLM, whose attention sees both ways.
-KINDS = {"MiniLM": ("prose", "shuffled", "pydoc", "imdb"), "SmolLM2": ("prose", "pydoc", "imdb")}
+KINDS = {"MiniLM": ("prose", "shuffled", "pydoc", "imdb"), "SmolLM2": corpora.KINDS}
 RECORDINGS = [
     Recording(
         f"trained-crowd-{model.lower()}",

@@ -114,7 +114,7 @@ RECORDING = Recording(
     "trained-features-minilm",
     run,
     [dict(n=LENGTHS[0], kind=corpora.PICTURED[0], draw=corpora.PICTURED[1])]  # for the pictures
-    + [dict(n=n, kind=kind, draw=draw) for n in LENGTHS[1:] for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+    + [dict(n=n) | draw for n in LENGTHS[1:] for draw in corpora.DRAWS],
     settings=dict(count=corpora.COUNT),
     tolerance=2e-2,
     digits=4,

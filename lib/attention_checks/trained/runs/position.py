@@ -100,7 +100,7 @@ RECORDING = Recording(
     run,
     # all texts at the length that is asked; the other lengths are for the pictures
     [dict(n=n, kind=corpora.PICTURED[0], draw=corpora.PICTURED[1]) for n in LENGTHS[:-1]]
-    + [dict(n=LENGTHS[-1], kind=kind, draw=draw) for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+    + [dict(n=LENGTHS[-1]) | draw for draw in corpora.DRAWS],
     settings=dict(count=corpora.COUNT),
     tolerance=2e-2,
     digits=4,

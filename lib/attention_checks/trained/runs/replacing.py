@@ -112,7 +112,7 @@ RECORDINGS = [
     Recording(
         f"trained-replacing-{model.lower()}",
         run,
-        [dict(n=n, kind=kind, draw=draw) for n in sizes for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)],
+        [dict(n=n) | draw for n in sizes for draw in corpora.DRAWS],
         settings=dict(model=model, count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,

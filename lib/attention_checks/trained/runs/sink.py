@@ -114,7 +114,7 @@ def smollm_text(network, text):
 
 def points(model: Model) -> list[dict[str, Any]]:
     """Its lengths, on three kinds of text, two draws each."""
-    return [dict(n=n, kind=kind, draw=draw) for n in LENGTHS[model] for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)]
+    return [dict(n=n) | draw for n in LENGTHS[model] for draw in corpora.DRAWS]
 
 
 RECORDINGS = [

@@ -149,7 +149,7 @@ def _held(network, tokens, at):
     return [float(weights[:, rows, at].mean()) for weights in kept]
 
 
-POINTS = [dict(n=n, kind=kind, draw=draw) for n in LENGTHS for kind in ("prose", "pydoc", "imdb") for draw in (0, 1)]
+POINTS = [dict(n=n) | draw for n in LENGTHS for draw in corpora.DRAWS]
 WORST_POINTS = [point for point in POINTS if point["n"] == 64]  # the ascent takes long: where a prediction is asked
 
 
