@@ -11,6 +11,7 @@ import types
 import fuzz
 import pytest
 import torch
+from attention_checks.exponential.exact_kernels import forbidden_labels
 from attention_theory import exponential, patches, sensitivity, separation, tangent
 from attention_theory.attention import Weights, attention, attention_weights
 from attention_theory.device import generator, normal
@@ -48,7 +49,7 @@ CALLS = {
     "smallest eigenvalue": (tangent.smallest_eigenvalue, (POINTS @ POINTS.T + torch.eye(6).double(),)),
     "PositionalViT": (VIT, (IMAGES,)),
     "patches drawn": (lambda groups: patches.PatchDistribution(6, 2, 4, 0.3, 0.5, groups).sample(5, seed=0), (GROUPS,)),
-    "forbidden labels": (exponential.kernels.forbidden_labels, (2, drawn(7, 2, seed=8))),
+    "forbidden labels": (forbidden_labels, (2, drawn(7, 2, seed=8))),
     "reachable": (exponential.kernels.reachable_labellings, (drawn(5, 3, seed=9),)),
     "PositionalViT gradients": (lambda vit, X, y: vit.gradients(X, y), (VIT, IMAGES, SIGNS)),
 }
