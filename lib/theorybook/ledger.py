@@ -63,13 +63,13 @@ class Entry:
 
     @property
     def rests_on(self) -> str:
-        """Its method for pages; of a proof on the page with what the machine saw."""
+        """The method as pages show it; a proof on the page also says what the machine checked."""
         page = "proof on the page, checked by Coq" if self.coq else "proof on the page"
         return f"{page}, machine: {self.seen}" if self.seen else self.method or ""
 
     @property
     def paragraphs(self) -> list[tuple[str, str]]:
-        """Its words for pages: what each paragraph is (nothing for a statement in one piece), and what it says."""
+        """The statement's paragraphs for pages: name (empty for a statement in one piece) and text."""
         claim = "Claim" if self.hypotheses else ""
         found = [("Hypotheses", self.hypotheses), (claim, self.statement), ("Constants", self.constants), ("Scope", self.scope)]
         return [(name, text) for name, text in found if text]

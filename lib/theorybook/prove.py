@@ -31,13 +31,13 @@ from theorybook.validation import Arithmetic, Signed, Size
 Number = Signed | str | Fraction | Decimal
 Range = tuple[Number, Number | None]
 
-#: So many boxes are tried, and so many halvings in a row.
+#: Limits of the search: boxes tried, and halvings in a row.
 MOST_BOXES, MOST_HALVINGS = 20_000, 12
-#: A box narrower than this part of its range is not split further.
+#: A box narrower than this fraction of its range is not split further.
 FINEST = Fraction(1, 2**50)
-#: From this part of the range on the corners of a box are tried too, for a point where the statement is false.
+#: A box narrower than this fraction of its range is also tried at its corners, for a point where the statement is false.
 COARSE = Fraction(1, 2**8)
-#: Two computations of one number agree up to this part of it.
+#: Relative difference up to which two computations of one number agree.
 ROUNDING = 1e-9
 
 
@@ -105,11 +105,11 @@ class Proof:
 
     @property
     def untied(self) -> list[str]:
-        """The ties that do not hold."""
+        """The crosschecks that fail."""
         return [what for what, _, holds in self.ties if not holds]
 
     def crosschecked_values(self, what: str, found: Any, expected: Any) -> "Proof":
-        """The same proof with one more tie: two computations of what it is about, number by number.
+        """The same proof with one more crosscheck: two computations of what it is about, number by number.
 
         Args:
             what: what is compared.
@@ -131,7 +131,7 @@ class Proof:
 
 
 def _at_points(side: Any, points: list[Any]) -> list[Any]:
-    """What :meth:`Proof.crosschecked` is given for a side, point by point."""
+    """The values given to :meth:`Proof.crosschecked` for one side, point by point."""
     if callable(side):
         return [side(**point) if isinstance(point, Mapping) else side(point) for point in points]
     return [side] * len(points) if isinstance(side, int | float) else list(side)
@@ -533,7 +533,7 @@ def prove_by_cases(
 
 
 def conjunction(what: str, *proofs: Proof) -> Proof:
-    """One statement by several steps or on several pieces; it is tied if all of them are."""
+    """One statement proved in several steps or piece by piece; it is crosschecked if every step is."""
     if not proofs:
         raise ValueError(f"{what}: no proof was given")
     by = {proof.by for proof in proofs}

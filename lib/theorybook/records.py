@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from theorybook.ledger import book_folders
 from theorybook.validation import NonNegative, Size
 
-#: One-dimensional arrays of up to so many numbers stay readable.
+#: One-dimensional arrays of at most this length are written as readable numbers.
 READABLE = 256
 #: Significant digits of the numbers in a record.
 DIGITS = 6
@@ -71,7 +71,7 @@ class Table(Sequence):
         return len(self.rows)
 
     def __getitem__(self, key: Any) -> Any:
-        """A row by its number, a column by its name."""
+        """A row by its index, a column by its name."""
         if not isinstance(key, str):
             return self.rows[key]
         if not all(key in row for row in self.rows):
@@ -142,7 +142,7 @@ class Record:
 
     @property
     def long(self) -> Table:
-        """As :attr:`rows`, of results that are columns: a row for each of their entries."""
+        """Like :attr:`rows`, exploding columns: one row for each entry."""
         found = []
         for point, result in zip(self.points, self.results):
             single = {key: value for key, value in point.items() if np.ndim(value) == 0}

@@ -80,7 +80,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rule:
-    """What a value fulfils that no type says, in words and as a function."""
+    """A condition that no type can express, in words and as a function."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -103,12 +103,12 @@ PLAIN = (int, float, Fraction, str)
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether it is a number of NumPy that is not one of Python, too, as its float64 is."""
+    """Whether a value is a NumPy number that is not also a Python number (NumPy's float64 is both)."""
     return isinstance(value, np.integer | np.floating) and not isinstance(value, float)
 
 
 def _python(value: Any) -> Any:
-    """A number of NumPy as one of Python, also those in a list or tuple; anything else as it is."""
+    """NumPy numbers converted to Python's, also inside a list or tuple; any other value unchanged."""
     if _is_foreign(value):
         return int(value) if isinstance(value, np.integer) else float(value)
     if type(value) in (list, tuple) and any(map(_is_foreign, value)):
@@ -164,7 +164,7 @@ Cosine = Annotated[float, Limits(-1, 1)]
 
 #: The largest numbers: products of two are finite.
 LARGE, LARGE_FLOAT32 = 1e150, 1e12
-#: So many forms of calls are remembered for each function.
+#: How many forms of calls are remembered for each function.
 FORMS = 1000
 _CONF = BeartypeConf(is_pep484_tower=True)
 
@@ -173,7 +173,7 @@ _CONF = BeartypeConf(is_pep484_tower=True)
 
 
 def is_tensor(value: Any) -> "TypeGuard[torch.Tensor]":
-    """Whether it is a tensor of torch, which is not imported for that."""
+    """Whether a value is a torch tensor; torch is not imported to find out."""
     return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)
 
 
@@ -237,7 +237,7 @@ def _shaped(made: type) -> list[tuple[str, Any]]:
 
 
 def _form(value: Any) -> Any:
-    """All that types, shapes, precision and device of a value depend on; something new if that is too long."""
+    """A key for the type, shape, precision and device of a value; a fresh object, equal to no other, if that is too long."""
     if isinstance(value, np.ndarray) or is_tensor(value):
         return type(value), value.dtype, value.shape, getattr(value, "device", "")
     if isinstance(value, str):
@@ -276,7 +276,7 @@ def _marks(hint: Any) -> tuple:
 
 
 def _members(hint: Any) -> list[Any]:
-    """The members of a union, without their marks; anything else is its own only one."""
+    """Union members without their ``Annotated`` metadata; any other type yields itself."""
     inner = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
     if typing.get_origin(inner) in (types.UnionType, typing.Union):
         return [item for member in typing.get_args(inner) for item in _members(member)]
@@ -284,12 +284,12 @@ def _members(hint: Any) -> list[Any]:
 
 
 def _bounded(hint: Any) -> bool:
-    """Whether what has this annotation is finite: not if it is marked ``ANY``, is ``Any``, or a collection of those."""
+    """Whether values of this annotation must be finite: not if it is marked ``ANY``, is ``Any``, or a collection of those."""
     return hint is not Any and ANY not in _marks(hint) and all(map(_bounded, typing.get_args(hint)))
 
 
 def _name_of(hint: Any) -> str:
-    """A member of an annotation as a reader says it."""
+    """The name of a member of an annotation, for messages."""
     if _is_shape(hint):
         kind = hint.__name__.split("[")[0].lower()
         kind = {"float": "floating", "int": "integer"}.get(kind, kind)
@@ -316,7 +316,7 @@ class _Argument:
         self.words = any(kind in (str, bytes, object) or typing.get_origin(kind) is Literal for kind in self.kinds)
 
     def fits(self, value: Any) -> bool:
-        """Whether it has the type and shape; in a context of jaxtyping, which learns the sizes of letters."""
+        """Whether a value has the type and shape; inside a jaxtyping context, which binds the letters of shapes to sizes."""
         if (isinstance(value, bool) and not self.truth) or (isinstance(value, str | bytes) and not self.words):
             return False
         return is_bearable(value, self.hint, conf=_CONF)
@@ -347,12 +347,12 @@ class _Argument:
 
     @property
     def plain(self) -> bool:
-        """Whether it may be a number with a range, or one of a few words."""
+        """Whether the argument may be a number with a range, or one of a few words."""
         words = any(typing.get_origin(kind) is Literal for kind in self.kinds)
         return words or (bool(self.rules) and any(kind in (int, float) for kind in self.kinds))
 
     def takes(self, value: Any) -> bool:
-        """The same as :meth:`fits` for plain numbers and words, remembered for each type and word."""
+        """Like :meth:`fits` for plain numbers and words, cached by type and word."""
         kind = value if isinstance(value, str) else type(value)
         if kind not in self.seen:
             self.seen[kind] = self.fits(value)
@@ -374,7 +374,7 @@ _BEYOND = re.compile(
 
 
 def _beyond(error: Exception) -> bool:
-    """Whether it is the arguments' size, not their form or our code, that cannot be computed with."""
+    """Whether an error means that the arguments are too large or too small to compute with, not that our code is wrong."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -410,7 +410,7 @@ class Checks:
         self.method = self.positional[:1] == ["self"] and function.__name__ != "__init__"
         hints = typing.get_type_hints(function, include_extras=True)
         self.finite = _bounded(hints.pop("return", None))
-        # of what may be anything, nothing is known
+        # an argument that may be anything has no description
         self.known = {name: found for name, hint in hints.items() if (found := _Argument(hint)).rules or Any not in found.kinds}
         self.accepted: set[tuple] = set()
         places = {name: place for place, name in enumerate(self.positional)}
@@ -441,7 +441,7 @@ class Checks:
         return arguments, keywords
 
     def of(self, name: str) -> _Argument | None:
-        """What is known of an argument."""
+        """The description of an argument, by its name."""
         return self.known.get(name, None if name in self.positional else self.rest)
 
     def converted(self, arguments: tuple, keywords: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
@@ -485,7 +485,7 @@ class Checks:
 
     def alike(self, values: list[tuple[str, Any]]) -> None:
         """Raise InputError unless all floating tensors have one precision, float32 or float64, and one device."""
-        # an object in the making holds nothing yet
+        # an object under construction holds nothing yet
         of = {name for name, _ in values if (self.method if name == "self" else (known := self.of(name)) and not known.any)}
         found = [item for name, value in values if name in of for item in _tensors(value, name)]
         for name, tensor in found[:1]:
@@ -615,7 +615,7 @@ def check_module(module: types.ModuleType) -> None:
 
 
 class _Finder:
-    """Finds the modules of a package as the others do, and checks them when they have run."""
+    """An import finder that puts the checks around a package's modules once they are loaded."""
 
     def __init__(self, package: str, but: Collection[str]):
         self.package, self.but = package, but
@@ -633,7 +633,7 @@ class _Finder:
 
 
 def install(package: str, but: Collection[str] = ()) -> None:
-    """From now on, what is imported from this package is checked; ``but``: its modules that readers do not call."""
+    """Check all calls into modules of this package imported from now on; ``but`` names modules that readers do not call."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "package", None) != package]
     PACKAGES.add(package)
     sys.meta_path.insert(0, _Finder(package, but))

@@ -15,7 +15,7 @@ from theorybook.plain import plain
 
 MIME = "application/vnd.theorybook.verdict+json"
 Checks = Check | Sequence[Check]
-#: What stands after an outcome that no ledger was there for.
+#: Suffix of an outcome when no ledger was found.
 ALONE = ", no ledger here: outcome not compared"
 
 
@@ -207,7 +207,7 @@ def _outcome(hold: list[bool], some: list[bool], regime: bool) -> str:
 
 
 def _fate(groups: Sequence[tuple[Check, ...]], some: list[bool]) -> str:
-    """Of a prediction: a miss is what was found out, a failure of any other check is a mistake."""
+    """The outcome of a prediction: held or missed; if any other check fails, that is a mistake."""
     others = [check.holds for check in groups[0] if check.method != "measured"]
     if any(some[1:]) or not all(others):
         return "unsettled"

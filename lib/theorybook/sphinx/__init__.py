@@ -14,7 +14,7 @@ from theorybook.book import address, clone, repository, version
 from theorybook.sphinx import docstrings, ledger, pages, search
 from theorybook.sphinx.finish import finish_pages, numbered_boxes
 
-#: Pages that show what stands in others: always written again.
+#: Pages whose content comes from other pages: always written again.
 GATHERED = ("book/ledger/ledger", "book/ledger/errata", "book/ledger/graph", "book/ledger/own", "book/found", "book/intro")
 
 
@@ -44,17 +44,17 @@ def _configure(app, config):
 
 
 def _own_search(app):
-    """No index of Sphinx's: the search page has its own, over sections and statements."""
+    """Switch off Sphinx's index: the search page has its own, over sections and statements."""
     app.builder.search = False
 
 
 def _show_hidden_code(app):
-    """After myst-nb has said how."""
+    """Replace myst-nb's way of showing hidden code, which must be registered first."""
     app.add_node(HideCodeCellNode, override=True, html=(pages.visit_hidden, pages.depart_hidden))
 
 
 def _pass_records(app, page, template, context, doctree):
-    """From chapter to chapter: the buttons at the foot of a page lead past records."""
+    """The buttons at the foot of a page lead from chapter to chapter and skip records."""
     for button, way in (("prev", 1), ("next", 2)):
         beyond = app.builder.relations.get(page, (None, None, None))[way]
         if beyond and pages.is_record(beyond):

@@ -17,7 +17,7 @@ def escape_bars(app, what, name, obj, options, lines):
 
 
 def _plain(words: str) -> str:
-    """Words in which neither a norm nor a name with an underscore at its end means anything to Sphinx."""
+    """Text in which Sphinx does not take a norm, or a name that ends in an underscore, for markup."""
     return re.sub(r"(?<![\w`])(\w+)_(?![\w`_])", r"\1\\_", words.replace("|", r"\|"))
 
 

@@ -50,7 +50,7 @@ PLURAL = {
     "held": "predictions held",
     "missed": "predictions missed",
 }
-#: In front of a card's line, for those who see no colours.
+#: Marks before a card's line, for readers who do not see its colour.
 SIGNS = {
     "holds": "✓",
     "holds-in-regime": "✓",
@@ -62,7 +62,7 @@ SIGNS = {
     "held": "✓",
     "missed": "✗",
 }
-#: A card shows so many checks before the rest folds.
+#: How many checks a card shows before the rest folds.
 MOST_CHECKS = 3
 Link = Callable[[str], str]  # document name -> its address, seen from the page at hand
 PIECES = Environment(
@@ -257,7 +257,7 @@ def tally(outcomes: Iterable[str]) -> str:
 
 
 def _value(entry: Entry, field: str) -> str:
-    """What the filters know of a row."""
+    """The values of a row that the filters use."""
     return str(int(entry.printed == "ours")) if field == "own" else getattr(entry, field) or "none"
 
 
@@ -343,13 +343,13 @@ def severity(entry: Entry) -> str:
 
 
 def wrong_prints(level: str) -> list[Entry]:
-    """Those of one severity, the most used first."""
+    """The wrong prints of one severity, the most used first."""
     found = [e for e in entries().values() if e.outcome in ("corrected", "false") and severity(e) == level]
     return sorted(found, key=lambda entry: -len(used_by().get(entry.id, [])))
 
 
 def sound(claims: Iterable[str]) -> list[str]:
-    """Those that hold."""
+    """The statements that hold."""
     return [claim for claim in claims if entries()[claim].outcome in ("holds", "holds-in-regime", "reproduced")]
 
 
@@ -402,4 +402,4 @@ class LedgerDomain(Domain):
         return [("ledger:row", found)] if found is not None else []
 
     def merge_domaindata(self, docnames, otherdata):
-        """The rows stand in files, not in the environment."""
+        """Nothing to merge: the rows are read from files, not kept in the environment."""

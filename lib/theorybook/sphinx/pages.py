@@ -19,9 +19,9 @@ from sphinx_exercise.nodes import is_exercise_enumerable_node, is_exercise_node,
 from theorybook import book
 from theorybook.sphinx import ledger
 
-#: Runs of so many cards fold into one line.
+#: From this many cards on, a run of cards folds into one line.
 LONG_RUN = 5
-#: A visible cell with a verdict that has more lines folds in Read.
+#: A visible cell with a verdict and more lines than this folds in Read.
 LONGEST_READ = 12
 CARD = '<details class="verdict shown'
 
@@ -39,7 +39,7 @@ def depart_tag(self, node):
 
 
 def fold(kind: str, line: str, *pieces: nodes.Node) -> None:
-    """Put neighbours behind a line that opens them."""
+    """Fold neighbouring nodes behind a line that opens them."""
     parent, place = pieces[0].parent, pieces[0].parent.index(pieces[0])
     opening = f'<details class="{kind}"><summary>{line}</summary>'
     for piece in pieces:
@@ -48,7 +48,7 @@ def fold(kind: str, line: str, *pieces: nodes.Node) -> None:
 
 
 def prepare(app, doctree: nodes.document, page: str) -> None:
-    """All of it, for one page."""
+    """Apply all of these changes to one page."""
     if app.builder.format != "html":
         return
     cells = [node for node in doctree.findall(nodes.container) if node.get("nb_element") == "cell_code"]

@@ -17,7 +17,7 @@ from theorybook import book
 from theorybook.plain import plain
 from theorybook.sphinx import ledger
 
-#: What a document is, name, other names, address, outcome, words.
+#: A document: kind, name, other names, address, outcome, words.
 Document = tuple[str, str, list[str], str, str, str]
 NOTATION = "book/notation"
 #: What a section's words leave out: code, and what is found by itself.
@@ -95,7 +95,7 @@ def _summary(name: str) -> str:
 
 
 def documents(app: Sphinx, boxes: Iterable[tuple[str, str, str]]) -> Iterator[Document]:
-    """All that can be found.
+    """All documents that the search page can find.
 
     Args:
         app: Sphinx, after the build.

@@ -36,7 +36,7 @@ _RELATIONS = {"<=": "≤", ">=": "≥", "!=": "≠", "==": "=", "->": "→", "+-
 
 
 def typeset(text: str) -> Markup:
-    """HTML of a line of prose with mathematics in it: TeX between dollars as it is, the rest by its looks."""
+    """HTML of a line of prose with mathematics in it: TeX between dollars unchanged, the rest recognised by its form."""
     return Markup("".join(_formula(piece) if i % 2 else _guessed(piece) for i, piece in enumerate(TEX.split(text))))
 
 

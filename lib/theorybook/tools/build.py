@@ -21,7 +21,7 @@ from theorybook.tools.execute import chapters, differences, execute, positive, s
 
 
 def gather(root: Path, copy: Path) -> None:
-    """Make the copy what the book is now; a file that is there as it is keeps its time, so that its page is not built again."""
+    """Update the copy of the book; a file that has not changed keeps its time, so that its page is not built again."""
     files = [root / "_config.yml", root / "_toc.yml", *(root / "book").rglob("*")]
     wanted = {
         file.relative_to(root): file

@@ -96,7 +96,7 @@ def run(notebook: NotebookNode, source: Path, allow_errors: bool = False) -> Non
 
 
 def store(notebook: NotebookNode, target: Path) -> None:
-    """Write a notebook, unless it is there as it is."""
+    """Write a notebook unless the file already has this content."""
     text = nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
     partial = target.with_suffix(f".ipynb.{os.getpid()}.partial")
     try:
@@ -141,7 +141,7 @@ def compared(cell: NotebookNode) -> list[str]:
 
 
 def excerpt(text: str, other: str) -> str:
-    """The piece of a text where it begins to differ from another one."""
+    """The part of a text from which on it differs from another one."""
     first = next((i for i, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other)))
     return repr(text[max(0, first - 60) : first + 40])
 

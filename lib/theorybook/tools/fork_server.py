@@ -19,12 +19,12 @@ import sys
 #: What chapters import from elsewhere. The library is imported by each: what a chapter forgets to import is not there.
 PRELOADED = ("numpy", "torch", "scipy.optimize", "scipy.stats", "matplotlib.pyplot", "flint", "sympy", "joblib", "tqdm")
 PRELOADED += ("jaxtyping", "beartype.door", "tabulate", "yaml", "PIL.Image", "ipykernel.kernelapp")
-#: Bytes of a number on a socket.
+#: Bytes of an integer sent over a socket.
 WORD = 8
 
 
 def serve(owner: socket.socket) -> socket.socket | None:
-    """Fork when asked. Returns in a kernel its socket, and in the server, once nobody is left to ask, nothing."""
+    """Fork a kernel on request. Returns its socket in the kernel, and None in the server when the last client has gone."""
     kernels: dict[int, socket.socket] = {}
     woken, wake = socket.socketpair()
     wake.setblocking(False)

@@ -1,4 +1,4 @@
-"""Kernels forked off one process that has torch and its kin imported: what is most of a chapter's time is spent once.
+"""Kernels forked off one process that has imported torch and the like: these imports, most of a chapter's time, happen once.
 
 ``use()`` makes this jupyter_client's way to start kernels in this process, for nbclient and nbval alike (the latter with
 ``pytest -p theorybook.tools.forked_kernels --nbval``); ``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the

@@ -18,8 +18,8 @@ from theorybook.tools.execute import Failed, arguments_for, chapters, difference
 START = "from theorybook.tools import last_place; last_place.perturb({seed})"
 
 
-def moved(source: Path, seed: int) -> tuple[str, list[str]]:
-    """A chapter and seed, and what of the chapter's stored outputs is otherwise when it is perturbed."""
+def changed_outputs(source: Path, seed: int) -> tuple[str, list[str]]:
+    """A chapter and seed, and the stored outputs that change when the chapter runs perturbed."""
     name = f"{named(source)}, seed {seed}"
     try:
         notebook = read(source)

@@ -1,4 +1,4 @@
-"""The last place of every inexact floating-point result at random: what another processor does, only more of it.
+"""Randomise the last place of every inexact floating-point result: a stronger form of what another processor does.
 
 ``perturb(seed)`` acts on this process from then on, on torch through a dispatch mode and on NumPy's module-level reductions,
 products, transcendental functions and ``numpy.linalg``. A result goes up or down by one unit in the last place, or stays.
@@ -101,7 +101,7 @@ def computing(function: Callable, source: np.random.Generator) -> Callable:
 
 
 def perturb(seed: int) -> None:
-    """From now on, in this process."""
+    """Shift the inexact results of torch and NumPy in this process from now on."""
     LastPlace(np.random.default_rng([seed, 0])).__enter__()
     source = np.random.default_rng([seed, 1])
     methods = np._core._methods  # what the methods of arrays call  # pyright: ignore[reportAttributeAccessIssue]
