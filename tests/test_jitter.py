@@ -37,7 +37,7 @@ def test_cells_that_show_rounding_are_found_and_no_others(tmp_path, monkeypatch)
     source.write_text(CHAPTER.replace("print(1 + 1)", "\n```\n\n```{code-cell} ipython3\n".join(CELLS)), encoding="utf-8")
     assert execute(source) == ""
     stored = source.with_suffix(".ipynb").read_bytes()
-    found = dict(place.split(": ", 1) for place in jitter.moved(source, seed=0)[1])
+    found = dict(place.split(": ", 1) for place in jitter.changed_outputs(source, seed=0)[1])
     assert list(found) == [f"cell {i}" for i, moves in enumerate(CELLS.values(), start=2) if moves]
     assert found["cell 3"].startswith("'ties: ") and " of 729\\n' -> 'ties: " in found["cell 3"]
     assert "AssertionError" in found["cell 10"]
@@ -46,7 +46,7 @@ def test_cells_that_show_rounding_are_found_and_no_others(tmp_path, monkeypatch)
 
 def test_a_chapter_without_stored_outputs_is_named(tmp_path):
     (tmp_path / "one.md").write_text(CHAPTER)
-    assert "one.ipynb" in jitter.moved(tmp_path / "one.md", 0)[1][0]
+    assert "one.ipynb" in jitter.changed_outputs(tmp_path / "one.md", 0)[1][0]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

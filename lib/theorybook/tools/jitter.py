@@ -40,7 +40,7 @@ def main() -> int:
     given = parser.parse_args()
     found = False
     for seed in given.seeds:
-        work = functools.partial(moved, seed=seed)
+        work = functools.partial(changed_outputs, seed=seed)
         for name, places in side_by_side(work, given.chapters or chapters(), given.jobs, f"perturbing, seed {seed}"):
             if places:
                 found = True
