@@ -42,10 +42,10 @@ def check_norm(norm: Float[Tensor, ""]) -> None:
 
 
 class FeatureMap:
-    """What makes features of a context, and sees it as a function of the move of one token."""
+    """A map from contexts to features, which it also gives as a function of the move of one token."""
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> Any:
-        """The map at X, by the moves of this token."""
+        """The map at X as a function of the move of this token."""
         raise NotImplementedError
 
     def perturbed(

@@ -52,7 +52,7 @@ class DeferredGaussian:
         return (vectors @ self.left.T) @ self.left_image
 
     def _take(self, vectors: Tensor, size: int) -> None:
-        """What is known goes where the question comes from."""
+        """Move the stored images to the query's device and precision."""
         if vectors.shape[1] != size:
             raise ValueError(f"vectors of {vectors.shape[1]} entries; this side of the matrix takes {size}")
         if len(self.right) + len(self.left) and self.right.dtype != vectors.dtype:

@@ -103,7 +103,7 @@ def feature_alignment(
 
 
 def _check_independent(Phi: Tensor) -> None:
-    """No direction of the features is as small as rounding, but for samples that repeat exactly."""
+    """Raise ValueError if training features are dependent up to rounding; samples that repeat exactly are allowed."""
     least = 1e3 * torch.finfo(Phi.dtype).eps
     for rows in (lambda: Phi, lambda: torch.unique(Phi, dim=0)):
         values = torch.linalg.svdvals(rows())

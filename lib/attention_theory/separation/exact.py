@@ -144,7 +144,7 @@ def _positive(x: Any, give_up: bool) -> bool:
 
 
 def _size(x: Any) -> float:
-    """The distance from 0 that a ball has at least."""
+    """A lower bound on a ball's distance from 0."""
     return float(x.abs_lower())
 
 
@@ -176,7 +176,7 @@ def _firing(rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau
 
 
 def _bits(networks: list[tuple[str | Weights, float]], b: Scale, c: Scale, log_n: float, key: float) -> int:
-    """Bits that tell the smallest weights, and up to n of them, from nothing: 64 beyond both."""
+    """A precision in bits at which the smallest weight, and n of them together, differ from 0, with 64 bits to spare."""
     needed = 0.0
     for weights, a in networks:
         # scores are at most top ln n
@@ -212,7 +212,7 @@ def _patterns(
     most = _bits(networks, b, c, math.log(given) if log_n is None else given, key)
 
     def at_hand(give_up: bool) -> tuple[int, list[list[int]], float]:
-        """At the precision at hand; :class:`_OpenError` if that leaves a decision open."""
+        """At the current precision; :class:`_OpenError` if that leaves a decision open."""
         size = ball(given) if log_n is None else ball(given).exp()
         ln = size.log() if log_n is None else ball(given)
         b_ball, c_ball, extra = (None if x is None else ball(x) for x in (b, c, key or None))

@@ -219,7 +219,7 @@ def literal_success(
 
 @dataclass(frozen=True)
 class SuccessCounts:
-    """How many of the 2^d sign vectors do what.
+    """Counts among the 2^d sign vectors, by which networks fire.
 
     Attributes:
         ok: no false alarm: F_lin(D1), F_exp(D0) and F_lin(D0) stay at 0.

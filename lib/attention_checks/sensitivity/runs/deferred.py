@@ -1,4 +1,4 @@
-"""Is a deferred Gaussian matrix one in law? Power iteration, where every question is the answer to the one before."""
+"""Whether a deferred Gaussian matrix has the right law: power iteration, in which each query is the last answer."""
 
 import numpy as np
 import torch
