@@ -49,7 +49,7 @@ def boxes():
 @pytest.mark.parametrize("part", PARTS)
 def test_a_symbol_comes_from_the_box_that_is_named(part, boxes):
     symbols = listed(part)
-    assert len(symbols) > (5 if part == "trained" else 15)  # a part of two chapters so far
+    assert len(symbols) > 15
     missing = {
         tex: label
         for tex, label in symbols.items()

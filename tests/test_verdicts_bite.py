@@ -346,6 +346,11 @@ MUTANTS = [
     ("trained/own-sparsemax", "trained.replacing", "reach) ** (1 / power) - 1", "reach) ** power - 1"),
     ("trained/own-sparsemax", "trained.replacing", "low - above.gather", "low - 2 * above.gather"),
     ("trained/own-sparsemax", "trained.replacing", "min(1.0, (alpha - 1) * gap)", "min(1.0, alpha * gap)"),
+    ("trained/own-calibrated", "trained.copying", "start=self.ratios[row[0]]", "start=self.ratios[row[-1]]"),
+    ("trained/own-calibrated", "trained.copying", "given[k] += chance * evidence.ratios[k] / total", "given[k] += chance / n"),
+    ("trained/own-calibrated", "trained.copying", "math.log(weights[0] / sum(weights))", "math.log(weights[0] / max(weights))"),
+    ("trained/own-calibrated", "trained.copying", "np.maximum(n - 1 - k, 1e-300)", "np.maximum(n - k, 1e-300)"),
+    ("trained/own-copy-share", "trained.copying", "(n - 1) * math.exp(-contrast)", "(n - 1) * math.exp(-contrast / 2)"),
     # how it is decided whether a prediction held: outside the range, one draw of all, an interval that reaches over an end
     ("trained/own-crowd-slope-minilm", "predictions", "low <= each.low and each.high", "low > each.low and each.high"),
     ("trained/own-crowd-carried-minilm", "predictions", "all(low <= each.low", "any(low <= each.low"),

@@ -79,8 +79,16 @@ def test_what_has_no_meaning_is_refused(call, words):
         call()
 
 
+def test_a_text_is_compared_with_its_own_middle_and_the_others():
+    from attention_checks.trained.runs.copying import own_margins
+
+    near = torch.tensor([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0], [0.2, 0.4, 0.9]])
+    assert torch.allclose(own_margins(near), torch.tensor([0.75, 1.0, 0.6]))
+
+
 def test_betas_and_bands_of_the_run():
     from attention_checks.trained.runs import copying as run
 
     assert 1.0 in run.BETAS and list(run.BETAS) == sorted(run.BETAS) and run.REPLACED in run.HALVES
     assert np.all(np.diff(run.BANDS) > 0)
+    assert run.SHARPNESSES.index(1.0) and math.isclose(run.SHARPNESSES[-2], math.log(run.SPANS[-1]) / math.log(128))
