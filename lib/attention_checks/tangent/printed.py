@@ -15,7 +15,7 @@ from torch import Tensor
 LN10 = math.log(10)
 
 
-# The network and its kernel -------------------------------------------------------------------------------------------
+# A softmax network and its tangent kernel -----------------------------------------------------------------------------
 
 
 def softmax(W: Float[Tensor, "d m"], x: Float[Tensor, " d"]) -> Float[Tensor, " m"]:

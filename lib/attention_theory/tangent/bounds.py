@@ -62,7 +62,7 @@ def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNega
     """How much any entry of H can change when no neuron moves by more than R; the same for all blocks (l1, l2).
 
     f(R) |x_i.x_j| m sum_r S_ir S_jr with f of :func:`change_factor`, times max |a|^2, and R times the largest |x_i|. Holds
-    for every move, without chance (chapter "The kernel barely moves"; it replaces Lemma 5.1 of cao2024).
+    for every move, without chance (chapter "The tangent kernel barely moves"; it replaces Lemma 5.1 of cao2024).
 
     Args:
         net: the network at the starting point.
@@ -126,7 +126,7 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
 
     ``radius`` is the R up to which lambda_min(H) >= lambda / 2 by :func:`kernel_change_bound`. ``movement`` is
     the bound D = 2 (1 + R) e^(2R) sqrt(outputs) max_r (sum_i (m S_ir)^2)^(1/2) |y| / (m lambda) on every neuron's path.
-    If D < R, then |F - y|^2 <= |y|^2 e^(-m lambda t) for all t (chapter "What the constants say").
+    If D < R, then |F - y|^2 <= |y|^2 e^(-m lambda t) for all t (chapter "The constants of the convergence theorem").
 
     Args:
         net: paired weights.

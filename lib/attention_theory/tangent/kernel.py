@@ -129,7 +129,7 @@ def limit_kernel(
 ) -> Float[Tensor, "*batch n n2"]:
     """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks vanish.
 
-    For paired weights (chapter "The kernel in closed form"). Positive definite exactly if the inputs are distinct and
+    For paired weights (chapter "The tangent kernel in closed form"). Positive definite exactly if the inputs are distinct and
     none is zero. For networks sum_r a_r b(<w_r, x>) with b = exp or ReLU the limit is x_i.x_j times the mean of
     b'(<w, x_i>) b'(<w, x_j>): exp(sigma^2 |x_i + x_j|^2 / 2), and (pi - angle) / (2 pi) for points other than 0.
 
