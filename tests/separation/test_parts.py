@@ -93,6 +93,7 @@ def test_layers_are_all_sizes_with_all_values_of_a():
     assert [str(s) for s in found] == ["n = 6, d = 4, a = 2, j2 ≠ j3", "n = 4, d = 3, a = 2, j2 = j3"]
     moved = parts.printed_with(found, 0.5)
     assert [s.a for s in moved] == [0.5, 0.5] and all(torch.equal(s.u, t.u) for s, t in zip(found, moved))
+    assert str(moved[0]) == "n = 6, d = 4, a = 2 in the data, 0.5 in the lemma, j2 ≠ j3"
 
 
 def test_ratios_are_least_and_largest_entry_over_value():
@@ -259,6 +260,10 @@ def test_a_verdict_keeps_what_a_lemma_says_it_speaks_of_apart():
     found = parts.verdict_arguments("x.1", lemma, inside, printed_on=outside)["1"]
     assert found["printed"].text.endswith("value: 1.5 fails <= 1")
     assert [check.text.split(":")[0] for check in found["corrected"]] == ["as meant"]
+    # a part with another slip besides fails on the data that are meant as well
+    wider = lambda s: {"1": Part("u", "j2", "any", "<=", 4.0)}
+    found = parts.verdict_arguments("x.1", one_line("<=", 1.0), inside, printed_on=outside, meant=wider)["1"]
+    assert [check.text.split(", n = ")[0] for check in found["printed"]] == ["as printed", "as printed, on the data meant"]
     # and where both hold, both are named, the print without a floor
     found = parts.verdict_arguments("x.1", lemma, inside, printed_on=[rows_of([0.01, 0.01], 2)])["1"]
     assert [(check.text.split(":")[0], check.holds) for check in found["printed"]] == [("as printed", True), ("as meant", True)]

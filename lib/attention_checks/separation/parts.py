@@ -52,6 +52,7 @@ class Layer:
         model, weights: as in :func:`layer`.
         n, d, t: rows, columns, identity blocks.
         a, b, c: sizes of the data; b and c are None for ``cross``.
+        data_a: the ``a`` of the matrices, where ``a`` is that of a lemma that speaks of other data (:func:`printed_with`).
         query, key: the special rows j2 and j3, equal for self-attention.
         u, f: (n, n) scores (softmax: their exponentials) and weights.
         features: (n, d), the rows c_j of the paper.
@@ -70,9 +71,11 @@ class Layer:
     u: Annotated[Float[Tensor, "n n"], ANY]  # exponentials may overflow
     f: Float[Tensor, "n n"]
     features: Float[Tensor, "n d"]
+    data_a: NonNegative | None = None
 
     def __str__(self) -> str:
-        sizes = f"n = {self.n}, d = {self.d}, a = {self.a:g}"
+        a = f"{self.a:g}" if self.data_a is None else f"{self.data_a:g} in the data, {self.a:g} in the lemma"
+        sizes = f"n = {self.n}, d = {self.d}, a = {a}"
         return sizes + (f", b = {self.b:g}" if self.b is not None else f", j2 {'=' if self.query == self.key else '≠'} j3")
 
     @property
@@ -168,7 +171,7 @@ def layers(model: Model, weights: str, sizes: Iterable[tuple], a: Sequence[float
 
 def printed_with(layers: Sequence[Layer], a: NonNegative) -> list[Layer]:
     """The same matrices for a lemma that prints another ``a`` than theirs: statements that name the wrong data set."""
-    return [replace(L, a=a) for L in layers]
+    return [replace(L, a=a, data_a=L.a) for L in layers]
 
 
 Lemma = Callable[[Layer], Mapping[str, Any]]
@@ -201,7 +204,8 @@ def _broken(relation: str, low: float, high: float) -> float:
 
 def counterexample(what: str, lemma: Lemma, part: str, layers: Sequence[Layer]) -> Check | None:
     """The smallest layer, by n, d and a, that breaks a part; none if all satisfy it."""
-    for L, pairs in sorted(ratios(lemma, part, layers), key=lambda pair: (pair[0].n, pair[0].d, pair[0].a)):
+    size = lambda L: (L.n, L.d, L.a if L.data_a is None else L.data_a)
+    for L, pairs in sorted(ratios(lemma, part, layers), key=lambda pair: size(pair[0])):
         for relation, low, high in pairs:
             if _broken(relation, low, high) > 1:
                 value = low if relation == ">=" or (relation == "==" and low * high < 1) else high
@@ -253,7 +257,8 @@ def verdict_arguments(
         name: of the lemma, ``d.2``.
         lemma: the parts as printed, from the sizes of a layer.
         layers: what the lemma is meant to speak of.
-        printed_on: what it says it speaks of, if that is something else.
+        printed_on: what it says it speaks of, if that is something else. A part with another slip besides is shown to
+            fail on ``layers`` too.
         meant: the corrected lemma, if it differs: a function that gives the parts that do.
         floor: how far every bound must be reached, as a part of it; a looser formula then fails.
         floors: the same for single parts.
@@ -268,6 +273,8 @@ def verdict_arguments(
         kind = "u" if first.matrix == "u" else first.columns
         as_is = printed_on is None and part not in changed(layers[0])
         broken = counterexample("as printed", lemma, part, printed_on or layers)
+        twice = broken and printed_on is not None and part in changed(layers[0])  # wrong data and another slip
+        again = counterexample("as printed, on the data meant", lemma, part, layers) if twice else None
         checks = holds("as printed" if as_is else "as meant", corrected, part, layers, (floors or {}).get(part, floor))
         checks += [
             proved("for all sizes", proof(layers, functools.partial(_lines, corrected, part)))
@@ -275,7 +282,7 @@ def verdict_arguments(
             if key in (f"{name}-{part}", kind) or key.startswith(f"{name}-{part}-")
         ]
         if broken:
-            found[part] = {"printed": broken, "corrected": checks}
+            found[part] = {"printed": [broken, again] if again else broken, "corrected": checks}
         else:
             also = [] if as_is else holds("as printed", lemma, part, printed_on or layers, floor=0)
             found[part] = {"printed": also + checks}

@@ -244,6 +244,8 @@ def identity_bounds() -> dict[str, Bound]:
 
 #: Where symbols stand at one size of the layer.
 SMALL = "k = 3, t = 2; every pair of rows of any size has the form of one that occurs there"
+#: The same for features, which are sums over all rows.
+COLUMNS = "k = 3, t = 2; at any size a column is 0 outside one row, outside t rows, or constant, and the weights sum to 1"
 
 
 @functools.cache
@@ -272,7 +274,7 @@ def _symbolic(kind: Model) -> tuple[Proof, Proof]:
     said = "features $w_3$, sums over the blocks" if cross else "features $a w_3$, b (sum over a block), c"
     return (
         prove_identity(f"scores {what}", scores, sympy.Matrix(k * t, k * t, entry), sizes=SMALL),
-        prove_identity(said, tokens.T * w, sympy.Matrix(sums), sizes=SMALL),
+        prove_identity(said, tokens.T * w, sympy.Matrix(sums), sizes=COLUMNS),
     )
 
 
@@ -308,7 +310,8 @@ def _row_as_printed(L: Layer, row: int, lines: Sequence[Part]) -> list[float]:
 def features(on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
     """A row of weights w, of sum 1, has the features a w_3, b times the sums over the blocks, c (cross: w_3 and those sums).
 
-    Serves Lemmas D.3, D.7, D.11, D.15 and E.2 Parts 3 and 6, and the uniform rows of F.3, F.7, F.11, F.15: 1/n, t/n.
+    Serves Lemmas D.3, D.7, D.11, D.15 and E.2 Parts 3 and 6, and the uniform rows of F.3, F.7, F.11, F.15: 1/n, t/n. A feature
+    sums a column of A over all rows; at every size it has one value in j3's row, in the t rows of its block, or in all rows.
     """
     drawn = [(L, row) for L in _small(on) for row in (0, 1)]
     at = [vars(L) | letters(w=L.f[row]) for L, row in drawn]
@@ -320,20 +323,24 @@ def features(on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> P
 def tensor_trick() -> Proof:
     """Fact A.1 with the row-major vec, and with it Claims C.3 and C.5: A1 X A2^T = (A1 kron A2) vec(X), entry by entry.
 
-    n = d = 2 with symbols; an entry is a bilinear form in a row of A1 and a row of A2, at every size. exp acts on entries.
+    n = 2, d = 3 with symbols. At every size entry (i, j) of both sides has the coefficient (A1)_ik (A2)_jl at X_kl: row (i, j)
+    of the Kronecker product holds these products, and so does the double sum of A1 X A2^T. exp acts on entries.
     """
     import sympy
 
-    A1, A2, X = (sympy.Matrix(2, 2, sympy.symbols(f"{name}1:5")) for name in "abx")
+    n, d = 2, 3
+    shapes = {"a": (n, d), "b": (n, d), "x": (d, d)}
+    A1, A2, X = (sympy.Matrix(*shape, sympy.symbols(f"{name}1:{math.prod(shape) + 1}")) for name, shape in shapes.items())
     # Matrix.vec stacks columns; the row-major vec of M is that of M^T
     long = sympy.kronecker_product(A1, A2) * X.T.vec()
     proof = prove_identity(
         r"$(A1 \otimes A2) \operatorname{vec}(X) = \operatorname{vec}(A1 X A2^T)$",
         long,
         (A1 * X * A2.T).T.vec(),
-        sizes="n = d = 2; an entry meets two rows only",
+        sizes="n = 2, d = 3; at any size both sides have the coefficient $a_{ik} b_{jl}$ at $x_{kl}$",
     )
-    mats = torch.sin(7 * torch.arange(3.0)[:, None] + torch.arange(12)).double().reshape(3, 3, 2, 2)
+    drawn = torch.sin(7 * torch.arange(3.0)[:, None] + torch.arange(2 * n * d + d * d)).double()
+    mats = [[part.reshape(shape) for part, shape in zip(row.split([n * d, n * d, d * d]), shapes.values())] for row in drawn]
     at = [letters(a=A.flatten(), b=B.flatten(), x=Q.flatten()) for A, B, Q in mats]
     return proof.crosschecked(at, [torch.kron(A, B) @ Q.flatten() for A, B, Q in mats], [A @ Q @ B.T for A, B, Q in mats])
 
