@@ -80,6 +80,8 @@ MUTANTS = [
     ("deng2023/own-norm-exponent", "separation.regression", "int(np.argmax(", "int(np.argmin("),
     # a tie, or one sign more, decides differently
     ("deng2023/definition-3.5", "separation.regression", "/ low + others) / 2 + 1e-9)", "/ low + others) / 2 - 1)"),
+    ("deng2023/definition-3.5", "separation.printed", "float(f @ y[:, j]), tau) for", "float(f @ y[:, 0]), tau) for"),
+    ("deng2023/definition-3.8", "separation.printed", "<= s <= 1.4 * log_n", "<= s <= 1.45 * log_n"),
     ("deng2023/own-threshold-range", "separation.regression", "<= allowed, 0.0, 1.0)", "<= 2 * allowed, 0.0, 1.0)"),
     ("deng2023/lemma-4.1-1", "separation.printed", "(math.sqrt(n) if part == 1", "(n**0.6 if part == 1"),
     ("deng2023/lemma-4.2-2", "separation.regression", "return 2 * float", "return float"),
