@@ -255,8 +255,8 @@ Proof.
   pose proof (sum_positive _ _ each N) as P; rewrite sum_scaled, opp_IZR in P; unfold answer; lra.
 Qed.
 
-(* exponential/own-range-any, the claim's second sentence: above it, and above 1, there are weights that read such an image right,
-   and not only one; for every such image, every answer and every length of the value vector, and divided by their sum. *)
+(* exponential/own-range-any, the claim's second sentence: above it, and above 1, there are weights that read such an image
+   right, and not only one image: each of them, whatever the answer and the length of the value vector; and they sum to 1. *)
 Theorem range_any_is_sharp (L C k own : nat) (y : Z) (x : image) (rho : R) :
   (1 <= k <= C - 1)%nat -> crowded L C k own y x -> INR (L - 1) * INR k / INR C < rho -> 1 < rho ->
   exists w, of_range rho L C w /\ (forall i, In i (patches L C) -> sum (w i) (patches L C) = 1) /\

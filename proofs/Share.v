@@ -1,4 +1,5 @@
-(* Part V, "How much of the exponential?": the share of a key, and the weights that do not see an added number.
+(* Part V, "How much of the exponential?": the share of a key, the weights that do not see an added number, and what follows for
+   the least sharpness and degree, for bounded scores and for a sink.
    A row of attention is the list of its scores; u turns scores into weights. *)
 Require Import Reals Lra Lia List.
 Import ListNotations.
@@ -254,4 +255,158 @@ Proof.
     apply (weight_scaled (fun s => u (t * s)) u (Rpower t p)); [apply exp_pos | intros; apply P, Pos; assumption | | exact L].
     intros s M; pose proof (Pos s M); pose proof (Rmult_lt_0_compat t s T ltac:(assumption)).
     rewrite !E by assumption; rewrite <- Rpower_mult_distr by assumption; ring.
+Qed.
+
+(* How sharp, or of which degree *)
+
+Lemma ln_le_iff x y : 0 < x -> 0 < y -> (x <= y <-> ln x <= ln y).
+Proof.
+  intros X Y; split; intros L.
+  - destruct (Rle_lt_or_eq_dec _ _ L) as [L'|E]; [apply Rlt_le, ln_increasing; assumption | rewrite E; lra].
+  - destruct (Rle_dec x y) as [D|D]; [exact D|]; pose proof (ln_increasing y x Y ltac:(lra)); lra.
+Qed.
+
+(* The contrast as a power of a fixed number: the least exponent. *)
+Lemma least_exponent (r k q gap : R) : 0 < r -> 0 < q -> 0 < gap -> ln r = k * gap -> (r >= q <-> k >= ln q / gap).
+Proof.
+  intros R0 Q G E; assert (D : k - ln q / gap = / gap * (ln r - ln q)) by (rewrite E; field; lra).
+  assert (I : 0 < / gap) by (apply Rinv_0_lt_compat, G).
+  split; intros L.
+  - assert (ln q <= ln r) by (apply (proj1 (ln_le_iff q r Q R0)); lra).
+    assert (0 <= / gap * (ln r - ln q)) by (apply Rmult_le_pos; lra); lra.
+  - apply Rle_ge, (proj2 (ln_le_iff q r Q R0)).
+    destruct (Rle_dec (ln q) (ln r)) as [F|F]; [exact F|].
+    assert (0 < / gap * (ln q - ln r)) by (apply Rmult_lt_0_compat; lra); lra.
+Qed.
+
+Lemma rivals_over_share (A : nat) (w : R) : (1 <= A)%nat -> 0 < w < 1 -> 0 < INR A * (w / (1 - w)).
+Proof. intros HA W; apply Rmult_lt_0_compat; [apply lt_0_INR; lia | apply Rdiv_lt_0_compat; lra]. Qed.
+
+(* exponential/own-least-knob, the claim: the exponential. *)
+Theorem least_sharpness (s1 s0 w beta : R) (A : nat) :
+  s0 < s1 -> 0 < w < 1 -> (1 <= A)%nat ->
+  weight (fun z => exp (beta * z)) (s1 :: repeat s0 A) 0 >= w <-> beta >= ln (INR A * (w / (1 - w))) / (s1 - s0).
+Proof.
+  intros S W HA.
+  rewrite (proj2 (share_contrast (fun z => exp (beta * z)) s1 s0 w A (exp_pos _) (exp_pos _) W HA)).
+  apply least_exponent; [apply Rdiv_lt_0_compat; apply exp_pos | apply rivals_over_share; assumption | lra |].
+  unfold Rdiv; rewrite <- exp_Ropp, <- exp_plus, ln_exp; ring.
+Qed.
+
+(* exponential/own-least-knob, the claim: the power. *)
+Theorem least_degree (s1 s0 w p : R) (A : nat) :
+  0 < s0 < s1 -> 0 < w < 1 -> (1 <= A)%nat ->
+  weight (fun z => Rpower z p) (s1 :: repeat s0 A) 0 >= w <-> p >= ln (INR A * (w / (1 - w))) / ln (s1 / s0).
+Proof.
+  intros S W HA.
+  rewrite (proj2 (share_contrast (fun z => Rpower z p) s1 s0 w A (exp_pos _) (exp_pos _) W HA)).
+  apply least_exponent; [apply Rdiv_lt_0_compat; apply exp_pos | apply rivals_over_share; assumption | |].
+  - rewrite <- ln_1; apply ln_increasing; [lra|].
+    apply Rmult_lt_reg_r with s0; [lra|]; unfold Rdiv; rewrite Rmult_assoc, Rinv_l; lra.
+  - unfold Rpower, Rdiv; rewrite <- exp_Ropp, <- exp_plus, ln_exp, ln_mult, ln_Rinv by (try apply Rinv_0_lt_compat; lra); ring.
+Qed.
+
+(* Bounded scores *)
+
+Lemma total_at_least (u : R -> R) (low : R) (row : list R) :
+  (forall s, In s row -> low <= u s) -> INR (length row) * low <= total u row.
+Proof.
+  intros L; induction row as [|s row IH]; [simpl; lra|].
+  simpl length; rewrite S_INR; simpl.
+  assert (low <= u s) by (apply L; left; reflexivity).
+  assert (INR (length row) * low <= total u row) by (apply IH; intros; apply L; right; assumption); lra.
+Qed.
+
+Lemma total_with_one (u : R -> R) (low : R) (row : list R) (i : nat) :
+  (forall s, In s row -> low <= u s) -> (i < length row)%nat ->
+  u (nth i row 0) + INR (length row - 1) * low <= total u row.
+Proof.
+  revert i; induction row as [|s row IH]; intros i L H; [inversion H|].
+  assert (R0 : low <= u s) by (apply L; left; reflexivity).
+  assert (L' : forall t, In t row -> low <= u t) by (intros; apply L; right; assumption).
+  destruct i as [|i]; simpl length; rewrite Nat.sub_succ, Nat.sub_0_r; simpl.
+  - pose proof (total_at_least u low row L'); lra.
+  - simpl in H; pose proof (IH i L' ltac:(lia)) as K.
+    destruct row as [|t row]; [simpl in H; lia|]; simpl length in *; rewrite Nat.sub_succ, Nat.sub_0_r in K.
+    rewrite S_INR; simpl in *; lra.
+Qed.
+
+(* exponential/own-dispersion, the claim: no weight exceeds the bound. *)
+Theorem bounded_scores_disperse (u : R -> R) (l h : R) (row : list R) (i : nat) :
+  (forall s, l <= s <= h -> 0 < u s) -> (forall s t, l <= s -> s <= t -> t <= h -> u s <= u t) ->
+  (forall s, In s row -> l <= s <= h) -> (i < length row)%nat ->
+  weight u row i <= u h / (u h + INR (length row - 1) * u l).
+Proof.
+  intros P G B I.
+  assert (S : l <= nth i row 0 <= h) by (apply B, nth_In, I).
+  assert (Ui : 0 < u (nth i row 0) <= u h) by (split; [apply P, S | apply G; lra]).
+  assert (Ul : 0 < u l) by (apply P; lra).
+  assert (T : u (nth i row 0) + INR (length row - 1) * u l <= total u row).
+  { apply total_with_one; [|exact I]; intros s M; apply B in M; apply G; lra. }
+  pose proof (Rmult_le_pos _ _ (pos_INR (length row - 1)) (Rlt_le _ _ Ul)) as K.
+  set (k := INR (length row - 1) * u l) in *; set (x := u (nth i row 0)) in *; unfold weight; fold x.
+  apply Rle_trans with (x / (x + k)).
+  - apply Rmult_le_compat_l; [lra|]; apply Rinv_le_contravar; lra.
+  - apply Rmult_le_reg_r with ((x + k) * (u h + k)); [apply Rmult_lt_0_compat; lra|].
+    replace (x / (x + k) * ((x + k) * (u h + k))) with (x * (u h + k)) by (field; lra).
+    replace (u h / (u h + k) * ((x + k) * (u h + k))) with (u h * (x + k)) by (field; lra).
+    assert (x * k <= u h * k) by (apply Rmult_le_compat_r; lra); lra.
+Qed.
+
+(* exponential/own-dispersion, the claim: the bound is attained. *)
+Theorem dispersion_attained (u : R -> R) (l h : R) (n : nat) :
+  weight u (h :: repeat l n) 0 = u h / (u h + INR (length (h :: repeat l n) - 1) * u l).
+Proof. unfold weight; simpl; rewrite total_repeat, repeat_length, Nat.sub_0_r; reflexivity. Qed.
+
+(* Attending to nothing *)
+
+(* What a row reads of one coordinate of its values: the sum of weight times value. *)
+Fixpoint weighted (u : R -> R) (keys : list (R * R)) : R :=
+  match keys with
+  | [] => 0
+  | (s, v) :: keys => u s * v + weighted u keys
+  end.
+Definition reads (u : R -> R) (keys : list (R * R)) : R := weighted u keys / total u (map fst keys).
+
+Definition total_of (vs : list R) : R := fold_right Rplus 0 vs.
+
+Lemma weighted_equal u s vs : weighted u (map (fun v => (s, v)) vs) = u s * total_of vs.
+Proof. induction vs as [|v vs IH]; simpl; [ring|]; rewrite IH; unfold total_of; simpl; ring. Qed.
+
+Lemma total_equal u s (vs : list R) : total u (map fst (map (fun v => (s, v)) vs)) = INR (length vs) * u s.
+Proof.
+  induction vs as [|v vs IH]; [simpl; ring|].
+  simpl length; rewrite S_INR; simpl; rewrite IH; ring.
+Qed.
+
+(* exponential/own-sink, the claim: beside a sink of value 0 and score t the row reads 1 - p of the other values' mean. *)
+Theorem reads_with_sink (t s : R) (vs : list R) : (1 <= length vs)%nat ->
+  reads exp ((t, 0) :: map (fun v => (s, v)) vs) =
+  (1 - weight exp (t :: repeat s (length vs)) 0) * (total_of vs / INR (length vs)).
+Proof.
+  intros N; unfold reads, weight; simpl; rewrite total_repeat, weighted_equal, total_equal.
+  assert (P : 0 < INR (length vs)) by (apply lt_0_INR; lia).
+  pose proof (exp_pos t); pose proof (Rmult_lt_0_compat _ _ P (exp_pos s)); field; lra.
+Qed.
+
+(* exponential/own-sink, the claim, with |v| for the length of the mean value. *)
+Theorem attending_to_nothing (t s epsilon length_v : R) (N : nat) :
+  (1 <= N)%nat -> 0 < length_v -> 0 < epsilon < 1 ->
+  (1 - weight exp (t :: repeat s N) 0) * length_v <= epsilon * length_v
+  <-> t >= s + (ln (INR N) + ln ((1 - epsilon) / epsilon)).
+Proof.
+  intros HN V E.
+  assert (A : (1 - weight exp (t :: repeat s N) 0) * length_v <= epsilon * length_v <->
+              weight exp (t :: repeat s N) 0 >= 1 - epsilon).
+  { split; intros L; [apply Rmult_le_reg_r in L; lra | apply Rmult_le_compat_r; lra]. }
+  rewrite A, (proj2 (share_contrast exp t s (1 - epsilon) N (exp_pos _) (exp_pos _) ltac:(split; lra) HN)).
+  assert (P : 0 < INR N) by (apply lt_0_INR; lia).
+  assert (Q : 0 < (1 - epsilon) / epsilon) by (apply Rdiv_lt_0_compat; lra).
+  replace (1 - (1 - epsilon)) with epsilon by ring.
+  rewrite (least_exponent (exp t / exp s) (t - s) (INR N * ((1 - epsilon) / epsilon)) 1).
+  - rewrite ln_mult by assumption; unfold Rdiv at 1; rewrite Rinv_1; lra.
+  - apply Rdiv_lt_0_compat; apply exp_pos.
+  - apply Rmult_lt_0_compat; assumption.
+  - lra.
+  - unfold Rdiv; rewrite <- exp_Ropp, <- exp_plus, ln_exp; ring.
 Qed.
