@@ -1,5 +1,5 @@
 (* Part V, "How much of the exponential?": the share of a key, the weights that do not see an added number, and what follows for
-   the least sharpness and degree, for bounded scores and for a sink.
+   the least sharpness and degree, for truncated exponentials, for bounded scores and for a sink.
    A row of attention is the list of its scores; u turns scores into weights. *)
 Require Import Reals Lra Lia List.
 Import ListNotations.
@@ -409,4 +409,138 @@ Proof.
   - apply Rmult_lt_0_compat; assumption.
   - lra.
   - unfold Rdiv; rewrite <- exp_Ropp, <- exp_plus, ln_exp; ring.
+Qed.
+
+(* Truncated exponentials *)
+
+Definition truncated (p : nat) (s : R) : R := sum_f_R0 (fun k => / INR (fact k) * s ^ k) p.
+
+Lemma factor_positive k : 0 < / INR (fact k).
+Proof. apply Rinv_0_lt_compat, lt_0_INR, lt_O_fact. Qed.
+
+Lemma term_positive s k : 0 < s -> 0 < / INR (fact k) * s ^ k.
+Proof. intros S; apply Rmult_lt_0_compat; [apply factor_positive | apply pow_lt, S]. Qed.
+
+Lemma truncated_positive p s : 0 < s -> 0 < truncated p s.
+Proof.
+  intros S; induction p as [|p IH]; [apply term_positive, S|].
+  unfold truncated in *; rewrite tech5; pose proof (term_positive s (Datatypes.S p) S); lra.
+Qed.
+
+(* Powers of a larger number count for more the higher they are. *)
+Lemma powers_apart s1 s0 k j : 0 < s0 < s1 -> (k <= j)%nat -> s1 ^ k * s0 ^ j <= s0 ^ k * s1 ^ j.
+Proof.
+  intros S L; replace j with (k + (j - k))%nat by lia; rewrite !pow_add.
+  assert (0 < s1 ^ k * s0 ^ k) by (apply Rmult_lt_0_compat; apply pow_lt; lra).
+  replace (s1 ^ k * (s0 ^ k * s0 ^ (j - k))) with (s1 ^ k * s0 ^ k * s0 ^ (j - k)) by ring.
+  replace (s0 ^ k * (s1 ^ k * s1 ^ (j - k))) with (s1 ^ k * s0 ^ k * s1 ^ (j - k)) by ring.
+  apply Rmult_le_compat_l; [lra | apply pow_incr; lra].
+Qed.
+
+Lemma powers_strictly_apart s1 s0 k : 0 < s0 < s1 -> s1 ^ k * s0 ^ S k < s0 ^ k * s1 ^ S k.
+Proof.
+  intros S; assert (P : 0 < s1 ^ k * s0 ^ k) by (apply Rmult_lt_0_compat; apply pow_lt; lra); simpl.
+  replace (s1 ^ k * (s0 * s0 ^ k)) with (s1 ^ k * s0 ^ k * s0) by ring.
+  replace (s0 ^ k * (s1 * s1 ^ k)) with (s1 ^ k * s0 ^ k * s1) by ring.
+  apply Rmult_lt_compat_l; lra.
+Qed.
+
+Lemma truncated_below_power s1 s0 p j : 0 < s0 < s1 -> (p <= j)%nat ->
+  truncated p s1 * s0 ^ j <= truncated p s0 * s1 ^ j.
+Proof.
+  intros S L; unfold truncated; induction p as [|p IH].
+  - simpl; pose proof (powers_apart s1 s0 0 j S L) as P; simpl in P; lra.
+  - rewrite !tech5, !Rmult_plus_distr_r.
+    pose proof (IH ltac:(lia)) as H.
+    pose proof (Rmult_le_compat_l _ _ _ (Rlt_le _ _ (factor_positive (Datatypes.S p)))
+      (powers_apart s1 s0 (Datatypes.S p) j S L)) as P; lra.
+Qed.
+
+(* exponential/own-truncation, the claim: the ratio is at most the power's. *)
+Theorem truncation_at_most_power (s1 s0 : R) (p : nat) :
+  0 < s0 < s1 -> truncated p s1 / truncated p s0 <= (s1 / s0) ^ p.
+Proof.
+  intros S; pose proof (truncated_positive p s0 ltac:(lra)) as T; pose proof (pow_lt s0 p ltac:(lra)) as P.
+  pose proof (truncated_below_power s1 s0 p p S (Nat.le_refl p)) as B.
+  assert (Q : (s1 / s0) ^ p * s0 ^ p = s1 ^ p) by (rewrite <- Rpow_mult_distr; f_equal; field; lra).
+  apply Rmult_le_reg_r with (truncated p s0 * s0 ^ p); [apply Rmult_lt_0_compat; assumption|].
+  replace (truncated p s1 / truncated p s0 * (truncated p s0 * s0 ^ p)) with (truncated p s1 * s0 ^ p) by (field; lra).
+  replace ((s1 / s0) ^ p * (truncated p s0 * s0 ^ p)) with (truncated p s0 * ((s1 / s0) ^ p * s0 ^ p)) by ring; rewrite Q.
+  exact B.
+Qed.
+
+(* exponential/own-truncation, the claim: the ratio grows strictly with the degree. *)
+Theorem truncation_grows (s1 s0 : R) (p : nat) :
+  0 < s0 < s1 -> truncated p s1 / truncated p s0 < truncated (S p) s1 / truncated (S p) s0.
+Proof.
+  intros S; pose proof (truncated_positive p s0 ltac:(lra)) as T.
+  pose proof (truncated_positive (Datatypes.S p) s0 ltac:(lra)) as T'.
+  apply Rmult_lt_reg_r with (truncated p s0 * truncated (Datatypes.S p) s0); [apply Rmult_lt_0_compat; assumption|].
+  replace (truncated p s1 / truncated p s0 * (truncated p s0 * truncated (Datatypes.S p) s0))
+    with (truncated p s1 * truncated (Datatypes.S p) s0) by (field; lra).
+  replace (truncated (Datatypes.S p) s1 / truncated (Datatypes.S p) s0 * (truncated p s0 * truncated (Datatypes.S p) s0))
+    with (truncated p s0 * truncated (Datatypes.S p) s1) by (field; lra).
+  assert (step : truncated p s1 * s0 ^ Datatypes.S p < truncated p s0 * s1 ^ Datatypes.S p).
+  { unfold truncated; destruct p as [|p].
+    - simpl; lra.
+    - rewrite !tech5, !Rmult_plus_distr_r.
+      pose proof (truncated_below_power s1 s0 p (Datatypes.S (Datatypes.S p)) S ltac:(lia)) as B; unfold truncated in B.
+      pose proof (Rmult_lt_compat_l _ _ _ (factor_positive (Datatypes.S p))
+        (powers_strictly_apart s1 s0 (Datatypes.S p) S)) as P; lra. }
+  unfold truncated at 2 4; rewrite !tech5; fold (truncated p s0) (truncated p s1).
+  pose proof (Rmult_lt_compat_l _ _ _ (factor_positive (Datatypes.S p)) step) as P; lra.
+Qed.
+
+Lemma truncated_limit s : Un_cv (fun p => truncated p s) (exp s).
+Proof. unfold exp; destruct (exist_exp s) as [l E]; exact E. Qed.
+
+(* exponential/own-truncation, the claim: it approaches the exponential's ratio. *)
+Theorem truncation_approaches (s1 s0 : R) :
+  0 < s0 < s1 -> Un_cv (fun p => truncated p s1 / truncated p s0) (exp (s1 - s0)).
+Proof.
+  intros S; unfold Rminus; rewrite exp_plus, exp_Ropp; unfold Rdiv.
+  apply CV_mult; [apply truncated_limit|].
+  intros epsilon E.
+  pose proof (exp_pos s0) as X.
+  assert (low : forall p, 1 <= truncated p s0).
+  { induction p as [|p IH]; [unfold truncated; simpl; lra|].
+    unfold truncated in *; rewrite tech5; pose proof (term_positive s0 (Datatypes.S p) ltac:(lra)); lra. }
+  destruct (truncated_limit s0 (epsilon * exp s0)) as [N H]; [apply Rmult_lt_0_compat; assumption|].
+  exists N; intros p L; specialize (H p L); specialize (low p); unfold R_dist in *.
+  replace (/ truncated p s0 - / exp s0) with (- (truncated p s0 - exp s0) * (/ truncated p s0 * / exp s0)) by (field; lra).
+  rewrite Rabs_mult, Rabs_Ropp.
+  assert (I : 0 < / truncated p s0 <= 1).
+  { split; [apply Rinv_0_lt_compat; lra|]; rewrite <- Rinv_1; apply Rinv_le_contravar; lra. }
+  assert (J : 0 < / exp s0) by (apply Rinv_0_lt_compat, X).
+  rewrite (Rabs_right (/ truncated p s0 * / exp s0)) by (apply Rle_ge, Rmult_le_pos; lra).
+  pose proof (Rabs_pos (truncated p s0 - exp s0)) as A.
+  apply Rle_lt_trans with (Rabs (truncated p s0 - exp s0) * (1 * / exp s0)).
+  - apply Rmult_le_compat_l; [exact A | apply Rmult_le_compat_r; lra].
+  - apply Rmult_lt_reg_r with (exp s0); [exact X|].
+    replace (Rabs (truncated p s0 - exp s0) * (1 * / exp s0) * exp s0) with (Rabs (truncated p s0 - exp s0)) by (field; lra).
+    exact H.
+Qed.
+
+(* exponential/own-truncation, the claim: it stays below the exponential's ratio. *)
+Theorem truncation_below_exponential (s1 s0 : R) (p : nat) :
+  0 < s0 < s1 -> truncated p s1 / truncated p s0 < exp (s1 - s0).
+Proof.
+  intros S; apply Rlt_le_trans with (1 := truncation_grows s1 s0 p S).
+  apply (growing_ineq (fun p => truncated p s1 / truncated p s0)); [|apply truncation_approaches, S].
+  intros q; apply Rlt_le, truncation_grows, S.
+Qed.
+
+(* exponential/own-truncation, the claim: a share that the exponential does not reach no degree reaches. *)
+Theorem truncation_reaches_no_more (s1 s0 w : R) (A p : nat) :
+  0 < s0 < s1 -> 0 < w < 1 -> (1 <= A)%nat ->
+  weight exp (s1 :: repeat s0 A) 0 < w -> weight (truncated p) (s1 :: repeat s0 A) 0 < w.
+Proof.
+  intros S W HA L.
+  pose proof (proj2 (share_contrast exp s1 s0 w A (exp_pos _) (exp_pos _) W HA)) as E.
+  pose proof (proj2 (share_contrast (truncated p) s1 s0 w A
+    (truncated_positive p s1 ltac:(lra)) (truncated_positive p s0 ltac:(lra)) W HA)) as T.
+  pose proof (truncation_below_exponential s1 s0 p S) as B.
+  assert (Q : exp s1 / exp s0 = exp (s1 - s0)) by (unfold Rminus; rewrite exp_plus, exp_Ropp; reflexivity).
+  rewrite Q in E; apply Rnot_ge_lt; intros G; apply T in G.
+  assert (weight exp (s1 :: repeat s0 A) 0 >= w) by (apply E; lra); lra.
 Qed.

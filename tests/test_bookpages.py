@@ -10,6 +10,7 @@ from theorybook import Entry, Verdict, compare, judge
 from theorybook.book import address, root, version
 from theorybook.sphinx import finish, ledger, pages, source
 from theorybook.sphinx.typeset import GREEK, typeset
+from theorybook.tools import coq
 
 
 def link(document):
@@ -119,6 +120,14 @@ def test_a_card_has_mathematics_and_leads_to_all_about_its_statement():
     assert '"../../book/ledger/errata.html#erratum-jelassi2022-theorem-3-1">erratum</a>' in card("jelassi2022/theorem-3.1")
     assert f"version {version()}" in shown and f"{address()}/book/ledger/ledger.html#deng2023-lemma-3-1" in shown
     assert shown.count("<div") == shown.count("</div>") and shown.count("<details") == shown.count("</details>")
+
+
+def test_a_row_that_coq_checks_says_so_and_leads_to_its_theorems():
+    row, theorem = "exponential/own-share", "proofs/Share.v:share_contrast"
+    assert ledger.entries()[row].rests_on == "proof on the page, checked by Coq, machine: proof"
+    shown = card(row)
+    assert "proof on the page, checked by Coq; machine: " in shown
+    assert f"/proofs/Share.v#L{coq.line_of(theorem)}\">Coq: <code>{theorem}</code></a>" in shown
 
 
 def test_a_long_list_of_checks_folds_inside_its_card():

@@ -17,6 +17,7 @@ CHANGES = {
     "more than the least sharpness": ("Share", "0 >= w <-> beta >= ln (INR A", "0 >= w <-> beta > ln (INR A"),
     "one key more": ("Share", "u h + INR (length row - 1) * u l).\nProof.", "u h + INR (length row) * u l).\nProof."),
     "a sink for one key less": ("Share", "t >= s + (ln (INR N) +", "t >= s + (ln (INR (N - 1)) +"),
+    "a lower power": ("Share", "<= (s1 / s0) ^ p.", "<= (s1 / s0) ^ (p - 1)."),
     "one group more": ("Range", "w -> rho <= INR (L - 1) *", "w -> rho <= INR L *"),
     "a weak sign in the range": ("Range", "w i p < rho * w i q.", "w i p <= rho * w i q."),
     "the bound itself": ("Range", "INR k / INR C < rho -> 1 < rho", "INR k / INR C <= rho -> 1 < rho"),
