@@ -127,7 +127,7 @@ def test_a_row_that_coq_checks_says_so_and_leads_to_its_theorems():
     assert ledger.entries()[row].rests_on == "proof on the page, checked by Coq, machine: proof"
     shown = card(row)
     assert "proof on the page, checked by Coq; machine: " in shown
-    assert f"/proofs/Share.v#L{coq.line_of(theorem)}\">Coq: <code>{theorem}</code></a>" in shown
+    assert f'/proofs/Share.v#L{coq.line_of(theorem)}">Coq: <code>{theorem}</code></a>' in shown
 
 
 def test_a_long_list_of_checks_folds_inside_its_card():
