@@ -101,8 +101,8 @@ def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Te
         return on_sphere(normal(count, n, d, generator=generator(seed)) * scale + MEAN_SHARE**0.5)
     if kind == "real":
         return embed(passages(count, n, seed), d)
-    if kind in ("layer-0", "layer-0-bert"):
-        return reviews(count, n, d, seed, minilm_encoder() if kind == "layer-0" else bert_encoder())[0]
+    if kind in ENCODERS:
+        return reviews(count, n, d, seed, ENCODERS[kind]())[0]
     if kind == "bert":
         return bert_contexts(imdb()[0], count, n, d, seed, **bert_base())
     raise ValueError(f"tokens of kind {kind!r} are unknown; choose one of {', '.join(KINDS + REVIEWS)}")
@@ -178,6 +178,7 @@ class Encoder:
     layer_zero: Callable[[Tensor], Tensor]
 
 
+@cache
 def minilm_encoder() -> Encoder:
     """MiniLM-L6, of 384 features, from its wheel.
 
@@ -187,9 +188,10 @@ def minilm_encoder() -> Encoder:
     from attention_theory.trained.models import minilm
 
     model = minilm()
-    return Encoder("MiniLM", model.tokens, lambda ids: model.layer_zero(model.words(ids)))
+    return Encoder("MiniLM", cache(model.tokens), lambda ids: model.layer_zero(model.words(ids)))
 
 
+@cache
 def bert_encoder() -> Encoder:
     """BERT-Base, of 768 features, the model of bombari2024.
 
@@ -199,7 +201,12 @@ def bert_encoder() -> Encoder:
     base = bert_base()
     tokenizer, model = base["tokenizer"], base["model"].eval()
     with_places = lambda ids: model.embeddings(input_ids=ids[None])[0].detach()
-    return Encoder("BERT-Base", lambda text: tokenizer(text, add_special_tokens=False)["input_ids"], with_places)
+    pieces = cache(lambda text: tokenizer(text, add_special_tokens=False)["input_ids"])
+    return Encoder("BERT-Base", pieces, with_places)
+
+
+#: The kinds of film reviews that come with their sentiment, and who reads them.
+ENCODERS: dict[str, Callable[[], Encoder]] = {"layer-0": minilm_encoder, "layer-0-bert": bert_encoder}
 
 
 def reviews(

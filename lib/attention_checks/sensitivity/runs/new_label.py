@@ -2,16 +2,19 @@
 
     python -m attention_checks.sensitivity.runs.new_label --only bombari2024-figures-4-7 --out book/data
 
-takes ten minutes of a core, ``bombari2024-figures-4-7-large`` (N = 700 and 1300) as long and 3 GB.
-``bombari2024-figures-4-7-bert`` takes rows of BERT's input embedding and fair signs as labels (the paper has the output of
-BERT's layer 0 and the reviews' sentiment, :func:`attention_theory.tokens.bert_contexts`); it needs transformers, datasets and
-the network.
-Each point draws contexts, labels (fair signs) and a map, trains, and looks for the worst moves of the first token. The
+takes ten minutes of a core, ``bombari2024-figures-4-7-large`` (N = 700 and 1300) as long and 3 GB. The same names with
+``-layer-0`` and ``-layer-0-large`` run the film reviews of the paper as a trained encoder's layer 0 reads them, with their
+sentiment as labels, at d = 384, one of the paper's widths (``make models`` and the file ``IMDB_REVIEWS``:
+:func:`attention_theory.tokens.reviews`). The same with ``-layer-0-bert`` is the paper's own width and encoder, and needs
+transformers and the network. On the other tokens labels are fair signs. No kind moves another token than the first, which in
+reviews is the special piece [CLS].
+
+Each point draws contexts, labels and a map, trains, and looks for the worst moves of the first token. The
 errors are evaluated from the parameters theta_f and theta_r on the literal features of the moved context, apart from the
 search. Runs of one point with different N share their draw: the first N contexts train, the last one is X.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -52,6 +55,15 @@ def figures_4_to_7(
     """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
     losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
     return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, None, device, **SEARCH[map])
+
+
+def labelled_contexts(
+    kind: str, count: Size, n: Count, d: Count, seed: Seed
+) -> tuple[Float[Tensor, "count n d"], Float[Tensor, "count"]]:
+    """Contexts and their labels: for film reviews their sentiment, for other tokens fair signs."""
+    if kind in tokens.ENCODERS:
+        return tokens.reviews(count, n, d, seed, tokens.ENCODERS[kind]())
+    return tokens.contexts(kind, count, n, d, seed), signs(count, generator=generator(10_000 + seed))
 
 
 def attention_map(map: Map, d: Count, seed: Seed) -> RandomAttentionFeatures:
@@ -112,8 +124,7 @@ def run(
         all samples.
     """
     most, pool = max(losses), pool or max(losses)
-    contexts = tokens.contexts(kind, pool + 1, n, d, seed=trial)
-    labels = signs(pool + 1, generator=generator(10_000 + trial))
+    contexts, labels = labelled_contexts(kind, pool + 1, n, d, trial)
     if most < pool:
         used = torch.tensor([*range(most), pool])
         contexts, labels = contexts[used], labels[used]
@@ -187,22 +198,24 @@ RECORDINGS = [
         "bombari2024-figures-4-7" + name,
         figures_4_to_7,
         lambda sizes=sizes, kinds=kinds, trials=trials: _points(sizes, kinds, trials),
-        settings={"d": D},
+        settings={"d": d},
         tolerance=_FOUND,
         digits=4,
-        shipped=kinds != ("bert",),
+        shipped=kinds == tokens.KINDS,  # reviews are recomputed by name, where their file and the models are
     )
-    for name, sizes, kinds, trials in (
-        ("", (100, 400), tokens.KINDS, 10),
-        ("-large", (700, 1300), tokens.KINDS, 2),
-        ("-bert", (100, 400), ("bert",), 10),
+    for name, d, sizes, kinds, trials in (
+        ("", D, (100, 400), tokens.KINDS, 10),
+        ("-large", D, (700, 1300), tokens.KINDS, 2),
+        ("-layer-0", D // 2, (100, 400), ("layer-0",), 4),
+        ("-layer-0-large", D // 2, (700, 1300), ("layer-0",), 2),
+        ("-layer-0-bert", D, (100, 400), ("layer-0-bert",), 10),
     )
 ]
 
 
-def load() -> Table:
-    """The recorded runs on the three kinds of tokens."""
-    return Table([row for part in ("", "-large") for row in read_record(f"bombari2024-figures-4-7{part}").long])
+def load(kind: str = "") -> Table:
+    """The recorded runs on the three kinds of tokens, or with ``-layer-0`` on film reviews."""
+    return Table([row for part in ("", "-large") for row in read_record(f"bombari2024-figures-4-7{kind}{part}").long])
 
 
 def line(runs: Table) -> np.ndarray:
@@ -218,6 +231,65 @@ def below(runs: Table) -> np.ndarray:
 def turned_at_once(runs: Table) -> np.ndarray:
     """Which runs have an error below 1, hence the sign of -y, at gamma below 0.1."""
     return (runs["error"] < 1) & (runs["gamma"] < 0.1)
+
+
+#: What the text and the captions of Figures 4 to 7 say, as ranges of the numbers of :func:`features`. Fixed before reviews ran.
+EXPECTED = {
+    "4 RF: largest (2 - gamma)^2 - error": (0.0, 0.5),
+    "4 RF: the same over the slack of the proof": (0.0, 1.0),
+    "4 RAF: share of circles below, N = 100": (0.2, 1.0),
+    "4 RAF: share of triangles below, N = 100": (0.7, 1.0),
+    "4 ReLU-RAF over RAF: depth of circles, n = 120": (0.0, 1.0),
+    "5: share of crosses below, p = 1 less p = 0": (0.0, 1.0),
+    "5: share with gamma and error below 0.2, p = 0.01, 0.1": (0.0, 0.2),
+    "6: median gamma of circles, p = 1 over p = 0": (0.0, 0.5),
+    "7: share with the smaller error by the own loss": (0.5, 1.0),
+}
+
+
+def _swapped(found: Table) -> list[dict[str, Any]]:
+    """The runs of each solution with the alignment loss of the other one."""
+    other = {"fine": "alignment-again", "again": "alignment-fine"}
+    return [row for row in found if row["loss"] == other[row["solution"]]]
+
+
+def features(found: Table) -> dict[str, float]:
+    """The numbers of :data:`EXPECTED` in recorded runs of one kind of tokens: circles, crosses and triangles as on the pages."""
+
+    def runs(aim: str, penalty: float, **fixed: Any) -> Table:
+        """Both solutions, each with its own loss."""
+        rows = found.where(penalty=penalty, **fixed)
+        return Table([row for row in rows if row["loss"] == f"{aim}-{row['solution']}"])
+
+    def share(rows: Table) -> float:
+        return float(below(rows).mean())
+
+    def depth(map: Map) -> float:
+        rows = runs("alignment", 0.0, map=map, n=120)
+        return float(np.clip(line(rows) - rows["error"], 0, None).mean())
+
+    rf = found.where(map="RF")
+    missing = line(rf) - rf["error"]
+    smallest = np.where(rf["solution"] == "again", rf["smallest"], 1)
+    slack = 4 * rf["sensitivity"] * np.abs(rf["residual"]) / np.sqrt(smallest)
+    small = [(rows["gamma"] < 0.2) & (rows["error"] < 0.2) for rows in (runs("error", p, N=400) for p in (0.01, 0.1))]
+    gamma = [np.median(runs("alignment", p, N=400)["gamma"]) for p in (1.0, 0.0)]
+    own, swapped = (
+        Table(sorted(rows, key=lambda row: [row[key] for key in ("map", "kind", "trial", "solution")]))
+        for rows in (runs("alignment", 0.0, n=120, N=400), _swapped(found.where(penalty=0.0, n=120, N=400)))
+    )
+    values = (
+        missing.max(),
+        (missing / slack).max(),
+        share(runs("alignment", 0.0, map="RAF", N=100)),
+        share(runs("target", 1.0, map="RAF", N=100)),
+        depth("ReLU-RAF") / depth("RAF"),
+        share(runs("error", 1.0, N=400)) - share(runs("error", 0.0, N=400)),
+        np.concatenate(small).mean(),
+        gamma[0] / gamma[1],
+        (own["error"] < swapped["error"]).mean(),
+    )
+    return {name: float(value) for name, value in zip(EXPECTED, values)}
 
 
 if __name__ == "__main__":
