@@ -71,6 +71,13 @@ MUTANTS = [
     ("bombari2024/figure-2-right", "sensitivity.printed", '"depth": (2, 4, 8)', '"depth": (2, 4, 6)'),
     ("bombari2024/figure-3-left", "sensitivity.printed", '"weights": ("relu", "softmax")', '"weights": ("relu", "linear")'),
     ("bombari2024/figure-5", "sensitivity.printed", '"p": (0.01, 0.1, 1.0)', '"p": (0.01, 0.1, 2.0)'),
+    (
+        "bombari2024/figure-4-relu-raf",
+        "sensitivity.runs.new_label",
+        'depth("ReLU-RAF") / depth("RAF")',
+        'depth("RAF") / depth("ReLU-RAF")',
+    ),
+    ("bombari2024/figure-6", "sensitivity.runs.new_label", "for p in (1.0, 0.0)]", "for p in (0.0, 1.0)]"),
     ("bombari2024/figure-7", "sensitivity.printed", 'FIGURE_7 = {"d": 768, "n": (120,)', 'FIGURE_7 = {"d": 768, "n": (160,)'),
     # Part II
     ("deng2023/definition-3.8", "separation.regression", "HIGH, SPECIAL = 1.0, 1.4, 4.0", "HIGH, SPECIAL = 1.0, 1.4, 3.0"),

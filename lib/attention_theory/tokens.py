@@ -179,8 +179,11 @@ class Encoder:
 
 
 @cache
-def minilm_encoder() -> Encoder:
+def minilm_encoder(bare: bool = False) -> Encoder:
     """MiniLM-L6, of 384 features, from its wheel.
+
+    Args:
+        bare: the rows of the word embedding alone, without position, type and LayerNorm.
 
     Raises:
         ImportError: the wheel is not installed.
@@ -188,7 +191,7 @@ def minilm_encoder() -> Encoder:
     from attention_theory.trained.models import minilm
 
     model = minilm()
-    return Encoder("MiniLM", cache(model.tokens), lambda ids: model.layer_zero(model.words(ids)))
+    return Encoder("MiniLM", cache(model.tokens), model.words if bare else lambda ids: model.layer_zero(model.words(ids)))
 
 
 @cache

@@ -165,7 +165,7 @@ def equation_6_16(alignment: Float[Tensor, "batch"]) -> Float[Tensor, "batch"]:
 #: The n of Figures 2 and 3 in the authors' scripts (simone-bombari/attention-sensitivity, sensitivity.py): ReLU, k = nd
 #: (for DRF in each layer) and the first token moved: the paper prints an axis only.
 AUTHORS_N = {"RF": range(90, 151, 10), "DRF": range(50, 81, 10), "RAF": (10, 20, 50, 100, 150, 200, 250)}
-#: What captions and Section 6.2 print (it has the n of all panels of Figure 4). Not printed: the n and k of Figures 2 and 3.
+#: What captions and Section 6.2 print (it has the n of all panels of Figure 4). Of Figures 2 and 3 n is an axis; no k.
 FIGURE_2_LEFT = {"d": (192, 384, 768)}
 FIGURE_2_RIGHT = {"d": (768,), "depth": (2, 4, 8)}
 FIGURE_3 = {"d": (192, 384, 768), "weights": ("relu", "softmax")}
