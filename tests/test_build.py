@@ -31,6 +31,16 @@ def test_a_copy_that_is_as_the_book_keeps_its_times_and_what_is_gone_goes(root, 
     assert {path: path.stat().st_mtime_ns for path in copy.rglob("*.*")} == times
 
 
+def test_lines_of_library_and_proofs_are_found_from_the_copy(root, tmp_path):
+    copy = tmp_path / "copy"
+    for name in ("lib/sums.py", "proofs/Sums.v"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("")
+    build.gather(root, copy)
+    build.gather(root, copy)
+    assert (copy / "lib" / "sums.py").is_file() and (copy / "proofs" / "Sums.v").is_file()
+
+
 def test_outputs_that_differ_from_the_stored_ones_are_named_and_stay(root, tmp_path):
     copy, stored = tmp_path / "copy", root / "book" / "part" / "one.ipynb"
     build.gather(root, copy)

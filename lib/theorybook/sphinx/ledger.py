@@ -191,8 +191,8 @@ def _code(code: str, link: Link) -> Markup:
 
 def _theorem(theorem: str) -> Markup:
     """A theorem that Coq checks, where it is stated in the repository."""
-    path = (book.root() / theorem.partition(":")[0]).resolve().relative_to(book.clone())
-    address = "{url}/blob/{branch}/".format(**book.repository()) + f"{path.as_posix()}#L{line_of(theorem)}"
+    file = theorem.partition(":")[0]
+    address = "{url}/blob/{branch}/".format(**book.repository()) + f"{file}#L{line_of(theorem)}"
     return link_to(address, Markup("Coq: <code>{}</code>").format(theorem))
 
 

@@ -36,8 +36,9 @@ def gather(root: Path, copy: Path) -> None:
     for file in (copy / "book").rglob("*"):
         if file.is_file() and file.relative_to(copy) not in wanted:
             file.unlink()
-    if (root / "lib").is_dir() and not (copy / "lib").is_symlink():  # the version, and links to lines of the library
-        (copy / "lib").symlink_to(root / "lib")
+    for name in ("lib", "proofs"):  # the version, and links to their lines
+        if (root / name).is_dir() and not (copy / name).is_symlink():
+            (copy / name).symlink_to(root / name)
 
 
 def changed(root: Path, copy: Path) -> list[str]:
