@@ -329,7 +329,7 @@ MUTANTS = [
     ("exponential/own-memory", "exponential.without_division", "return u(d) / sum(", "return 2 * u(d) / sum("),
     ("exponential/own-undivided-words", "exponential.without_division", "math.sqrt(X.shape[1]) * keys", "keys"),
     ("exponential/own-undivided-groups", "exponential.without_division", "rate / (D * (D - C))", "rate / D"),
-    ("exponential/own-places", "exponential.together", "c=0.8, log_n=7 *", "c=0.8, log_n=9 *"),
+    ("exponential/own-places", "exponential.runs.together", "c=0.8, log_n=7 *", "c=0.8, log_n=9 *"),
     ("exponential/own-averaging-can", "exponential.kernels", "else self.family.knob * S", "else S"),
     ("exponential/own-linear-can", "exponential.words", "- K @ X[token]", "+ K @ X[token]"),
     ("exponential/own-degree-can", "attention", "_taylor(scores, int(self.knob) - 1)", "_taylor(scores, int(self.knob) - 2)"),

@@ -6,22 +6,11 @@ from fractions import Fraction
 import pytest
 import torch
 from attention_checks.exponential import exact_kernels, knobs, sensitivity_bounds
-from attention_checks.exponential.runs import sides
+from attention_checks.exponential.runs import sides, together
 from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator, normal
-from attention_theory.exponential import (
-    competition,
-    kernels,
-    power,
-    relu_power,
-    sharp,
-    space,
-    together,
-    truncated,
-    windows,
-    words,
-)
+from attention_theory.exponential import competition, kernels, power, relu_power, sharp, space, truncated, windows, words
 from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import network

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from attention_checks.tangent.fits import draw_problems
 from attention_checks.tangent.reverse_process import GaussianMixture, reverse_sde, reverse_times
 from attention_checks.tangent.runs.descent import aim, descent
 from attention_theory.tangent import (
     SoftmaxNetwork,
-    draw_problems,
     fit_guarantee,
     largest_rate,
     limit_kernel,

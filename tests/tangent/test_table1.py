@@ -6,10 +6,9 @@ import random
 import numpy as np
 import pytest
 import torch
-from attention_checks.tangent.fits import gram
+from attention_checks.tangent.fits import Problems, draw_problems, gram
 from attention_checks.tangent.runs import table1
-from attention_theory.tangent import draw_problems, limit_kernel
-from attention_theory.tangent.training import Problems
+from attention_theory.tangent import limit_kernel
 from conftest import BOOK
 from theorybook.records import Record, read_record
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from attention_checks.tangent.fits import fit
+from attention_checks.tangent import fits
+from attention_checks.tangent.fits import draw_problems, fit
 from attention_theory import tangent
 from attention_theory.device import generator, normal
-from attention_theory.tangent import kernel, training
+from attention_theory.tangent import kernel
 from theorybook.validation import unchecked
 
 
@@ -80,39 +81,39 @@ def test_loss_terms_stay_accurate_for_tiny_steps():
 def test_activations_and_their_derivatives(kind):
     scores = normal(2, 4, 10, generator=generator(0))
     a = torch.where(normal(2, 1, 10, generator=generator(1)) > 0, 1.0, -1.0).double()
-    outputs, derivatives = training.respond(kind, scores, a)
-    total = lambda s: training.respond(kind, s, a)[0].sum()
+    outputs, derivatives = fits.respond(kind, scores, a)
+    total = lambda s: fits.respond(kind, s, a)[0].sum()
     torch.testing.assert_close(derivatives, torch.func.grad(total)(scores))
     assert outputs.shape == (2, 4)
 
 
 def test_the_softmax_harness_is_the_softmax_network():
-    problems = tangent.draw_problems(6, 3, 20, [4])
+    problems = draw_problems(6, 3, 20, [4])
     net = tangent.SoftmaxNetwork(problems.W[0], problems.a[0])
-    outputs, derivatives = training.respond("softmax", problems.x @ problems.W, problems.a)
+    outputs, derivatives = fits.respond("softmax", problems.x @ problems.W, problems.a)
     torch.testing.assert_close(outputs[0], net(problems.x[0])[:, 0], atol=1e-12, rtol=0)
     gram = (derivatives[0] @ derivatives[0].T) * (problems.x[0] @ problems.x[0].T)
     torch.testing.assert_close(gram, net.m * tangent.tangent_kernel(net, problems.x[0]))
 
 
 def test_fit_counts_steps_and_gives_up():
-    easy = fit("softmax", tangent.draw_problems(6, 6, 40, range(3)), steps=2000)
+    easy = fit("softmax", draw_problems(6, 6, 40, range(3)), steps=2000)
     assert (easy.steps > 0).all() and (easy.steps % 10 == 0).all() and (easy.condition > 1).all() and (easy.peak <= 1).all()
-    impossible = fit("softmax", tangent.draw_problems(16, 4, 4, range(3)), steps=200)
+    impossible = fit("softmax", draw_problems(16, 4, 4, range(3)), steps=200)
     assert (impossible.steps == -1).all() and impossible.condition.isinf().all()
 
 
 def test_close_points_worsen_the_kernel():
-    near, far = (fit("softmax", tangent.draw_problems(8, 6, 200, [0], c), steps=0).condition for c in (0.1, 1.0))
+    near, far = (fit("softmax", draw_problems(8, 6, 200, [0], c), steps=0).condition for c in (0.1, 1.0))
     assert (near > 10 * far).all()
-    problems = tangent.draw_problems(8, 6, 20, [0], closeness=0.1)
+    problems = draw_problems(8, 6, 20, [0], closeness=0.1)
     torch.testing.assert_close(problems.x.norm(dim=-1), torch.ones(1, 8, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("kind", ["softmax", "exp", "relu"])
 def test_a_run_does_not_depend_on_the_others_in_its_batch(kind):
-    together = fit(kind, tangent.draw_problems(12, 6, 6, range(6)), steps=400, every=1)
-    alone = [fit(kind, tangent.draw_problems(12, 6, 6, [seed]), steps=400, every=1) for seed in range(6)]
+    together = fit(kind, draw_problems(12, 6, 6, range(6)), steps=400, every=1)
+    alone = [fit(kind, draw_problems(12, 6, 6, [seed]), steps=400, every=1) for seed in range(6)]
     assert len({int(steps) for steps in together.steps}) > 1  # they finish at different times
     for name, slack in (("steps", 1), ("peak", 1e-6)):
         expected = torch.cat([getattr(one, name) for one in alone])

@@ -18,4 +18,4 @@ from attention_theory.tangent.kernel import (
     tangent_kernel,
 )
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
-from attention_theory.tangent.training import draw_problems, largest_rate, loss_terms, ntk_regression, train
+from attention_theory.tangent.training import largest_rate, loss_terms, ntk_regression, train

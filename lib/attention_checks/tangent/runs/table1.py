@@ -22,14 +22,13 @@ from typing import Annotated
 
 import torch
 from attention_theory.tangent.kernel import ACTIVATIONS, Activation, limit_kernel
-from attention_theory.tangent.training import Problems, draw_problems, respond
 from jaxtyping import Bool, Float
 from theorybook.records import Record, Table
 from theorybook.sweep import Recording
 from theorybook.validation import ANY, FILLED, Count, NonNegative, Positive, Seed, Size, Steps
 from torch import Tensor
 
-from attention_checks.tangent.fits import fit
+from attention_checks.tangent.fits import Problems, draw_problems, fit, respond
 from attention_checks.tangent.runs.descent import limit_steps
 
 SEEDS = range(16, 48)

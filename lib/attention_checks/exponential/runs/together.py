@@ -7,10 +7,6 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 import torch
-from jaxtyping import Float, Float64
-from theorybook.validation import ANY, AtLeastOne, Extended, Natural, Size, Steps
-from torch import Tensor
-
 from attention_theory.attention import Weights
 from attention_theory.exponential.families import sharp
 from attention_theory.exponential.kernels import limit_kernel_with, start_network
@@ -21,6 +17,9 @@ from attention_theory.separation.exact import separation_probability
 from attention_theory.tangent.kernel import rank, tangent_kernel
 from attention_theory.tangent.network import unit_points
 from attention_theory.tokens import contexts
+from jaxtyping import Float, Float64
+from theorybook.validation import ANY, AtLeastOne, Extended, Natural, Size, Steps
+from torch import Tensor
 
 #: The world of patches.
 WORLD: dict[str, Any] = dict(D=9, C=3, q=0.25)
