@@ -11,7 +11,6 @@ from attention_theory.device import generator, normal
 
 #: Integer labels of the patches: equal in a group.
 Labels = Tensor | Sequence[int]
-Vector = Tensor | Sequence[float]
 
 
 class PatchDistribution:
