@@ -214,7 +214,11 @@ def reached_by(jobs: int) -> tuple[dict[str, dict[str, list[str]]], dict[str, fl
 
         shutil.rmtree(NOTES, ignore_errors=True)
         found = (ROOT / "tests").rglob("test_*.py")
-        tests = [path for path in found if path.stem[5:] not in OTHER_TESTS and path.parent.name not in ("pages", "devices")]
+        tests = [
+            path
+            for path in found
+            if path.stem[5:] not in OTHER_TESTS and path.parent.name not in ("pages", "devices", "proofs")
+        ]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutants", "-n", str(jobs)]
         subprocess.run([*command, *map(str, tests)], cwd=ROOT, env=_environment(str(LIB)), check=True)
         lines = coverage.Coverage(str(NOTES / "lines"), config_file=False)
