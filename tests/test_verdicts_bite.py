@@ -236,6 +236,12 @@ MUTANTS = [
     ("jelassi2022/assumption-1-labelling", "patches.distribution", "NonNegative = 0.9", "NonNegative = 0.4"),
     # a printed setting
     ("jelassi2022/figure-3", "patches.printed", '"C": 4, "label": 1}', '"C": 8, "label": 1}'),
+    ("jelassi2022/figure-1-a", "patches.similarity", "relabelled).abs().max()", "relabelled).abs().min()"),
+    ("jelassi2022/figure-5-a", "patches.images", "s // patch, seed)", "s // patch, seed + 1)"),
+    ("jelassi2022/figure-5-b", "patches.printed", '"shown": (2, 4, 8)', '"shown": (2, 4, 16)'),
+    ("jelassi2022/figure-5-c", "patches.runs.cifar", "(upper / 100)", "(upper[::-1] / 100)"),
+    ("jelassi2022/figure-7", "patches.printed", '"svhn"), "patch": 4', '"svhn"), "patch": 2'),
+    ("jelassi2022/figure-8", "patches.runs.cifar", "(upper / 100)", "(upper[::-1] / 100)"),
     ("jelassi2022/figure-1-b", "patches.printed", "[{1, 2, 5, 6}", "[{1, 2, 5, 7}"),
     # Part V
     ("exponential/own-families", "attention", "torch.softmax(self.knob * scores", "torch.softmax(scores"),

@@ -52,8 +52,8 @@ class Prediction:
             raise ValueError(f"{self.id}: the range from {self.low} to {self.high} is empty")
 
 
-def load_predictions(path: str | Path | None = None) -> dict[str, Prediction]:
-    """The predictions of a file by id; without a path, of the book's ``trained/predictions.yml``.
+def load_predictions(path: str | Path | None = None, part: str = "trained") -> dict[str, Prediction]:
+    """The predictions of a file by id; without a path, of the book's ``predictions.yml`` of that part.
 
     Raises:
         FileNotFoundError: there is no such file here.
@@ -67,10 +67,10 @@ def load_predictions(path: str | Path | None = None) -> dict[str, Prediction]:
     {}
     """
     if path is None:
-        places = (folder / "trained" / "predictions.yml" for folder in book_folders())
+        places = (folder / part / "predictions.yml" for folder in book_folders())
         path = next((place for place in places if place.is_file()), None)
         if path is None:
-            raise FileNotFoundError("trained/predictions.yml is not here: open the chapter in a clone of the book")
+            raise FileNotFoundError(f"{part}/predictions.yml is not here: open the chapter in a clone of the book")
     path = Path(path)
     found: dict[str, Prediction] = {}
     for row in read_rows(path, Prediction):
