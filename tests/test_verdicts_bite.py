@@ -70,6 +70,7 @@ MUTANTS = [
     ("bombari2024/figure-2-left", "sensitivity.printed", "(192, 384, 768)}\nFIGURE_2_R", "(192, 384, 512)}\nFIGURE_2_R"),
     ("bombari2024/figure-2-right", "sensitivity.printed", '"depth": (2, 4, 8)', '"depth": (2, 4, 6)'),
     ("bombari2024/figure-3-left", "sensitivity.printed", '"weights": ("relu", "softmax")', '"weights": ("relu", "linear")'),
+    ("bombari2024/figure-3-left", "sensitivity.printed", "200, 250)}", "200, 300)}"),
     ("bombari2024/figure-5", "sensitivity.printed", '"p": (0.01, 0.1, 1.0)', '"p": (0.01, 0.1, 2.0)'),
     (
         "bombari2024/figure-4-relu-raf",

@@ -9,13 +9,15 @@ import pytest
 import torch
 from attention_checks.sensitivity import aligned, printed
 from attention_checks.sensitivity.printed import moved
-from attention_checks.sensitivity.runs import searches, theorem_3, word
+from attention_checks.sensitivity.runs import searches, theorem_3, token_kinds, word
 from attention_checks.sensitivity.runs.deferred import power_iterations
 from attention_theory import attention, sensitivity, tokens
 from attention_theory.device import generator, normal
 from attention_theory.sensitivity import upper_bound
 from attention_theory.sensitivity import word as word_module
 from attention_theory.sensitivity.deferred import Apply
+from attention_theory.trained import wheels
+from attention_theory.trained.models import minilm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -515,7 +517,7 @@ def test_the_wider_search_is_a_literal_change_and_leaves_the_kinks_of_relu():
     found = sensitivity.search(view)
     assert found.value == pytest.approx(printed.equation_3_4(raf, X, 0, found.delta), rel=1e-9)
     assert found.value > 1.02 * sensitivity.projected_ascent(view).value
-    assert found.history.shape == (101, 24) and bool((found.history.diff(dim=0) >= 0).all())
+    assert found.history.shape == (201, 24) and bool((found.history.diff(dim=0) >= 0).all())
     aimed = view.aimed_moves(3)
     assert aimed.shape == (3, 192) and torch.allclose(aimed.norm(dim=1), torch.tensor(192.0).double().sqrt())
     assert sensitivity.search(sensitivity.RandomFeatures.sample(4, 6, 20, 1).one_token(context(4, 6), 0), 1, 1).value > 0
@@ -571,3 +573,20 @@ def test_the_bound_of_the_rows_is_as_low_as_its_multiplier_can_make_it():
     budget = d * float(torch.linalg.svdvals(view.K)[0]) ** 2
     dual = min(m * budget + float((h - m * s.square()).amax(0).sum()) for m in np.geomspace(1e-5, 1e3, 400))
     assert dual * (1 - 1e-3) < upper_bound.rows_bound(view) < 1.1 * dual
+
+
+def test_statistics_of_tokens_by_hand(monkeypatch):
+    X = 2 * torch.eye(4).double()[[0, 1, 1, 0, 0, 0]].reshape(2, 3, 4)  # two contexts: e_1 e_2 e_2 and e_1 e_1 e_1
+    monkeypatch.setattr(token_kinds, "contexts", lambda kind, *sizes: X if kind == "layer-0" else -X)
+    found = token_kinds.run("layer-0", 2, 3, 4, 0)
+    expected = {"mean": 5 / 9, "cosine": 2 / 3, "directions": 1.0, "same": 2 / 3, "first": 1.0, "row": -1.0}
+    assert found == pytest.approx(expected)
+    assert token_kinds.run("iid", 2, 3, 4, 0)["row"] == pytest.approx(1.0)
+
+
+@pytest.mark.skipif(not wheels.installed(), reason="needs the models: make models")
+def test_bare_rows_are_those_of_the_word_embedding(monkeypatch):
+    monkeypatch.setattr("attention_theory.trained.texts.reviews", lambda: [("A fine film.", 1)])
+    model, ids = minilm(), [101, *minilm().tokens("A fine film."), 102][:5]
+    rows = tokens.on_sphere(model.w["embeddings.word_embeddings.weight"][ids].double())
+    torch.testing.assert_close(token_kinds.contexts("rows", 1, 5, 384, 0)[0], rows)

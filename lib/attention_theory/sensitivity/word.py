@@ -36,7 +36,7 @@ class WordSensitivity:
 
 
 def word_sensitivity(
-    map: FeatureMap, X: Float[Tensor, "n d"], token: Natural = 0, starts: Size = 24, steps: Steps = 100, seed: Seed = 0
+    map: FeatureMap, X: Float[Tensor, "n d"], token: Natural = 0, starts: Size = 24, steps: Steps = 200, seed: Seed = 0
 ) -> WordSensitivity:
     """A lower bound on S(X): the largest |phi(X^i(delta)) - phi(X)| / |phi(X)|, |delta| <= sqrt(d), that :func:`search` finds.
 
@@ -67,11 +67,11 @@ def word_sensitivity(
     return search(map.one_token(X, token), starts, steps, seed)
 
 
-def search(view: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
-    """Gradient ascent of ``view.change`` over the ball of radius sqrt(d), from many starts that are halved three times.
+def search(view: OneToken, starts: Size = 24, steps: Steps = 200, seed: Seed = 0) -> WordSensitivity:
+    """Gradient ascent of ``view.change`` over the ball of radius sqrt(d), from many starts that are halved four times.
 
-    There are four rounds. Each has twice as many steps as the one before it, and half as many starts: those that have found
-    most. So the rounds cost about the same, together 28 evaluations a start in 100 steps (:func:`evaluations`). For attention
+    There are five rounds. Each has twice as many steps as the one before it, and half as many starts: those that have found
+    most. So the rounds cost about the same, together 36 evaluations a start in 200 steps (:func:`evaluations`). For attention
     features a third of the starts are aimed at single rows, which is where long contexts are sensitive. Smooth features are
     climbed as in :func:`projected_ascent`. ReLU weights have kinks, where an ascent that never falls stops. So there every
     step is taken, except in the last tenth, and only its length, half the radius at first, depends on what it finds.
@@ -102,19 +102,19 @@ def search(view: OneToken, starts: Size = 24, steps: Steps = 100, seed: Seed = 0
     return _best(view, ascent.place, ascent.value, history)
 
 
-def evaluations(starts: Size, steps: Steps) -> int:
+def evaluations(starts: Size, steps: Steps = 200) -> int:
     """How many changes, with their gradients, :func:`search` computes.
 
     >>> from attention_theory.sensitivity import evaluations
-    >>> evaluations(starts=24, steps=100)
-    669
+    >>> evaluations(starts=24, steps=200)
+    863
     """
     return starts + sum(_survivors(starts, step, steps) for step in range(steps))
 
 
 def _survivors(starts: int, step: int, steps: int) -> int:
-    """The starts that take this step: rounds of 1, 2, 4 and 8 fifteenths of the steps, with half the starts each."""
-    return -(-starts // 2 ** int(math.log2(1 + 15 * step / steps)))
+    """The starts that take this step: rounds of 1, 2, 4, 8 and 16 of 31 parts of the steps, with half the starts each."""
+    return -(-starts // 2 ** int(math.log2(1 + 31 * step / steps)))
 
 
 def projected_ascent(view: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:

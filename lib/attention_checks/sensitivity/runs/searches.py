@@ -103,24 +103,24 @@ def run(kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, seed
     """What both searches find in one context.
 
     Returns:
-        ``theirs``; ``ours`` with as many starts as their number of evaluations allows in 100 steps; ``cost`` and ``equal``, the
+        ``theirs``; ``ours`` with as many starts as their number of evaluations allows in 200 steps; ``cost`` and ``equal``, the
         evaluations of both.
     """
     view = RandomAttentionFeatures.sample(d, seed, weights).one_token(tokens.contexts(kind, 1, n, d, seed)[0], 0)
     steps = STEPS * n
-    starts: Size = max(count for count in range(1, 2 * n) if evaluations(count, 100) <= steps)
+    starts: Size = max(count for count in range(1, 2 * n) if evaluations(count) <= steps)
     return {
         "theirs": authors_search(view, steps, seed),
         "ours": search(view, starts).value,
         "cost": steps + 1,
-        "equal": evaluations(starts, 100),
+        "equal": evaluations(starts),
     }
 
 
 def points() -> list[dict[str, Any]]:
     """132 contexts at the first three lengths of the authors' script: three kinds of tokens, both weights.
 
-    The step lengths of the search were chosen on the seeds below 10; these are others.
+    The rounds and step lengths of the search were chosen on the seeds below 10; these are others.
     """
     return [
         dict(kind=kind, weights=weights, n=n, d=192, seed=seed)

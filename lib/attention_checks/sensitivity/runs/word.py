@@ -2,9 +2,12 @@
 
     python -m attention_checks.sensitivity.runs.word --only bombari2024-figure-3 --out book/data
 
-also for ``bombari2024-figure-2-left``, ``bombari2024-figure-2-right`` and ``bombari2024-figure-3-bert``, which draws
-Figure 3 on rows of BERT's input embedding (:func:`attention_theory.tokens.bert_contexts` says how they differ from the
-paper's data; it needs transformers, datasets and the network). The chapters recompute a part of each record and compare.
+also for ``bombari2024-figure-2-left`` and ``bombari2024-figure-2-right``. Every value found is a lower bound.
+``bombari2024-figure-3-layer-0`` draws Figure 3 on the data of the paper, film reviews as layer 0 of a trained encoder reads
+them, at the lengths of the authors' script and by :func:`search <attention_theory.sensitivity.word.search>`: MiniLM at d = 192
+and 384 (``make models``, the file ``IMDB_REVIEWS``: :func:`attention_theory.tokens.reviews`), and BERT-Base up to d = 768 under
+the name ``bombari2024-figure-3-layer-0-bert`` (transformers and the network). The first token of a review, which moves, is the
+special piece [CLS]. The chapters recompute a part of each record and compare.
 """
 
 import itertools
@@ -14,7 +17,7 @@ from typing import Literal
 import numpy as np
 import torch
 from attention_theory import tokens
-from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
+from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
     OneTokenFeatures,
@@ -22,11 +25,13 @@ from attention_theory.sensitivity.random_features import (
     one_token_in_law,
 )
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
-from attention_theory.sensitivity.word import OneToken, projected_ascent
+from attention_theory.sensitivity.word import OneToken, WordSensitivity, projected_ascent, search
 from theorybook.devices import Device
 from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line, sweep
 from theorybook.validation import Count, Positive, Seed, Size, Steps
+
+from attention_checks.sensitivity.printed import AUTHORS_N
 
 TRIALS = 10
 DIMENSIONS = (192, 384, 768)
@@ -53,9 +58,23 @@ def raf_point(
     kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, trial: Seed, starts: Size = 6, steps: Steps = 50
 ) -> dict:
     """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
+    view = _first_token(kind, weights, n, d, trial)
+    return _attention_row(view, projected_ascent(view, starts, steps))
+
+
+def review_point(kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, trial: Seed) -> dict:
+    """The same by :func:`search <attention_theory.sensitivity.word.search>`, from 24 starts in 100 steps."""
+    view = _first_token(kind, weights, n, d, trial)
+    return _attention_row(view, search(view, starts=24, steps=100))
+
+
+def _first_token(kind: str, weights: Literal["softmax", "relu"], n: int, d: int, trial: int) -> OneTokenAttention:
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
-    view = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
-    found = projected_ascent(view, starts, steps)
+    return RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
+
+
+def _attention_row(view: OneTokenAttention, found: WordSensitivity) -> dict:
+    n, d = view.others.shape[0] + 1, len(view.x)
     return {
         "S": found.value,
         "bound": sensitivity_bound(view),
@@ -91,12 +110,21 @@ RECORDINGS = [
         tolerance=1e-3,
     ),
     Recording("bombari2024-figure-3", raf_point, lambda: _raf_points(tokens.KINDS), tolerance=_FOUND),
-    Recording("bombari2024-figure-3-bert", raf_point, lambda: _raf_points(("bert",)), tolerance=_FOUND, shipped=False),
+    *(
+        Recording(  # recomputed by name, where the file of reviews and the models are
+            f"bombari2024-figure-3-{kind}",
+            review_point,
+            grid(trial=range(2), kind=(kind,), weights=("softmax", "relu"), n=AUTHORS_N["RAF"], d=dimensions),
+            tolerance=_FOUND,
+            shipped=False,
+        )
+        for kind, dimensions in (("layer-0", DIMENSIONS[:2]), ("layer-0-bert", DIMENSIONS))
+    ),
 ]
 
 
 def load(figure: str) -> Table:
-    """The rows of a recorded figure, ``figure-2-left``, ``figure-2-right`` or ``figure-3``."""
+    """The rows of a recorded figure, ``figure-2-left``, ``figure-2-right``, ``figure-3`` or ``figure-3-layer-0``."""
     return read_record(f"bombari2024-{figure}").rows
 
 
