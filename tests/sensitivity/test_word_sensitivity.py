@@ -547,11 +547,11 @@ def test_the_authors_search_follows_the_gradient_and_stays_in_the_ball(weights):
     assert searches.authors_search(view, 0, 1) < searches.authors_search(view, 300, 1) <= sensitivity.sensitivity_bound(view)
 
 
-def test_the_recorded_search_finds_less_than_the_authors_in_two_contexts_of_132():
+def test_the_recorded_search_finds_less_than_the_authors_in_one_context_of_132():
     record = read_record("word-searches").rows
     ratio = record["ours"] / np.maximum(record["theirs"], 1e-9)
     assert len(record) == 132 and bool((record["equal"] <= record["cost"]).all())
-    assert (ratio < 1 - 1e-4).sum() == 2 and ratio.min() > 0.998
+    assert (ratio < 1).sum() == 1 and ratio.min() > 1 - 1e-4
     assert np.median(ratio[record["weights"] == "relu"]) > 1.1
 
 
