@@ -72,6 +72,19 @@ def test_a_gap_beats_any_crowd_under_sparsemax(rivals):
         assert replacing.sparsemax_share(gap, rivals) >= wanted - 1e-12 and gap <= wanted
 
 
+@pytest.mark.parametrize("tied", [1, 2, 3, 8])
+@pytest.mark.parametrize("rivals", [1, 20, 1000])
+def test_keys_that_tie_above_a_crowd_keep_the_lead_each_up_to_equal_parts(tied, rivals):
+    """Two keys 0.4 above a thousand rivals keep 401/1002 each: they do not share what one alone would have (401/1001)."""
+    for gap in (0.05, 0.1, 0.4, 0.7, 2.0):
+        scores = torch.zeros(1, 1, tied + rivals, dtype=torch.float64)
+        scores[..., :tied] = gap
+        shares = replacing.sparsemax(scores, torch.ones(1, tied + rivals, dtype=torch.bool))[0, 0, :tied]
+        assert float(shares.min()) >= min(1 / tied, gap) - 1e-12 and float(shares.max()) <= 1 / tied + 1e-12
+        if (tied, rivals, gap) == (2, 1000, 0.4):
+            assert math.isclose(float(shares[0]), 401 / 1002, abs_tol=1e-12)
+
+
 def sorted_entmax(scores, mask):
     """Alpha = 3/2 by sorting (Peters, Niculae, Martins 2019, algorithm 2), row by row: no threshold is searched."""
     found = torch.zeros_like(scores)
