@@ -31,7 +31,6 @@ from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line, sweep
 from theorybook.validation import Count, Positive, Seed, Size, Steps
 
-
 TRIALS = 10
 DIMENSIONS = (192, 384, 768)
 #: Those of the authors' script; the record of the chapter compares them with the printed ones.
