@@ -1,7 +1,7 @@
 """TeX as readable text."""
 
 import pytest
-from theorybook.plain import plain
+from theorybook.plain import as_written, plain
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,16 @@ from theorybook.plain import plain
 )
 def test_formulas_are_readable_in_a_line(text, shown):
     assert plain(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("printed", "written"),
+    [
+        ("5.5e+03 of 2.65e+10", "5,500 of 2.65 × 10¹⁰"),
+        ("below 1e-12, 2.6e-05%", "below 10⁻¹², 2.6 × 10⁻⁵%"),
+        ("T_4 at 10^12, T_0=0.05", "T₄ at 10¹², T₀=0.05"),
+        ("attention_theory, exp_4, n^-0.3", "attention_theory, exp_4, n^-0.3"),  # names, and what has no small sign
+    ],
+)
+def test_numbers_as_people_write_them(printed, written):
+    assert as_written(printed) == written

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import repository_url
@@ -42,9 +43,9 @@ def test_torch_is_pinned_for_the_book_only(root):
     assert '"torch>=2.9",' in (root / "lib" / "pyproject.toml").read_text()  # a lower end, which Colab meets
 
 
-def test_the_table_of_contents_names_files_that_exist(root):
-    for file in files(root):
-        assert (root / file).is_file(), file
+def test_the_table_of_contents_names_every_page_and_no_other(root):
+    listed = {Path(file).with_suffix("") for file in files(root)}
+    assert listed == {path.relative_to(root).with_suffix("") for path in (root / "book").rglob("*.md")}
 
 
 def test_every_module_is_in_the_reference(root):

@@ -9,20 +9,23 @@ import matplotlib.pyplot as plt
 from cycler import cycler
 from tabulate import tabulate
 
-GREY = "#808080"
+from theorybook.plain import as_written
+
+#: Of text and axes; and of guide lines.
+INK, GREY = "#24292F", "#808080"
 #: Colours by Okabe and Ito, without black and yellow, told apart by colour-blind readers, on white and on black.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 
 
 def use_style() -> None:
-    """Set matplotlib's defaults for the book: transparent ground, mid-grey axes, the book's colours.
+    """Set matplotlib's defaults for the book: the lines and colours of its interactive plots, dark text on white.
 
+    On a dark page ``book.css`` turns light into dark and keeps the hues.
     The reader's own ``matplotlibrc`` is set aside first: if it asks for LaTeX, say, no label can be drawn without LaTeX.
     """
     style: dict[Any, Any] = {
-        "figure.facecolor": "none",
-        "axes.facecolor": "none",
-        "savefig.facecolor": "none",
+        "figure.facecolor": "white",
+        "savefig.facecolor": "white",
         "legend.framealpha": 0,
         "figure.dpi": 144,
         "figure.figsize": (6.4, 3.4),
@@ -31,10 +34,10 @@ def use_style() -> None:
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.titlesize": "medium",
-        "lines.linewidth": 1.6,
+        "lines.linewidth": 2,
     }
-    style |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), GREY)
-    style |= dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor", "grid.color"), GREY)
+    style |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK)
+    style |= dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor"), INK)
     plt.rcdefaults()
     plt.rcParams.update(style)
 
@@ -50,7 +53,9 @@ class ShownTable:
         return tabulate(self.rows, self.headers, disable_numparse=True)
 
     def _repr_html_(self) -> str:
-        return tabulate(self.rows, self.headers, tablefmt="html", disable_numparse=True)
+        rows = [[as_written(cell) for cell in row] for row in self.rows]
+        shown = tabulate(rows, [as_written(header) for header in self.headers], tablefmt="html", disable_numparse=True)
+        return re.sub(r"10\^(-?\d+\.\d+)", r"10<sup>\1</sup>", shown)
 
 
 def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -> ShownTable:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from theorybook.figures import COLORS, GREY
+from theorybook.plain import as_written, power_of_ten, raised
 from theorybook.validation import Signed, Size
 
 WIDTH, HEIGHT = 420, 250
@@ -97,7 +98,7 @@ class Axis:
         if self.log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             if last - first >= 1:
-                return {10.0**k: f"10{_raised(k)}" for k in range(first, last + 1, 1 + (last - first) // 6)}
+                return {10.0**k: f"10{raised(k)}" for k in range(first, last + 1, 1 + (last - first) // 6)}
             steps = [m * 10.0**k for k in range(first - 2, last + 2) for m in (1, 2, 3, 5)]
             return {v: f"{v:g}" for v in steps if self.low <= v <= self.high}
         raw = (self.high - self.low) / 5
@@ -105,10 +106,6 @@ class Axis:
         step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= raw * (1 - 1e-9))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return {i * step: f"{i * step:.6g}" for i in range(first, last + 1)}
-
-
-def _raised(k: int | str) -> str:
-    return str(k).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 @dataclass(frozen=True)
@@ -202,8 +199,8 @@ class InteractivePlot:
             "curves": [[c.steps, [[_short(v) for v in row] for row in c.rows]] for c in self.curves.values()],
             "marks": self._marks(),
             "axes": [[_short(a.low), _short(a.high), int(a.log), a.start, a.end] for a in self.axes],
-            "sliders": [[slider.name, slider.values] for slider in self.sliders],
-            "says": [self.captions.steps, self.captions.rows],
+            "sliders": [[slider.name, [as_written(value) for value in slider.values]] for slider in self.sliders],
+            "says": [self.captions.steps, [as_written(said) for said in self.captions.rows]],
         }
         packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
         key = "movable-" + sha256((packed + self.alt).encode()).hexdigest()[:8]
@@ -212,7 +209,7 @@ class InteractivePlot:
             f'<figure class="movable" id="{key}" data-movable="{packed}" style="margin:0.5em 0;max-width:36rem">'
             f"{''.join(self._control(key, i) for i in range(len(self.sliders)))}{self._svg()}{self._legend()}"
             f'<output for="{" ".join(self._name(key, i) for i in range(len(self.sliders)))}" '
-            f'style="display:block;min-height:1.5em">{html.escape(self.captions.at(self.start))}</output>'
+            f'style="display:block;min-height:1.5em">{_html(self.captions.at(self.start))}</output>'
             f"{self._table()}</figure><script>{SCRIPT}</script>"
         )
 
@@ -222,7 +219,7 @@ class InteractivePlot:
 
     def _control(self, key: str, i: int) -> str:
         slider, identity = self.sliders[i], self._name(key, i)
-        shown, name = html.escape(slider.values[slider.start]), html.escape(slider.name)
+        shown, name = _html(slider.values[slider.start]), _html(slider.name)
         return (
             f'<label for="{identity}" style="display:block">{name} = <strong class="movable-value">{shown}</strong></label>'
             f'<input type="range" id="{identity}" min="0" max="{len(slider.values) - 1}" step="1" value="{slider.start}" '
@@ -235,17 +232,17 @@ class InteractivePlot:
         for value, label in (dict(enumerate(self._words)) if self._words else across.ticks()).items():
             place = across.place(value)
             grid += [] if self._words else [f"M{place:.1f},{TOP}V{HEIGHT - BOTTOM}"]
-            text.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{html.escape(label)}</text>')
+            text.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{_html(label)}</text>')
         for name, (_, place, _) in zip(self.curves, self._marks() if self.hinton else ()):
-            text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{html.escape(name)}</text>')
+            text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{_html(name)}</text>')
         for value, label in ({} if self.hinton else up.ticks()).items():
             place = up.place(value)
             grid.append(f"M{LEFT},{place:.1f}H{WIDTH - RIGHT}")
             text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{label}</text>')
         middle = (TOP + HEIGHT - BOTTOM) / 2
         text.append(
-            f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(self.labels[0])}</text>'
-            f'<text transform="translate(11 {middle}) rotate(-90)" text-anchor="middle">{html.escape(self.labels[1])}</text>'
+            f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{_html(self.labels[0])}</text>'
+            f'<text transform="translate(11 {middle}) rotate(-90)" text-anchor="middle">{_html(self.labels[1])}</text>'
         )
         curves = [
             f'<path data-curve="{c}" d="{self._path(name, mark)}" {self._paint(c, mark[0])}/>'
@@ -299,11 +296,11 @@ class InteractivePlot:
         for c, (name, (kind, _, _)) in enumerate(zip(self.curves, self._marks())):
             line = {"line": "M0,6H26", "dot": "M13,6h0", "bar": "M8,1H18V11H8Z"}[kind]
             key = f'<svg width="26" height="12" aria-hidden="true"><path d="{line}" {self._paint(c, kind)}/></svg>'
-            items.append(f'<span style="margin-right:1.2em;white-space:nowrap">{key} {html.escape(name)}</span>')
+            items.append(f'<span style="margin-right:1.2em;white-space:nowrap">{key} {_html(name)}</span>')
         return f'<div style="padding-left:1em">{" ".join(items)}</div>'
 
     def _table(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in (self.labels[0] or "x", *self.curves))
+        head = "".join(f'<th scope="col">{_html(name)}</th>' for name in (self.labels[0] or "x", *self.curves))
         rows = []
         for i, x in enumerate(self.x):
             values = (curve.at(self.start)[i] for curve in self.curves.values())
@@ -316,14 +313,18 @@ class InteractivePlot:
         )
 
 
+def _html(text: str) -> str:
+    return html.escape(as_written(text))
+
+
 def _shown(value: float | str) -> str:
     """A number of the table: 10⁶ and 6.02 × 10⁻⁵ instead of 1e+06 and 6.02e-05."""
     if isinstance(value, str):
-        return html.escape(value)
+        return _html(value)
     front, power = np.format_float_scientific(value, trim="-").split("e")
     if -5 < int(power) < 6:
         return np.format_float_positional(value, trim="-")
-    return f"{'' if front == '1' else front + ' × '}10{_raised(int(power))}"
+    return power_of_ten(front, int(power))
 
 
 def _numbers(row: Sequence[float | str | None]) -> str:
@@ -464,7 +465,7 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
 def _word(value: Any) -> str:
     """A label; powers such as 10^12 get raised figures."""
     text = value if isinstance(value, str) else f"{float(value):g}"
-    return re.sub(r"\^(-?\d+)", lambda power: _raised(power[1]), text)
+    return re.sub(r"\^(-?\d+)", lambda power: raised(power[1]), text)
 
 
 def _index(name: str, values: list[str], start: Any) -> int:

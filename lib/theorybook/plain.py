@@ -1,4 +1,4 @@
-"""TeX between dollars as readable text, for the lines that checks print and for what searches show."""
+"""Mathematics as readable text: TeX between dollars, and numbers and indices as programs print them."""
 
 import re
 import unicodedata
@@ -63,6 +63,45 @@ def _plain(tex: str) -> str:
     tex = re.sub(r"\\([A-Za-z]+|\|)(\s*)", lambda found: _sign(found[1]) + " " * bool(found[2]), tex)
     tex = re.sub(r"\\[,;!: \\]|[&~]", " ", tex).replace("\\", "").replace("^ᵀ", "ᵀ")
     return re.sub(r"\s+", " ", re.sub(r"(?<=[∂∇√]) ", "", tex)).strip()
+
+
+_PRINTED = re.compile(
+    r"(?<![\w.])(?P<front>\d+(?:\.\d+)?)e(?P<power>[+-]\d+)(?![\w.])"
+    r"|(?<=[\da-z])\^(?P<raised>-?\d+)(?![\w.])|(?<![\w][A-Za-zα-ω])(?<=[A-Za-zα-ω])_(?P<index>\d+)(?!\w)"
+)
+
+
+def as_written(text: str) -> str:
+    """A line as a person would write it: powers of ten, exponents and indices instead of what programs print.
+
+    >>> from theorybook.plain import as_written
+    >>> as_written("5.5e+03, 2e-06, 10^12, T_4")
+    '5,500, 2 × 10⁻⁶, 10¹², T₄'
+    """
+
+    def written(found: re.Match) -> str:
+        if found["front"]:
+            return power_of_ten(found["front"], int(found["power"]))
+        return raised(found["raised"]) if found["raised"] else lowered(found["index"])
+
+    return _PRINTED.sub(written, text)
+
+
+def power_of_ten(front: str, power: int) -> str:
+    """``front`` times 10 to the ``power``: 5,500 up to a million, then 2 × 10⁷, and 10⁷ for a front of 1."""
+    if 0 <= power < 6 and len(front.partition(".")[2]) <= power:
+        return f"{float(front) * 10**power:,.0f}"
+    return f"{'' if front == '1' else front + ' × '}10{raised(power)}"
+
+
+def raised(number: int | str) -> str:
+    """An exponent: ``raised(-12)`` is ⁻¹²."""
+    return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def lowered(number: int | str) -> str:
+    """An index: ``lowered(4)`` is ₄."""
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def _operand(tex: str) -> str:

@@ -60,9 +60,27 @@ def finished(text: str, here: Path) -> str:
     text = re.sub(r"<th>\s*</th>", "<td></td>", text)  # the corner of a table is no heading
     for old, new in ROLES.items():
         text = text.replace(old, new)
+    text = with_folded_parts(text)
     if not re.search(r'class="[^"]*\bsd-', text):
         text = re.sub(r"\s*<link [^>]*sphinx-design[^>]*>|\s*<script [^>]*design-tabs\.js[^>]*></script>", "", text)
     return re.sub(r"<img ([^>]*)>", lambda found: with_size(found, here), with_switch(text))
+
+
+PART = re.compile(
+    r'<p aria-level="2" class="caption" role="heading"><span class="caption-text">(.*?)</span></p>\s*(?=<ul class="nav)'
+)
+
+
+def with_folded_parts(text: str) -> str:
+    """The sidebar with its parts folded, but for the first and the one that the page belongs to."""
+    first = found = PART.search(text)
+    while found:
+        pages = element(text, found.end())
+        shown = " open" if found is first or "current" in pages else ""
+        part = f'<details class="part"{shown}><summary class="caption">{found[1]}</summary>{pages}</details>'
+        text = text[: found.start()] + part + text[found.end() + len(pages) :]
+        found = PART.search(text)
+    return text
 
 
 SWITCH = (
