@@ -68,6 +68,23 @@ def test_a_statement_in_paragraphs_is_shown_in_lines(monkeypatch):
     assert 'class="said' not in pieces().row(other) and "<small></small>" not in pieces().row(other)
 
 
+def test_each_hypothesis_is_shown_with_its_reason(monkeypatch):
+    reasons = [
+        {"hypothesis": "$u > 0$", "needed": "tests/test_hypotheses.py::test_share_needs_positive_weights"},
+        {"hypothesis": "$n$ even", "needed": "n = 3: the sum"},
+        {"hypothesis": "any $c$", "convenience": "else the bound is $2c$"},
+        {"hypothesis": "$d > 1$", "open": "the proof uses it"},
+    ]
+    entry = Entry("deng2023/own-x", "ours", "lemma", "so", [], "separation/threshold", "exact", "holds", "", reasons=reasons)
+    monkeypatch.setattr(ledger, "ledgers", lambda: {"deng2023": {entry.id: entry}})
+    row = pieces().row(entry)
+    test, check, convenience, unknown = re.findall(r'<li class="tm">(.*?)</li>', row)
+    assert "needed" in test and "/blob/main/tests/test_hypotheses.py" in test
+    assert "book/separation/record/threshold" in check and "#verdict-deng2023-own-x" in check
+    assert "for convenience: else the bound is" in convenience and "href" not in convenience
+    assert "open whether it is needed: the proof uses it." in unknown
+
+
 @pytest.mark.parametrize("paper", list(ledger.ledgers()))
 def test_every_statement_is_a_row_with_its_anchor_and_every_dependency_in_the_graph(paper):
     rows, page = ledger.ledgers()[paper].values(), pieces().rows(paper)

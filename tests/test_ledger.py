@@ -131,6 +131,24 @@ def test_a_proof_that_coq_checks_is_there_and_names_its_row(entries, root):
     assert named == stated
 
 
+def test_each_hypothesis_of_an_own_statement_has_its_reason(entries, verdicts, root):
+    """It stands in the row in these words; a needed one names a test that is there, or how a check of its verdict begins."""
+    for entry in entries.values():
+        assert entry.printed == "ours" or not entry.reasons, entry.id
+        checks = [check["text"] for _, verdict in verdicts.get(entry.id, []) for check in verdict["checks"] if check["holds"]]
+        for one in entry.reasons:
+            assert one["hypothesis"] in f"{entry.hypotheses} {entry.statement}", (entry.id, one["hypothesis"])
+            needed = one.get("needed", "")
+            file, _, name = needed.partition("::")
+            if needed.startswith("tests/"):
+                functions = {
+                    node.name for node in ast.parse((root / file).read_text(encoding="utf-8")).body if hasattr(node, "name")
+                }
+                assert name in functions, (entry.id, needed)
+            else:
+                assert any(text.startswith(needed) for text in checks), (entry.id, needed)
+
+
 def test_code_that_a_row_names_is_there(entries):
     """A dotted name in the words of a row leads somewhere; a file may be one of the authors of the paper."""
     for entry in entries.values():

@@ -11,6 +11,8 @@ from theorybook.checks import METHODS
 COMPUTED = ("holds", "holds-in-regime", "corrected", "reproduced", "false", "empty", "open", "held", "missed")
 UNCOMPUTED = ("imported", "asymptotic", "planned")
 OUTCOMES = COMPUTED + UNCOMPUTED
+#: Why a hypothesis is there.
+REASONS = ("needed", "convenience", "open")
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ class Entry:
             printed settings, which features. TeX stands between dollars.
         hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it reaches, where they are told
             apart; from its box (``theorybook.tools.statements``), if it has one of its own.
+        reasons: for an own statement each hypothesis with the reason why it is there: ``needed``, the test or the check of its
+            verdict in which it alone is dropped and the claim fails; ``convenience``, what holds without it; or ``open``, what
+            is not known.
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, whose record has its verdict.
         label: its statement box, figure or table, on the chapter's page or in the record.
@@ -60,6 +65,7 @@ class Entry:
     hypotheses: str = ""
     constants: str = ""
     scope: str = ""
+    reasons: Sequence[dict[str, str]] = ()
 
     @property
     def rests_on(self) -> str:
@@ -103,6 +109,11 @@ def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
     return rows
 
 
+def _has_reasons(listed: Any) -> bool:
+    kinds = [{"hypothesis", kind} for kind in REASONS]
+    return isinstance(listed, list | tuple) and all(isinstance(one, dict) and set(one) in kinds for one in listed)
+
+
 def load_ledger(path: str | Path) -> dict[str, Entry]:
     """Read and check ``<citation>.yml``: a list of mappings with the fields of :class:`Entry`.
 
@@ -135,6 +146,7 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
             and (entry.method != "proof" or bool(entry.seen)),
             "coq is a list of <file>:<theorem>, and goes with seen, for proofs on the page": bool(entry.coq)
             and (isinstance(entry.coq, str) or not all(name.count(":") == 1 for name in entry.coq) or not entry.seen),
+            f"reasons is a list, each of a hypothesis and one of {', '.join(REASONS)}": not _has_reasons(entry.reasons),
             "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
             "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
         }

@@ -24,6 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, book, load_ledger, record_of, stored_verdicts
+from theorybook.ledger import REASONS
 from theorybook.sphinx.typeset import typeset
 from theorybook.tools.coq import line_of
 
@@ -222,6 +223,22 @@ def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
     return found + [_theorem(theorem) for theorem in entry.coq]
 
 
+def reasons(entry: Entry, link: Link) -> list[Markup]:
+    """Each hypothesis of a row in a line, with why it is there; where it is needed, a link to the case without it."""
+    found = []
+    for one in entry.reasons:
+        kind, reason = next((kind, one[kind]) for kind in REASONS if kind in one)
+        why = typeset(reason)
+        if kind == "needed":
+            in_test = reason.startswith("tests/")
+            file = "{url}/blob/{branch}/".format(**book.repository()) + reason.partition("::")[0]
+            address = file if in_test else f"{link(record(entry.chapter))}#{anchor(entry.id)}"
+            why = link_to(address, "without it the claim fails")
+        lead = {"needed": "needed, ", "convenience": "for convenience: ", "open": "open whether it is needed: "}[kind]
+        found.append(Markup("<em>{}</em>: {}{}.").format(typeset(one["hypothesis"]), lead, why))
+    return found
+
+
 def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
     """A verdict, as a notebook stores it, with links to all about it: below its cell, or beside its statement's box."""
     claim, entry = verdict["claim"], entries()[verdict["claim"]]
@@ -241,6 +258,7 @@ def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
     lines = [typeset(check["text"]) for check in verdict["checks"]]
     if verdict["remark"]:
         lines.append(Markup("<em>{}</em>").format(typeset(verdict["remark"])))
+    lines += reasons(entry, link) if beside else []
     methods = ", ".join(sorted({check["method"] for check in verdict["checks"]}, key=METHODS.index))
     by_coq = ", checked by Coq" if entry.coq else ""
     methods = f"proof on the page{by_coq}; machine: {methods}" if entry.seen else methods

@@ -1,0 +1,361 @@
+"""Why a hypothesis is there: in each test one hypothesis of an own statement is dropped, the others stay, and the claim fails.
+
+The rows of the ledger name these tests in ``reasons``. Where two lines of arithmetic show it, no library is needed.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from attention_checks.separation import chances
+
+ROOT_2 = math.sqrt(2)
+
+
+def softmax(scores):
+    return np.exp(scores - np.max(scores, axis=-1, keepdims=True)) / np.exp(
+        scores - np.max(scores, axis=-1, keepdims=True)
+    ).sum(-1, keepdims=True)
+
+
+def attend(X, W, beta=1.0):
+    """Every row of softmax attention with the scores X W X' / sqrt(d), at sharpness beta."""
+    return softmax(beta * X @ W @ X.T / math.sqrt(X.shape[1])) @ X
+
+
+# Part II
+
+
+def test_eighth_needs_sizes_that_sum_to_one():
+    share = [chances.special_row("self-ones", 10**100, 22, 0.7, size, size)[1] for size in (0.5, 0.05)]
+    assert share[0] >= 1 / 8 > share[1]
+
+
+def test_a_single_row_is_zero():
+    scale = math.sqrt(math.log(1))  # every entry of the data, and the threshold, is a multiple of it
+    assert scale == 0 and not 1.2 * scale > 0.9 * scale  # no sign vector is above
+
+
+def test_linear_separates_needs_a_larger_entry():
+    value = dict.fromkeys(("D0", "D1"), 0.3)  # equal entries: the two data sets are the same
+    assert not any(value["D0"] <= tau < value["D1"] for tau in (0.2, 0.3, 0.4))
+
+
+# Part V, One knob
+
+
+def share(own, rivals):
+    return own / (own + sum(rivals))
+
+
+def test_share_needs_positive_weights():
+    r, A, w = Fraction(1, -Fraction(1, 2)), 1, Fraction(1, 2)
+    assert share(Fraction(1), [-Fraction(1, 2)]) >= w and not r >= A * w / (1 - w)
+
+
+def test_share_needs_a_part_below_one():
+    r, A, w = Fraction(3), 1, Fraction(2)
+    assert r >= A * w / (1 - w) and not share(r, [1] * A) >= w
+
+
+def test_share_needs_rivals_of_one_score():
+    rivals = [1.0, math.e]
+    assert abs(share(math.e, rivals) - math.e / (math.e + 2)) > 0.1
+
+
+def test_least_knob_needs_a_score_above_the_rivals():
+    high, low, A, w, beta = 0.0, 1.0, 1, 0.75, 0.0
+    assert beta >= math.log(A * w / (1 - w)) / (high - low) and share(1.0, [1.0]) < w
+
+
+def test_invariance_needs_continuity():
+    """On the scores a + b sqrt 2 with integers a and b, u = 2^b turns sums into products and is no exponential of the score."""
+
+    def log_u(score):
+        return score[1]
+
+    for step in ((3, -2), (0, 5)):
+        pair = (1, 4), (-2, 1)
+        moved = [(a + step[0], b + step[1]) for a, b in pair]
+        assert log_u(moved[0]) - log_u(moved[1]) == log_u(pair[0]) - log_u(pair[1])  # ratios of u, so weights, do not change
+    slopes = [log_u(score) / (score[0] + ROOT_2 * score[1]) for score in ((1, 1), (1, 2))]
+    assert abs(slopes[0] - slopes[1]) > 0.1
+
+
+def test_dispersion_needs_positive_weights():
+    low, middle, high = -0.5, 0.6, 1.0  # values of an increasing u
+    assert share(middle, [low]) > share(high, [low])
+
+
+def test_dispersion_needs_all_scores_in_the_range():
+    assert share(math.exp(5), [1]) > share(math.exp(1), [1])  # the range is said to be [0, 1]
+
+
+# Part V, Separation
+
+
+def test_window_needs_blocks_of_one_size():
+    """Without a large entry all weights are 1/n; one block with 801 of 1000 rows, 199 blocks of one row; + for it and for c."""
+    n, blocks, b, kappa = 1000, 200, 0.2, 0.1
+    assert b * (801 - 199) / n > kappa  # it fires, with probability 1/4, whatever the signs of the others are
+    h = (kappa - b / n) / b  # a = 0, s = 1/n, and g = 0 with X = 1
+    assert math.exp(-blocks * h**2 / 2) < 1e-10
+
+
+def contrast_bound(h, R, n, N):
+    return n * math.exp(-(h**2) / (2 * R / (R + N - 1)))
+
+
+def test_contrast_needs_the_ratio():
+    """A row that looks at itself alone is above the threshold when two signs are +; the bound is that for equal weights."""
+    n = N = 200
+    a, b, c, kappa = 0.0, 0.2, 0.8, 0.1
+    assert b + c > c + kappa and contrast_bound((kappa - a / n) / b, 1, n, N) < 1e-8
+
+
+def test_contrast_needs_a_positive_height():
+    """With an entry a as large as 4 n every row fires whose sign is +: half of the sign vectors, or more."""
+    n = N = 200
+    a, b, kappa = 4.0 * n, 0.2, 0.1
+    assert a / n - b > kappa + 2 * b and contrast_bound((kappa - a / n) / b, 1, n, N) < 1e-8
+
+
+# Part V, Training
+
+
+def kernel_of(keys, values, u, slope, x, y, trained="keys"):
+    """The tangent kernel of sum a u(w x) / sum u(w x) at two inputs, times the number of neurons."""
+
+    def gradient(z):
+        weights = u(keys @ z) / u(keys @ z).sum()
+        output = (weights * values).sum()
+        by_keys = ((values - output) * slope(keys @ z) / u(keys @ z).sum())[:, None] * z
+        return by_keys if trained == "keys" else np.column_stack([by_keys, weights])
+
+    return len(keys) * float((gradient(x) * gradient(y)).sum())
+
+
+@pytest.fixture(scope="module")
+def paired():
+    keys = np.random.default_rng(37).normal(size=(50_000, 2))
+    return np.concatenate([keys, keys]), np.repeat([1.0, -1.0], len(keys))
+
+
+X, Y = np.array([1.0, 0.0]), np.array([0.6, 0.8])
+LIMIT = 0.6 * math.exp(0.6)
+
+
+def test_limit_kernel_needs_opposite_values(paired):
+    keys, values = paired
+    assert kernel_of(keys, values, np.exp, np.exp, X, Y) == pytest.approx(LIMIT, rel=0.05)
+    assert kernel_of(keys, abs(values), np.exp, np.exp, X, Y) == pytest.approx(0, abs=1e-9)
+
+
+def test_limit_kernel_needs_inputs_of_length_one(paired):
+    keys, values = paired
+    square, slope = np.square, lambda z: 2 * z
+    assert kernel_of(keys, values, square, slope, X, Y) == pytest.approx(4 * 0.6**2, rel=0.1)
+    assert kernel_of(keys, values, square, slope, 2 * X, Y) == pytest.approx(4 * 1.2**2 / 2**2, rel=0.1)  # not 4 * 1.2^2
+
+
+def test_limit_kernel_needs_fixed_values(paired):
+    keys, values = paired
+    assert kernel_of(keys, values, np.exp, np.exp, X, Y, "keys and values") > 2 * LIMIT
+
+
+def test_definite_needs_a_function_without_jumps(paired):
+    """Neither part of 3 + [z > 1] is a polynomial, and its slope is 0 almost everywhere: so is the kernel."""
+    keys, values = paired
+    assert kernel_of(keys, values, lambda z: 3 + (z > 1), np.zeros_like, X, X) == 0
+
+
+def circle(angles):
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def test_rank_needs_a_polynomial():
+    gram = circle(np.arange(7) * 0.9) @ circle(np.arange(7) * 0.9).T
+    assert np.linalg.matrix_rank(gram * np.exp(gram)) == 7 > 5  # R(2, 2)
+
+
+def test_rank_needs_the_sphere():
+    """Degree 3 in the plane: on the circle at most R = 7, off it one for each monomial of degree 1, 2 and 3."""
+    draw = np.random.default_rng(37)
+    keys, points = draw.normal(size=(40, 2)), draw.normal(size=(20, 2))
+
+    def rank(points):
+        slope = 1 + keys @ points.T + (keys @ points.T) ** 2 / 2  # of T_3; the positive sums do not change the rank
+        features = np.concatenate([slope * points[:, 0], slope * points[:, 1]])
+        return np.linalg.matrix_rank(features)
+
+    assert rank(points) == 9 and rank(points / np.linalg.norm(points, axis=1)[:, None]) == 7
+
+
+def test_eigenvalue_needs_many_points():
+    assert 1 * math.e > 1 * sum(1 / math.factorial(k - 1) for k in range(15, 60))  # one point, p = 14: K(x, x) = e
+
+
+def test_alternating_needs_equal_spaces():
+    labels = np.array([1, -1, 1, -1])
+    for angles, is_eigenvector in ((np.arange(4) * math.pi / 2, True), (np.array([0, 0.3, math.pi, 4]), False)):
+        gram = circle(angles) @ circle(angles).T
+        ratio = (gram * np.exp(gram)) @ labels * labels
+        assert np.allclose(ratio, ratio[0]) == is_eigenvector
+
+
+def test_labels_need_positive_weights():
+    """u = z, keys e1 and e2 with the values 1 and -1: the alternating labels of four points of the circle."""
+    points = [(1, 0), (0, 1), (-1, 0), (0, -1)]
+    assert [Fraction(x - y, x + y) for x, y in points] == [1, -1, 1, -1]  # R(1, 2) = 3
+
+
+def test_labels_need_more_points_than_the_rank():
+    weights = softmax(np.array([0.3, -1.0, 2.0]))  # one point, three keys whose values are its label
+    assert [np.sign(weights @ np.full(3, label)) for label in (1, -1)] == [1, -1]
+
+
+# Part V, Words
+
+
+def test_update_needs_another_row():
+    """The moved token changes the query of its own row: the formula for the others gives another output there."""
+    X, W, delta = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([0.5, -1.0])
+    after = X.copy()
+    after[0] += delta
+    scores = np.exp(X @ W @ after.T / ROOT_2)  # the old query of every row, the new token as a key
+    by_formula = scores / scores.sum(1, keepdims=True) @ after
+    right = attend(after, W)
+    assert np.allclose(by_formula[1:], right[1:]) and not np.allclose(by_formula[0], right[0], atol=0.01)
+
+
+def far_tokens():
+    """Two rows that look along the first coordinate, a token far away on the second, and one that a short move brings first."""
+    X = np.array([[0.1, 100.0], [0.05, 0.0], [0.0, -100.0]])
+    return X, np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([ROOT_2, 0.0])
+
+
+def change(X, W, delta, beta):
+    before, after = attend(X, W, beta), X.copy()
+    after[2] += delta
+    return np.linalg.norm(attend(after, W, beta) - before), np.linalg.norm(before)
+
+
+def test_gathered_and_hard_need_tokens_of_one_length():
+    """Both bounds are at most 3 sqrt d sqrt(1 + n), times the size if relative; these rows move by 200."""
+    moved, _ = change(*far_tokens(), beta=1e5)
+    assert moved > 3 * ROOT_2 * math.sqrt(1 + 3)
+
+
+def test_gathered_needs_a_short_move():
+    tokens, delta = np.array([1.0, -1.0, 1.0, -1.0]), 100.0
+    moved = np.full(4, delta / 4)  # averaging: every row moves by delta/n
+    weights = np.full(3, 1 / 4)
+    assert np.linalg.norm(moved) > 3 * math.sqrt(1 + (weights**2).sum()) and set(abs(tokens)) == {1.0}
+
+
+def test_hard_needs_weights_that_are_not_negative():
+    """u = z, two equal tokens of length sqrt 2, and a short move of the first after which a row's sum is nearly 0."""
+    token, key, delta = np.array([ROOT_2, 0.0]), np.array([0.1, 1.0]), np.array([0.0, -0.2814])
+    scores = np.array([key @ (token + delta), key @ token])
+    after = (scores[0] * (token + delta) + scores[1] * token) / scores.sum()
+    assert np.linalg.norm(delta) <= ROOT_2 and np.linalg.norm(after - token) > 3 * math.sqrt(2 * 2)
+
+
+def test_long_needs_a_sharpness():
+    """At sharpness 0 every row is the mean of all tokens, whose length differs from context to context."""
+    means = np.random.default_rng(37).normal(size=(2, 10_000, 2)).sum(1)
+    scaled = math.sqrt(2 * 10_000) / np.linalg.norm(means, axis=1)  # sqrt(n) S; the limit is said to be 1 for W = 1
+    assert abs(scaled - 1).max() > 0.2
+
+
+def test_averaging_needs_equal_weights():
+    X = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert not np.allclose(attend(X, np.eye(2)), X.mean(0))
+
+
+# Part V, Space
+
+
+def test_escape_needs_patches_of_bounded_size():
+    """Patches of size 300 with alpha = -0.01 are patches of size 1 with alpha = -3, and leave before the time of 0.01."""
+    from attention_checks.exponential import group_bounds
+
+    D, beta, alpha, rate = 3, 2.0, -0.01, 0.01
+    X, y = 300 * torch.tensor([[1.0, -1.0, 1.0]]).double(), torch.tensor([1.0]).double()
+    A = torch.eye(D, dtype=torch.float64).requires_grad_()
+    seen = D * alpha * (torch.softmax(beta * A, dim=1) @ X.T)
+    torch.log1p(torch.exp(-y * (seen**3).sum(0))).mean().backward()
+    scores = beta * (A - rate * A.grad).detach()
+    spread = max(
+        abs(float(scores[i, j] - scores[i, k])) for i in range(D) for j in range(D) for k in range(D) if i not in (j, k)
+    )
+    assert group_bounds.escape_steps(beta, math.exp(spread), D, 0.01, rate, nu=0) > 1
+
+
+def test_range_any_needs_the_sign_of_the_feature():
+    """Equal weights, nine patches in groups of three, k = 2: the crowd outvotes the label; the opposite sign reads it right."""
+    seen = Fraction(3 - 2 * 2, 9)
+    assert seen < 0 < -seen
+
+
+# Part V, Dividing
+
+
+def test_sink_needs_a_sink_of_value_zero():
+    """A sink whose value is that of the others: the output keeps the length |v| however high its score is."""
+    weights = softmax(np.array([0.0, 0.0, 50.0]))
+    assert weights @ np.ones(3) == pytest.approx(1)
+
+
+def test_sink_needs_values_that_do_not_cancel():
+    """Mean value 0: the output has length 0 at every score of the sink."""
+    weights = softmax(np.array([0.0, 0.0, -5.0]))
+    assert weights @ np.array([1.0, -1.0, 0.0]) == pytest.approx(0)
+
+
+def test_memory_needs_independent_patterns():
+    """All patterns are the first one: it never has more than half of the weight; n = 2, z^2 at d = 16 promises 15/16."""
+    n, d = 2, 16
+    capacity = Fraction(d**2, d)  # E S^2 = d
+    assert 1 - Fraction(n - 1, 1) / capacity == Fraction(15, 16) and not Fraction(1, n) > Fraction(1, 2)
+
+
+# Part VI
+
+
+def test_two_ways_need_weights_that_sum_to_one():
+    assert 0.1 * 5 < 1  # one key of value 5, beyond the plane at r = 1, with weight 0.1
+
+
+def test_two_ways_need_a_division_when_a_key_is_forbidden():
+    w, v, m = 0.5, 2.0, 3.0
+    before, removed = w * v + (1 - w) * m, (1 - w) * m  # without division the rest stays as it was
+    assert abs(removed - before) == w * v != w * abs(m - v)
+
+
+def test_sparsemax_needs_a_lead_over_every_rival():
+    """Scores 1, 1, 0: the first leads the last by 1 and ties with the second; sparsemax gives each half."""
+    tau = Fraction(1, 2)
+    weights = [max(s - tau, 0) for s in (1, 1, 0)]
+    assert sum(weights) == 1 and weights[0] < min(1, Fraction(1 + 2 * 1, 1 + 2))
+
+
+def test_calibrated_needs_equal_chances_before():
+    """Two keys with the same sight: softmax gives each half; the chance of the first is what it was before, 9/10."""
+    before = [Fraction(9, 10), Fraction(1, 10)]
+    seen = Fraction(1, 4)
+    assert [p * seen / sum(q * seen for q in before) for p in before] != [Fraction(1, 2)] * 2
+
+
+def test_nearest_key_needs_softmax():
+    """Under 1 + s + s^2/2 with slope 1 the nearest key's share vanishes as keys are added."""
+    weights = [1 - t + t * t / 2 for t in range(1000)]
+    assert weights[0] / sum(weights) < 1e-6 < 1 / (1 + 1 / math.expm1(1))
+
+
+def test_nearest_key_needs_contents_near_its_own():
+    """Equal contents are promised (omega = 0), and the second key's content is 10 above."""
+    weights = softmax(np.array([0.0, 10.0 - 1]))
+    assert weights[0] < 1 / (1 + 1 / math.expm1(1))
