@@ -234,15 +234,21 @@ def numbers_compared() -> Iterator[list[str]]:
             module.proved = proved
 
 
+ledger = functools.cache(load_ledger)
+
+
 def chapter_of(claim: str) -> str:
     """The notebook with the claim's verdict: the record of the chapter that its row names."""
-    return record_of(load_ledger(BOOK / "ledger" / f"{claim.split('/')[0]}.yml")[claim].chapter, BOOK)
+    return record_of(ledger(BOOK / "ledger" / f"{claim.split('/')[0]}.yml")[claim].chapter, BOOK)
 
 
-def verdict_of(claim: str) -> str:
-    """``holds`` if this verdict stands with the package as imported, else the claim that fails there."""
+def verdict_of(claim: str, source: str | None = None) -> str:
+    """``holds`` if this verdict stands with the package as imported, else the claim that fails there.
+
+    ``source`` is run in place of what the verdict needs of its record.
+    """
     chapter = chapter_of(claim)
-    statements = ast.Module(statements_behind(chapter, claim), [])
+    statements = source or ast.Module(statements_behind(chapter, claim), [])
     here, namespace = Path.cwd(), {"__name__": "__chapter__"}
     os.chdir((BOOK / chapter).parent)
     show, plt.show = plt.show, lambda: plt.close("all")

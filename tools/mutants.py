@@ -1,7 +1,7 @@
 """Mutation testing of the mathematical modules: small wrong changes that a test, and a verdict, must notice.
 
     python tools/mutants.py [--sample 60] [--seed 0] [--only separation.exact]
-                            [--verdicts | --rows | --proofs] [--jobs 2] [--out FOLDER]
+                            [--verdicts | --rows | --proofs | --statements] [--jobs 2] [--out FOLDER]
 
 A mutant changes one place of a function, of its defaults or of a module's constants: an operator, a comparison, a number, a
 truth value, a sign, min or max, the sign of a factor of ``@``, or it takes eigenvectors from rows. It is drawn from
@@ -16,6 +16,18 @@ there the tests run that reach the function, or what uses the constant. Which te
 ``--rows`` changes what the ledger's rows name as their code or proof and what that calls, printed formulas among it, as many
 places of each part as the sample allows; it asks the verdicts of the rows that come to the place, and the unit tests where none
 of them notices. ``--proofs`` does the same with the modules of proofs alone.
+
+``--statements`` changes what is *claimed*, at one place for each row drawn, and asks the verdict of that row alone:
+
+- *formula*: a place as above in a formula that the row's verdict names in ``printed``, or for an own row in the function that
+  ``code`` names;
+- *bar*: a factor 2 or 1/2 at the number that a check asks for, where it bounds on both sides (``within``, ``contains``), and
+  1/2 more or less at an exponent;
+- *hypothesis*: one condition less on the cases that the record goes through.
+
+These are other claims that a verdict can tell from the true one. Not drawn, since nothing could be learned: a bar on one side
+(looser, it cannot fail; tighter, it may be true as well), the right-hand side of an equality (another one always fails), and of
+a corrected or false row what only the refuted form uses (another wrong form is refuted as well).
 """
 
 import argparse
@@ -25,8 +37,10 @@ import copy
 import functools
 import itertools
 import json
+import multiprocessing
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -36,11 +50,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from joblib import Parallel, delayed
 from theorybook.tools.recorded import write
 
 ROOT = Path(__file__).resolve().parents[1]
 LIB = ROOT / "lib"
+sys.path.append(str(ROOT / "tests"))
 #: Those that are changed, and all that are copied.
 PACKAGES, ALL = ("attention_theory", "attention_checks"), ("attention_theory", "attention_checks", "theorybook")
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
@@ -65,7 +81,7 @@ NAMES = {"min": "max", "max": "min", "sum": "prod", "any": "all", "all": "any", 
 
 
 class Mutant(NamedTuple):
-    """One change: where, in which function, and what becomes what."""
+    """One change: where, in which function, and what becomes what; in a record ``module`` is its page, ``function`` a claim."""
 
     module: str
     function: str
@@ -275,37 +291,51 @@ def _environment(folder: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
-def succeeds(folder: str, *words: str) -> bool:
-    """Whether Python does this, and in time, with the packages in ``folder``."""
+def survives(folder: str, tests: list[str]) -> bool:
+    """Whether the tests pass, and in time, with the packages in ``folder``."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
-        done = subprocess.run(
-            [sys.executable, *words], cwd=ROOT, env=_environment(folder), timeout=SECONDS, capture_output=True
-        )
+        done = subprocess.run(command, cwd=ROOT, env=_environment(folder), timeout=SECONDS, capture_output=True)
     except subprocess.TimeoutExpired:
         return False
     return not done.returncode
 
 
-def survives(folder: str, tests: list[str]) -> bool:
-    return succeeds(folder, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
+def _verdict(folder: str, claim: str, numbers: str, source: str | None) -> None:
+    """Write what the checks of a claim's verdict compare, with the packages in ``folder``; exit with 1 unless it holds."""
+    from mutation import fresh_package, numbers_compared, verdict_of
+
+    holds = False
+    with contextlib.suppress(Exception), fresh_package(folder), numbers_compared() as found:
+        holds = verdict_of(claim, source) == "holds"
+        Path(numbers).write_text("\n".join(found))
+    sys.exit(not holds)
 
 
-#: Writes what the checks of a claim's verdict compare; fails if the verdict does. An error counts as a failure.
-VERDICT = """
-import pathlib, sys
-from mutation import numbers_compared, verdict_of
-with numbers_compared() as numbers:
-    holds = verdict_of(sys.argv[1]) == "holds"
-pathlib.Path(sys.argv[2]).write_text("\\n".join(numbers))
-sys.exit(not holds)
-"""
+@functools.cache
+def _forks() -> Any:
+    """Where processes come from that have what all verdicts import."""
+    os.environ.update(_environment(str(LIB)))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["mutation", "torch", "scipy.stats", "joblib", "sympy", "flint"])
+    return context
+
+
+def verdict_holds(claim: str, folder: str, numbers: str = os.devnull, source: str | None = None) -> bool:
+    """Whether the claim's verdict holds, and in time, with the packages in ``folder`` and, if given, other statements."""
+    process = _forks().Process(target=_verdict, args=(folder, claim, numbers, source))
+    process.start()
+    process.join(SECONDS)
+    process.kill()
+    process.join()
+    return process.exitcode == 0
 
 
 @functools.cache
 def compared(claim: str) -> str:
     """What the claim's checks compare with the right library."""
     with tempfile.NamedTemporaryFile("r") as numbers:
-        if not succeeds(str(LIB), "-c", VERDICT, claim, numbers.name):
+        if not verdict_holds(claim, str(LIB), numbers.name):
             raise RuntimeError(f"{claim}: its verdict does not hold with the right library")
         return numbers.read()
 
@@ -313,7 +343,7 @@ def compared(claim: str) -> str:
 def verdict_on(claim: str, folder: str) -> str:
     """``fails``, ``holds`` on other numbers, or ``same numbers``, with the packages in ``folder``."""
     with tempfile.NamedTemporaryFile("r") as numbers:
-        if not succeeds(folder, "-c", VERDICT, claim, numbers.name):
+        if not verdict_holds(claim, folder, numbers.name):
             return "fails"
         return "same numbers" if numbers.read() == compared(claim) else "holds"
 
@@ -343,12 +373,24 @@ def noticed_by(mutant: Mutant, claims: list[str]) -> dict[str, str]:
     """The first of the claims whose verdict fails with the mutant, or else whether a unit test of its part does."""
     with library_with(mutant) as folder:
         for claim in claims:
-            if not succeeds(folder, "-c", VERDICT, claim, os.devnull):
+            if not verdict_holds(claim, folder):
                 compared(claim)  # raises if it fails with the right library too
                 return {"noticed by": claim}
         tests = sorted((ROOT / "tests" / mutant.module.split(".")[1]).glob("test_*.py"))
         survived = survives(folder, [str(path) for path in tests if path.name != "test_bad_input.py"])
         return {"noticed by": "nothing" if survived else "unit tests"}
+
+
+def statement_noticed(mutant: Mutant, claim: str) -> dict[str, Any]:
+    """Whether the verdict of the claim whose statement is changed fails."""
+    if "/" in mutant.module:
+        noticed = not verdict_holds(claim, str(LIB), source=changed_cells(claim, mutant.site))
+    else:
+        with library_with(mutant) as folder:
+            noticed = not verdict_holds(claim, folder)
+    if noticed:
+        compared(claim)  # raises if it fails with the right statement too
+    return {"row": claim, "noticed": noticed}
 
 
 def _file(module: str) -> Path:
@@ -420,7 +462,6 @@ def judged_rows() -> Iterator[Any]:
 
 def claims_by_proof() -> dict[str, list[str]]:
     """Definition that a proof comes to -> claims whose verdicts come to it, one for each run of statements."""
-    sys.path.insert(0, str(ROOT / "tests"))
     from mutation import chapter_of, statements_behind
 
     found: dict[str, dict[str, str]] = defaultdict(dict)
@@ -475,6 +516,110 @@ def drawn_from_rows(sample: int, seed: int, proofs: bool = False) -> tuple[dict[
     return {part: len(found) for part, found in places.items()}, in_turn[: sample or None]
 
 
+def claimed(row: Any) -> list[ast.stmt]:
+    """What the row's verdict needs of its record, but for what only a refuted form of the statement uses."""
+    from mutation import chapter_of, needed_by, statements_behind
+
+    *earlier, last = statements_behind(chapter_of(row.id), row.id)
+    call = last.value if isinstance(last, ast.Expr) else None
+    if row.outcome not in ("corrected", "false") or not isinstance(call, ast.Call):
+        return [*earlier, last]
+    kept = ast.Call(call.func, call.args, [given for given in call.keywords if given.arg != "printed"])
+    goal = ast.copy_location(ast.Expr(kept), last)
+    return needed_by([goal], [*earlier, goal])
+
+
+class CellSite(NamedTuple):
+    """A change in a record: its kind, where, what becomes what, and the same in words."""
+
+    kind: str
+    node: ast.AST
+    field: str
+    value: Any
+    line: int
+    old: str
+    new: str
+
+
+def _cell_sites(statements: list[ast.stmt]) -> Iterator[CellSite]:
+    """Every change of a bar on both sides, of an exponent, or of a condition on the cases."""
+    for node in (part for statement in statements for part in ast.walk(statement)):
+        if isinstance(node, ast.comprehension) and node.ifs:
+            yield CellSite("hypothesis", node, "ifs", [], node.iter.lineno, ast.unparse(node).strip(), "no condition")
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("compare", "interval", "exponent"):
+            continue
+        holder, field = node, "args"
+        if node.args and isinstance(node.args[-1], ast.Starred):  # compare(what, *(found, "within", bars))
+            holder, field = node.args[-1].value, "elts"
+        match getattr(holder, field, None):
+            case [*first, ast.Constant(value=relation), bar]:
+                for new in _other_bars(node.func.id, relation, bar):
+                    value = [*first, ast.Constant(relation), ast.parse(new, mode="eval").body]
+                    yield CellSite("bar", holder, field, value, node.lineno, f"{relation} {ast.unparse(bar)}", new)
+
+
+def _other_bars(check: str, relation: Any, bar: ast.expr) -> list[str]:
+    """What a check may ask for instead, so that it can be told from what is true."""
+    text = ast.unparse(bar)
+    if check == "exponent":
+        return [f"({text}) {sign} 0.5" for sign in {">=": "+", "<=": "-", "contains": "+-"}[relation]]
+    form = {"within": "tuple({} * np.asarray(end) for end in {})", "contains": "{} * ({})"}.get(relation)
+    with contextlib.suppress(ValueError):  # numbers stand there: a factor means nothing about 0
+        ends = np.asarray(ast.literal_eval(bar), dtype=float)
+        if ends.min() <= 0 <= ends.max():
+            return []
+    return [form.format(factor, text) for factor in (2, 0.5)] if form else []
+
+
+def changed_cells(claim: str, site: int) -> str:
+    """The source of what the claim's verdict needs, with one change."""
+    from mutation import chapter_of, statements_behind
+
+    row = next(row for row in judged_rows() if row.id == claim)
+    place = next(itertools.islice(_cell_sites(claimed(row)), site, None))
+    before = getattr(place.node, place.field)
+    setattr(place.node, place.field, place.value)
+    source = "import numpy as np\n" + ast.unparse(ast.Module(statements_behind(chapter_of(claim), claim), []))
+    setattr(place.node, place.field, before)
+    return source
+
+
+def places_of(row: Any) -> dict[str, list[Mutant]]:
+    """Kind of change -> the places of a row's statement."""
+    from mutation import chapter_of
+
+    statements, places = claimed(row), defaultdict(list)
+    for site, place in enumerate(_cell_sites(statements)):
+        places[place.kind].append(Mutant(chapter_of(row.id), row.id, place.line, place.old, place.new, site))
+    home = f"attention_checks.{row.chapter.split('/')[0]}.printed."
+    attributes = (part for part in ast.walk(ast.Module(statements, [])) if isinstance(part, ast.Attribute))
+    named = {home + part.attr for part in attributes if ast.unparse(part.value) == "printed"}
+    formulas = {name for first in named for name in reached_from().get(first, ()) if name.startswith(home)}
+    if row.printed == "ours" and row.code and ".runs." not in row.code:
+        formulas.add(row.code)
+    for name in sorted(formulas):
+        found = mutants(_file(definition(name).rpartition(".")[0]))
+        places["formula"] += [m for m in found if f"{m.module}.{m.function}.".startswith(f"{name}.")]
+    return {kind: found for kind, found in places.items() if found}
+
+
+def drawn_from_statements(sample: int, seed: int) -> tuple[dict[str, int], list[tuple[str, Mutant]]]:
+    """How many rows were looked at, and one change of each that has a place, from the parts in turn; all if ``sample`` is 0."""
+    draw, rows, chosen = random.Random(seed), defaultdict(list), []
+    for row in judged_rows():
+        if (part := row.chapter.split("/")[0]) in PARTS:
+            rows[part].append(row)
+    shuffled = [draw.sample(rows[part], len(rows[part])) for part in draw.sample(PARTS, len(PARTS))]
+    looked = 0
+    for row in filter(None, itertools.chain(*itertools.zip_longest(*shuffled))):
+        if places := places_of(row):
+            chosen.append((row.id, draw.choice(places[draw.choice(sorted(places))])))
+        looked += 1
+        if len(chosen) == sample:
+            break
+    return {"rows looked at": looked}, chosen
+
+
 def each(task: Callable[..., dict], chosen: list[Mutant], arguments: Iterable[tuple], jobs: int) -> list[dict[str, Any]]:
     """What becomes of each mutant, printed as it comes unless it is killed."""
     tasks = [delayed(task)(mutant, *given) for mutant, given in zip(chosen, arguments)]
@@ -496,6 +641,7 @@ def main() -> int:
     kinds.add_argument("--verdicts", action="store_true", help="run the verdicts of the changed function too")
     kinds.add_argument("--rows", action="store_true", help="change what rows come to, and ask their verdicts first")
     kinds.add_argument("--proofs", action="store_true", help="as --rows, of the modules of proofs alone")
+    kinds.add_argument("--statements", action="store_true", help="change what rows claim, and ask their own verdicts")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", help="folder for the record")
     given = parser.parse_args()
@@ -509,6 +655,11 @@ def main() -> int:
         results = each(noticed_by, chosen, zip(asked), given.jobs)
         count = Counter("a verdict" if "/" in row["noticed by"] else row["noticed by"] for row in results)
         settings = {f"places in {part}": n for part, n in places.items()}
+    elif given.statements:
+        settings, drawn = drawn_from_statements(given.sample, given.seed)
+        chosen = [mutant for _, mutant in drawn]
+        results = each(statement_noticed, chosen, ((claim,) for claim, _ in drawn), given.jobs)
+        count = Counter("noticed" if row["noticed"] else "missed" for row in results)
     else:
         every = [mutant for path in modules(given.only) for mutant in mutants(path)]
         if not every:
@@ -524,10 +675,11 @@ def main() -> int:
         settings = {"possible": len(every), "drawn": len(chosen)}
     print(settings, dict(count))
     if given.out:
-        points = [mutant._asdict() | {"module": mutant.module.partition(".")[2]} for mutant in chosen]
+        points = [mutant._asdict() | {"module": re.sub(r"^\w+\.", "", mutant.module)} for mutant in chosen]
         for point in points:
             del point["site"]
-        name = "row-mutants" if given.rows else "proof-mutants" if given.proofs else "mutants"
+        kind = next((kind for kind in ("row", "proof", "statement") if getattr(given, f"{kind}s")), None)
+        name = f"{kind}-mutants" if kind else "mutants"
         write(name, settings, points, results, given.out)
     return int(of_rows and count["nothing"] > 0)
 
