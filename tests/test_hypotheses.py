@@ -25,6 +25,51 @@ def attend(X, W, beta=1.0):
     return softmax(beta * X @ W @ X.T / math.sqrt(X.shape[1])) @ X
 
 
+# Part I
+
+
+def test_closed_form_needs_independent_rows():
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0]])  # opposite: no move raises both scores by one
+    assert np.linalg.matrix_rank(rows) < np.linalg.matrix_rank(np.column_stack([rows, np.ones(2)]))
+
+
+def test_random_features_need_tokens_of_one_length():
+    n, d = 3, 4
+    variance = {length: (n - 1) * length**2 / (n * d) for length in (2, 4)}  # of what the unmoved tokens give; 2 is sqrt(d)
+    assert variance[2] == (n - 1) / n != variance[4]
+
+
+def test_block_needs_gaussian_entries():
+    """n = 2, d = 1, entries of random sign: g is that sign over root 2, whose fourth moment is 1/4 and not 3/4."""
+    g = [sign / ROOT_2 for sign in (1, -1)]
+    assert np.mean(np.square(g)) == pytest.approx(1 / 2) and np.mean(np.power(g, 4)) == pytest.approx(1 / 4)
+
+
+def test_universal_needs_gaussian_entries():
+    """A linear feature of two tokens, entries of random sign: 0 in half of the cases for equal ones, never if one is turned."""
+    signs = np.array(list(np.ndindex(2, 2, 2, 2))) * 2 - 1
+    equal, turned = np.array([ROOT_2, 0, ROOT_2, 0]), np.array([ROOT_2, 0, ROOT_2 * 0.6, ROOT_2 * 0.8])
+    assert [np.mean(abs(signs @ tokens) < 1e-9) for tokens in (equal, turned)] == [0.5, 0]
+
+
+def test_universal_needs_tokens_that_do_not_look():
+    V = np.random.default_rng(37).normal(size=(50, 2))
+    blind, looking = V[:, 0] * ROOT_2, np.array([v @ (ROOT_2 * v / np.linalg.norm(v)) for v in V])
+    assert blind.min() < 0 < looking.min()
+
+
+def test_deferred_needs_gaussian_entries():
+    """Two random signs whose sum was answered as 2: their difference is 0; that of fresh ones is not, in half of the cases."""
+    pairs = [(a, b) for a in (1, -1) for b in (1, -1)]
+    assert {a - b for a, b in pairs if a + b == 2} == {0} != {a - b for a, b in pairs}
+
+
+def test_deferred_needs_questions_that_have_not_seen_the_matrix():
+    A = np.random.default_rng(37).normal(size=(1, 2))
+    v = A[0] / np.linalg.norm(A)  # its own singular vector: nothing is left beside it
+    assert abs(A @ (np.eye(2) - np.outer(v, v))).max() < 1e-12
+
+
 # Part II
 
 
@@ -41,6 +86,49 @@ def test_a_single_row_is_zero():
 def test_linear_separates_needs_a_larger_entry():
     value = dict.fromkeys(("D0", "D1"), 0.3)  # equal entries: the two data sets are the same
     assert not any(value["D0"] <= tau < value["D1"] for tau in (0.2, 0.3, 0.4))
+
+
+# Part III
+
+
+def shift_of_shares(R):
+    """The change of the shares of two neurons that exchange the scores -R/2 and R/2, added up."""
+    shares = softmax(np.array([-R / 2, R / 2]))
+    return abs(shares - shares[::-1]).sum()
+
+
+def test_covariance_needs_moves_of_that_size():
+    assert shift_of_shares(1.0) == pytest.approx(2 * math.tanh(0.5))
+    assert shift_of_shares(1.1) > 2 * math.tanh(0.5)
+
+
+def test_zero_derivative_needs_opposite_directions():
+    """Two pairs, of which one moves as a whole: the kernel differs at the moves t and -t."""
+    keys, values = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.array([1.0, -1.0, 1.0, -1.0])
+    for direction, even in ((np.array([1.0, 0.5]), False), (np.array([0.0, 0.0]), True)):
+        moves = [t * np.outer([1, 1, 0, 0], direction) for t in (0.01, -0.01)]
+        forward, back = (kernel_of(keys + move, values, np.exp, np.exp, X, Y) for move in moves)
+        assert (abs(forward - back) < 1e-9) == even
+
+
+def test_limit_definite_needs_random_keys():
+    points = np.array([[1.0], [2.0], [3.0]])  # with keys 0 the kernel is the Gram matrix
+    assert np.linalg.matrix_rank(points @ points.T) == 1 < 3
+
+
+# Part IV
+
+
+def risk(margins, length, p=3):
+    return np.log1p(np.exp(-np.array(margins) * length**p)).mean()
+
+
+def test_best_length_needs_an_image_read_wrongly():
+    assert all(risk([1.0, 2.0], k + 1) < risk([1.0, 2.0], k) for k in range(3))
+
+
+def test_best_length_needs_a_positive_mean():
+    assert all(risk([1.0, -2.0], 0) < risk([1.0, -2.0], length) for length in (0.1, 0.5, 1, 3))
 
 
 # Part V, One knob
