@@ -3,6 +3,7 @@
 import ast
 
 import mutants
+import mutation
 import pytest
 from mutants import LIB, PARTS, Mutant, drawn_from_rows
 
@@ -124,3 +125,46 @@ def test_what_a_row_of_this_book_comes_to_crosses_packages():
     assert mutants.definition("attention_theory.patches.population.Trajectory.reaches") == (
         "attention_theory.patches.population.Trajectory"
     )
+
+
+CELL = """
+cases = [n for n in range(9) if n > 2]
+verdict(
+    "a/b",
+    printed=[
+        compare("size", sizes, "within", (2, 3)),
+        compare("sum", *(sums, "<=", 5)),
+        compare("zero", zeros, "within", (-1, 1)),
+        interval("rate", estimate, "contains", 1 / 2),
+        exponent("growth", x, y, ">=", 1.5),
+        identity("twice", once, twice),
+    ],
+)
+"""
+
+
+def test_what_a_cell_claims_is_changed_where_a_verdict_can_tell():
+    found = [(place.kind, place.old, place.new) for place in mutants._cell_sites(ast.parse(CELL).body)]
+    assert sorted(found) == [
+        ("bar", ">= 1.5", "(1.5) + 0.5"),
+        ("bar", "contains 1 / 2", "0.5 * (1 / 2)"),
+        ("bar", "contains 1 / 2", "2 * (1 / 2)"),
+        ("bar", "within (2, 3)", "tuple(0.5 * np.asarray(end) for end in (2, 3))"),
+        ("bar", "within (2, 3)", "tuple(2 * np.asarray(end) for end in (2, 3))"),
+        ("hypothesis", "for n in range(9) if n > 2", "no condition"),
+    ]
+
+
+@pytest.mark.parametrize("claim", ["exponential/own-escape", "deng2023/lemma-e.3-2"])
+def test_each_change_of_a_cell_is_one_and_is_taken_back(claim):
+    row = next(row for row in mutants.judged_rows() if row.id == claim)
+    sites = [mutant.site for mutant in mutants.places_of(row)["bar"]]
+    sources = {mutants.changed_cells(claim, site) for site in sites}
+    before = ast.unparse(ast.Module(mutation.statements_behind(mutation.chapter_of(claim), claim), []))
+    assert len(sources) == len(sites) > 1 and all(before not in source for source in sources)
+
+
+def test_a_refuted_form_is_not_changed():
+    row = next(row for row in mutants.judged_rows() if row.id == "deng2023/lemma-e.3-1")
+    told = ast.unparse(ast.Module(mutants.claimed(row), []))
+    assert "corrected=" in told and "printed=" not in told and "faint" not in told

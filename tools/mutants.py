@@ -17,7 +17,8 @@ there the tests run that reach the function, or what uses the constant. Which te
 places of each part as the sample allows; it asks the verdicts of the rows that come to the place, and the unit tests where none
 of them notices. ``--proofs`` does the same with the modules of proofs alone.
 
-``--statements`` changes what is *claimed*, at one place for each row drawn, and asks the verdict of that row alone:
+``--statements`` changes what is *claimed*, at one place for each row drawn, and asks the verdict of that row alone, whether it
+fails, holds on other numbers, or compares the same numbers as before:
 
 - *formula*: a place as above in a formula that the row's verdict names in ``printed``, or for an own row in the function that
   ``code`` names;
@@ -340,10 +341,10 @@ def compared(claim: str) -> str:
         return numbers.read()
 
 
-def verdict_on(claim: str, folder: str) -> str:
-    """``fails``, ``holds`` on other numbers, or ``same numbers``, with the packages in ``folder``."""
+def verdict_on(claim: str, folder: str, source: str | None = None) -> str:
+    """``fails``, ``holds`` on other numbers, or ``same numbers``, with the packages in ``folder``, and other cells if given."""
     with tempfile.NamedTemporaryFile("r") as numbers:
-        if not verdict_holds(claim, folder, numbers.name):
+        if not verdict_holds(claim, folder, numbers.name, source):
             return "fails"
         return "same numbers" if numbers.read() == compared(claim) else "holds"
 
@@ -382,15 +383,16 @@ def noticed_by(mutant: Mutant, claims: list[str]) -> dict[str, str]:
 
 
 def statement_noticed(mutant: Mutant, claim: str) -> dict[str, Any]:
-    """Whether the verdict of the claim whose statement is changed fails."""
+    """What the verdict of the claim does whose statement is changed; if it compares the same, whose verdict notices it."""
+    compared(claim)  # raises if it fails with the right statement too
     if "/" in mutant.module:
-        noticed = not verdict_holds(claim, str(LIB), source=changed_cells(claim, mutant.site))
-    else:
-        with library_with(mutant) as folder:
-            noticed = not verdict_holds(claim, folder)
-    if noticed:
-        compared(claim)  # raises if it fails with the right statement too
-    return {"row": claim, "noticed": noticed}
+        found = verdict_on(claim, str(LIB), changed_cells(claim, mutant.site))
+        return {"row": claim, "verdict": found, "noticed by": claim if found == "fails" else "nothing"}
+    with library_with(mutant) as folder:
+        found = verdict_on(claim, folder)
+        others = neighbours(claim, top(mutant)) if found == "same numbers" else []
+        noticed = claim if found == "fails" else next((one for one in others if not verdict_holds(one, folder)), "nothing")
+        return {"row": claim, "verdict": found, "noticed by": noticed}
 
 
 def _file(module: str) -> Path:
@@ -584,6 +586,23 @@ def changed_cells(claim: str, site: int) -> str:
     return source
 
 
+def formulas_of(row: Any, statements: list[ast.stmt]) -> set[str]:
+    """The definitions that hold a row's formulas, seen from what its verdict needs of the record."""
+    home = f"attention_checks.{row.chapter.split('/')[0]}.printed."
+    attributes = (part for part in ast.walk(ast.Module(statements, [])) if isinstance(part, ast.Attribute))
+    named = {home + part.attr for part in attributes if ast.unparse(part.value) == "printed"}
+    formulas = {name for first in named for name in reached_from().get(first, ()) if name.startswith(home)}
+    own = row.printed == "ours" and row.code and ".runs." not in row.code
+    return formulas | {row.code} if own else formulas
+
+
+def neighbours(claim: str, formula: str) -> list[str]:
+    """Other rows of the same chapter that come to a formula: cells that judge several rows share what they compute."""
+    chapter = next(row.chapter for row in judged_rows() if row.id == claim)
+    rows = (row for row in judged_rows() if row.chapter == chapter and row.id != claim)
+    return [row.id for row in rows if formula in formulas_of(row, claimed(row))][:ASKED]
+
+
 def places_of(row: Any) -> dict[str, list[Mutant]]:
     """Kind of change -> the places of a row's statement."""
     from mutation import chapter_of
@@ -591,13 +610,7 @@ def places_of(row: Any) -> dict[str, list[Mutant]]:
     statements, places = claimed(row), defaultdict(list)
     for site, place in enumerate(_cell_sites(statements)):
         places[place.kind].append(Mutant(chapter_of(row.id), row.id, place.line, place.old, place.new, site))
-    home = f"attention_checks.{row.chapter.split('/')[0]}.printed."
-    attributes = (part for part in ast.walk(ast.Module(statements, [])) if isinstance(part, ast.Attribute))
-    named = {home + part.attr for part in attributes if ast.unparse(part.value) == "printed"}
-    formulas = {name for first in named for name in reached_from().get(first, ()) if name.startswith(home)}
-    if row.printed == "ours" and row.code and ".runs." not in row.code:
-        formulas.add(row.code)
-    for name in sorted(formulas):
+    for name in sorted(formulas_of(row, statements)):
         found = mutants(_file(definition(name).rpartition(".")[0]))
         places["formula"] += [m for m in found if f"{m.module}.{m.function}.".startswith(f"{name}.")]
     return {kind: found for kind, found in places.items() if found}
@@ -659,7 +672,8 @@ def main() -> int:
         settings, drawn = drawn_from_statements(given.sample, given.seed)
         chosen = [mutant for _, mutant in drawn]
         results = each(statement_noticed, chosen, ((claim,) for claim, _ in drawn), given.jobs)
-        count = Counter("noticed" if row["noticed"] else "missed" for row in results)
+        names = [{row["row"]: "its own verdict", "nothing": "nothing"}.get(row["noticed by"], "another") for row in results]
+        count = Counter(names)
     else:
         every = [mutant for path in modules(given.only) for mutant in mutants(path)]
         if not every:
