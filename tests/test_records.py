@@ -84,7 +84,7 @@ def test_a_record_is_text_one_point_to_a_line(tmp_path):
     path = write_record(record, tmp_path)
     assert (
         len(path.read_text().splitlines()) == 8
-        and '{"point": {"n": 1}, "seconds": 1.2, "result": {"a": 0.5}},' in path.read_text()
+        and '{"point":{"n":1},"seconds":1.2,"result":{"a":0.5}},' in path.read_text()
     )
     back = read_record("x", tmp_path)
     assert (back.settings, back.points, back.seconds) == ({"d": 2}, [{"n": 1}, {"n": 2}], (1.2, 2.0))

@@ -240,7 +240,8 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
         line = {"point": encoded(point, 17)}
         if record.seconds:
             line["seconds"] = _rounded(record.seconds[i], 2)
-        lines.append(json.dumps(line | {"result": encoded(result, digits)}, ensure_ascii=False, allow_nan=False))
+        whole = line | {"result": encoded(result, digits)}
+        lines.append(json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items())
     text = "{\n" + text + ',\n"points": [\n' + ",\n".join(lines) + "\n]\n}\n"
     path = Path(folder) / f"{record.name}.json"

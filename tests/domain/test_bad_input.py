@@ -373,7 +373,7 @@ def test_all_public_functions_are_checked_and_their_annotations_can_be_read():
 
 def test_wrapped_functions_stay_what_they_are():
     assert inspect.unwrap(mean_interval) is not mean_interval and pickle.loads(pickle.dumps(mean_interval)) is mean_interval
-    assert list(inspect.signature(mean_interval).parameters) == ["samples", "confidence", "seed"]
+    assert list(inspect.signature(mean_interval).parameters) == ["samples", "confidence", "seed", "resamples"]
 
 
 def numeric_parameters():
