@@ -437,12 +437,6 @@ def test_calibrated_needs_equal_chances_before():
     assert [p * seen / sum(q * seen for q in before) for p in before] != [Fraction(1, 2)] * 2
 
 
-def test_nearest_key_needs_softmax():
-    """Under 1 + s + s^2/2 with slope 1 the nearest key's share vanishes as keys are added."""
-    weights = [1 - t + t * t / 2 for t in range(1000)]
-    assert weights[0] / sum(weights) < 1e-6 < 1 / (1 + 1 / math.expm1(1))
-
-
 def test_nearest_key_needs_contents_near_its_own():
     """Equal contents are promised (omega = 0), and the second key's content is 10 above."""
     weights = softmax(np.array([0.0, 10.0 - 1]))

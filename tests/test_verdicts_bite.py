@@ -351,7 +351,16 @@ MUTANTS = [
     ("trained/own-contraction", "trained.position", "a * r / (a * r + b) - a", "a * r / (a * r + b) - b"),
     ("trained/own-contraction", "trained.position", "(weights, weights, p=1)", "(weights, weights, p=2)"),
     ("trained/own-nearest-key", "trained.position", "math.expm1(slope)", "math.exp(slope)"),
+    # the same row for softmax, another one for a polynomial: the nearest key is the heaviest
+    (
+        "trained/own-nearest-key",
+        "trained.position",
+        "contents - slope * torch.arange(contents.shape[-1])",
+        "contents + slope * torch.arange(contents.shape[-1]).flip(0)",
+    ),
     ("trained/own-one-key", "trained.words", "(value - others)\n", "(value + others)\n"),
+    # nothing is left of the other keys, as if u were unbounded
+    ("trained/own-one-key", "trained.words", "new_weights[..., None] * (new_value", "new_weights[..., None] ** 0 * (new_value"),
     ("trained/own-one-key", "trained.words", "new_weights[..., None] * (", "weights[..., None] * ("),
     ("trained/own-independent-row", "trained.crowd", "np.diff(phi**n, axis=1", "np.diff(phi ** (n - 1), axis=1"),
     ("trained/own-independent-row", "trained.crowd", "phi[:, -1] ** (n - 1)", "phi[:, -1] ** n"),
