@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from attention_theory.trained.models import Watch, Weigh, fits, softmax, split_heads
 from attention_theory.trained.wheels import weights_file
 from jaxtyping import Bool, Float, Int
+from theorybook.validation import Natural
 from torch import Tensor
 
 
@@ -53,24 +54,39 @@ class SmolLM2:
         n = fits(self, ids)
         mask = torch.ones(n, n, dtype=torch.bool).tril() if mask is None else mask
         x = self.w["token_embd.weight"][ids]
-        for layer in range(self.layers):
-            at, share = f"blk.{layer}", self.heads // self.key_heads
-            y = self._norm(x, f"{at}.attn_norm")
-            q, k, v = (F.linear(y, self.w[f"{at}.attn_{part}.weight"]) for part in "qkv")
-            q, k, v = (
-                self._rotated(split_heads(q, self.heads)),
-                self._rotated(split_heads(k, self.key_heads)),
-                split_heads(v, self.key_heads),
-            )
-            k, v = k.repeat_interleave(share, 0), v.repeat_interleave(share, 0)
-            scores = q @ k.mT / math.sqrt(q.shape[-1])
-            weights = weigh(scores, mask, layer)
-            if watch:
-                watch(layer, scores, weights, v)
-            x = x + F.linear((weights @ v).transpose(0, 1).reshape(n, self.features), self.w[f"{at}.attn_output.weight"])
-            y = self._norm(x, f"{at}.ffn_norm")
-            gate, up = (F.linear(y, self.w[f"{at}.ffn_{part}.weight"]) for part in ("gate", "up"))
-            x = x + F.linear(F.silu(gate) * up, self.w[f"{at}.ffn_down.weight"])
+        for number in range(self.layers):
+            x = self.layer(x, number, weigh, mask, watch)
+        return self.normalised(x)
+
+    def layer(
+        self,
+        x: Float[Tensor, "n d"],
+        number: Natural,
+        weigh: Weigh,
+        mask: Bool[Tensor, "n n"],
+        watch: Watch | None = None,
+    ) -> Float[Tensor, "n d"]:
+        """The states after one layer, from those before it."""
+        at, share = f"blk.{number}", self.heads // self.key_heads
+        y = self._norm(x, f"{at}.attn_norm")
+        q, k, v = (F.linear(y, self.w[f"{at}.attn_{part}.weight"]) for part in "qkv")
+        q, k, v = (
+            self._rotated(split_heads(q, self.heads)),
+            self._rotated(split_heads(k, self.key_heads)),
+            split_heads(v, self.key_heads),
+        )
+        k, v = k.repeat_interleave(share, 0), v.repeat_interleave(share, 0)
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        weights = weigh(scores, mask, number)
+        if watch:
+            watch(number, scores, weights, v)
+        x = x + F.linear((weights @ v).transpose(0, 1).reshape(len(x), self.features), self.w[f"{at}.attn_output.weight"])
+        y = self._norm(x, f"{at}.ffn_norm")
+        gate, up = (F.linear(y, self.w[f"{at}.ffn_{part}.weight"]) for part in ("gate", "up"))
+        return x + F.linear(F.silu(gate) * up, self.w[f"{at}.ffn_down.weight"])
+
+    def normalised(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """The states after the last layer, as :meth:`logits` reads them."""
         return self._norm(x, "output_norm")
 
     def logits(self, states: Float[Tensor, "n d"]) -> Float[Tensor, "n words"]:

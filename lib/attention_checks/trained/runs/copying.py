@@ -2,7 +2,8 @@
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.copying --out book/data --jobs 2
 
-writes ``trained-copying-smollm2.json``, ``trained-sharpness-smollm2.json`` and ``trained-length-minilm.json``.
+writes ``trained-copying-smollm2.json``, ``trained-copying-weights-smollm2.json``, ``trained-sharpness-smollm2.json`` and
+``trained-length-minilm.json``.
 """
 
 import itertools
@@ -11,21 +12,25 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from attention_theory.exponential import truncated
 from attention_theory.trained import copying, replacing, texts
-from attention_theory.trained.models import minilm
+from attention_theory.trained.models import Weigh, minilm, softmax
 from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
 from torch import Tensor
 
 from attention_checks.trained import corpora
+from attention_checks.trained.runs.replacing import WEIGHTS
 from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
 #: Random tokens come from these numbers; so many of them are written twice. A head is chosen at the first number.
 WORDS, HALVES = (1000, 40_000), (64, 128, 256, 512)
 #: At this half the Taylor sum takes the place of softmax.
 REPLACED, DEGREE = 128, 16
+#: Other weights that copy so many tokens.
+COPIED = ("T8 mean", "power 16", "relu", "sparsemax")
 #: Sharpnesses of all rows; the first tokens of each band of places, and the end of the last one.
 BETAS, BANDS = (0.7, 0.85, 1.0, 1.15), (16, 32, 64, 128, 256)
 #: Row t is scaled by log t / log of this.
@@ -66,6 +71,27 @@ def copies(draw: Bit, count: Size) -> dict[str, Any]:
         "losses": np.array(losses),
         "taylor": np.array(costs),
     } | ({"heads": contrasts.mean(0).numpy().astype(np.float16)} if draw == 0 else {})
+
+
+def copies_under(draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text, and each of COPIED, what it costs in nats a token when it takes the place of softmax.
+
+    The texts are those of :func:`copies`, and losses are those of the second half of the second copy.
+    """
+    torch.set_num_threads(1)
+    network, costs = smollm2(), []
+    generator = torch.Generator().manual_seed(draw)
+    with torch.no_grad():
+        for text in torch.randint(*WORDS, (count, max(HALVES)), generator=generator):
+            ids = text[:REPLACED].repeat(2)
+            plain, *others = [_late_loss(network, ids, weigh) for weigh in (softmax, *(WEIGHTS[name] for name in COPIED))]
+            costs.append([other - plain for other in others])
+    return dict(zip(COPIED, np.array(costs).T))
+
+
+def _late_loss(network: SmolLM2, ids: Tensor, weigh: Weigh) -> float:
+    start = len(ids) * 3 // 4
+    return float(F.cross_entropy(network.logits(network(ids, weigh=weigh)[start:-1]), ids[start + 1 :]))
 
 
 def _rows(half: int) -> Tensor:
@@ -154,6 +180,15 @@ RECORDINGS = [
         tolerance=2e-2,
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed
+    ),
+    Recording(
+        "trained-copying-weights-smollm2",
+        copies_under,
+        [dict(draw=draw) for draw in (0, 1)],
+        settings=dict(count=corpora.COUNT),
+        tolerance=2e-2,
+        digits=4,
+        shipped=False,
     ),
     Recording(
         "trained-sharpness-smollm2",

@@ -2,7 +2,8 @@
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.crowd --out book/data --jobs 2
 
-writes ``trained-crowd-minilm.json`` and ``trained-crowd-smollm2.json``.
+writes ``trained-crowd-minilm.json`` and ``trained-crowd-smollm2.json``, and of the sum of squared weights
+``trained-crowd-squares-minilm.json`` and ``trained-crowd-squares-smollm2.json``.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from attention_theory.trained import crowd
 from attention_theory.trained.crowd import centred_rows
-from attention_theory.trained.models import minilm
+from attention_theory.trained.models import MiniLM, minilm
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from theorybook.sweep import Recording, command_line
@@ -138,9 +139,13 @@ def _statistics(scores: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
 def _of(scores: torch.Tensor, mask: torch.Tensor, inner: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Of one layer's rows: statistics without the special keys and with them, and some centred scores of the first kind."""
     inside, whole = _statistics(scores, inner), _statistics(scores, mask)
+    return torch.stack([*inside, *whole[:2]], -1), _some(scores, inner)
+
+
+def _some(scores: torch.Tensor, inner: torch.Tensor) -> torch.Tensor:
+    """Of each head some 4,096 of its centred scores."""
     centred = crowd.centred_rows(scores, inner)[:, inner]
-    some = centred[:, torch.linspace(0, centred.shape[1] - 1, min(4096, centred.shape[1])).long()]
-    return torch.stack([*inside, *whole[:2]], -1), some
+    return centred[:, torch.linspace(0, centred.shape[1] - 1, min(4096, centred.shape[1])).long()]
 
 
 def _minilm_rows(network, text, lengths):
@@ -177,18 +182,74 @@ def _smollm_rows(network, text, lengths):
     return [tuple(torch.cat(part) for part in zip(*kept)) for kept in seen]
 
 
+def run_squares(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """Sums of squared weights without the special keys, at 128 keys over what independent scores with the law of the head give.
+
+    For each text the median of that ratio over heads (``squares``), and for MiniLM the median slope of the log of the number of
+    keys that a row amounts to, one over the mean sum of squares, against the log of the number of keys (``rivals``). For one
+    draw ``heads`` (head, 2) has the mean sum of squares at 128 keys and the one of independent scores, ``amounts`` the median
+    over heads of the number of keys that a row amounts to, at each of MiniLM's lengths.
+    """
+    torch.set_num_threads(1)
+    network = minilm() if model == "MiniLM" else smollm2()
+    lengths = LENGTHS[model] if model == "MiniLM" else (ASKED,)
+    at, found, pool = lengths.index(ASKED), [], []
+    with torch.no_grad():
+        for text in corpora.drawn(kind, network, max(lengths), draw, count):
+            seen = [_squares(network, text[:n]) for n in lengths]
+            found.append(torch.stack([squares for squares, _ in seen]))
+            pool.append(seen[at][1])
+    measured = torch.stack(found)  # text, length, head
+    laws = [_law(scores) for scores in torch.cat(pool, 1)]
+    keys = ASKED - (model == "SmolLM2")
+    independent = torch.tensor([crowd.expected_row(*law, keys, 100).squares for law in laws]).float()
+    result = {"squares": (measured[:, at] / independent).median(1).values.numpy()}
+    if len(lengths) > 1:
+        x = torch.tensor(lengths).log()
+        slopes = torch.einsum("l,tlh->th", x - x.mean(), -measured.log()) / (x - x.mean()).square().sum()
+        result["rivals"] = slopes.median(1).values.numpy()
+    if (kind, draw) == corpora.PICTURED:
+        result["heads"] = torch.stack([measured[:, at].mean(0), independent], -1).numpy().astype(np.float16)
+        result["amounts"] = (1 / measured).mean(0).median(1).values.numpy()
+    return result
+
+
+def _squares(network, text):
+    """Of each head: the mean over rows of the sum of squared weights without the special keys, and some centred scores."""
+    kept = []
+    whole = isinstance(network, MiniLM)
+    n = len(text)
+    rows = slice(1, n + 1) if whole else slice(n - n // 9 - 1, n)
+
+    def watch(layer, scores, weights, values):
+        some = scores[:, rows]
+        inner = (
+            torch.ones(scores.shape[1:], dtype=torch.bool) if whole else torch.ones(scores.shape[1:], dtype=torch.bool).tril()
+        )
+        inner[:, 0] = False
+        if whole:
+            inner[:, -1] = False
+        squares = torch.softmax(some.masked_fill(~inner[rows], -math.inf), -1).square().sum(-1).mean(1)
+        kept.append((squares, _some(some, inner[rows])))
+
+    network(network.framed(text) if whole else torch.tensor(text), watch=watch)
+    squares, some = zip(*kept)
+    return torch.cat(squares), torch.cat(some)
+
+
 #: Kinds of text; shuffled text is the control of MiniLM, whose attention sees both ways.
 KINDS = {"MiniLM": ("prose", "shuffled", "pydoc", "imdb"), "SmolLM2": corpora.KINDS}
 RECORDINGS = [
     Recording(
-        f"trained-crowd-{model.lower()}",
-        run,
+        f"{name}-{model.lower()}",
+        function,
         [dict(kind=kind, draw=draw) for kind in kinds for draw in (0, 1)],
         settings=dict(model=model, count=corpora.COUNT),
         tolerance=2e-2,
         digits=4,
         shipped=False,  # recomputed by name, where the models are installed
     )
+    for name, function in (("trained-crowd", run), ("trained-crowd-squares", run_squares))
     for model, kinds in KINDS.items()
 ]
 
