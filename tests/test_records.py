@@ -82,10 +82,7 @@ def test_what_a_record_cannot_hold_is_refused(value):
 def test_a_record_is_text_one_point_to_a_line(tmp_path):
     record = Record("x", {"command": "c"}, {"d": 2}, [{"n": 1}, {"n": 2}], [{"a": 0.5}, {"a": math.nan}], (1.234, 2.0))
     path = write_record(record, tmp_path)
-    assert (
-        len(path.read_text().splitlines()) == 8
-        and '{"point":{"n":1},"seconds":1.2,"result":{"a":0.5}},' in path.read_text()
-    )
+    assert len(path.read_text().splitlines()) == 8 and '{"point":{"n":1},"seconds":1.2,"result":{"a":0.5}},' in path.read_text()
     back = read_record("x", tmp_path)
     assert (back.settings, back.points, back.seconds) == ({"d": 2}, [{"n": 1}, {"n": 2}], (1.2, 2.0))
     assert back.column("a", n=1).tolist() == [0.5] and math.isnan(back.rows[1]["a"])
