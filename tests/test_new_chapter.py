@@ -7,6 +7,7 @@ import shutil
 import lint
 import new_chapter
 import pytest
+import test_letters
 import test_notebooks
 from conftest import BOOK, ROOT
 from theorybook.tools import execute
@@ -17,8 +18,8 @@ def root(tmp_path):
     (tmp_path / "book" / "separation").mkdir(parents=True)
     shutil.copytree(BOOK / "ledger", tmp_path / "book" / "ledger", ignore=shutil.ignore_patterns("*.ipynb", "*.md"))
     shutil.copytree(ROOT / "lib", tmp_path / "lib")
-    for name in ("_toc.yml", "_config.yml"):
-        shutil.copy(ROOT / name, tmp_path)
+    for name in ("_toc.yml", "_config.yml", "book/notation.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
@@ -38,6 +39,12 @@ def test_a_new_chapter_passes_every_form_test(root, monkeypatch):
                     test(notebook)
                     ran += 1
     assert ran >= 40
+    monkeypatch.setattr(test_letters, "ROOT", root)
+    for name, test in vars(test_letters).items():
+        if name.startswith("test_") and list(inspect.signature(test).parameters) == ["page"]:
+            test("separation/a-toy-chapter")
+            ran += 1
+    assert ran >= 42
 
 
 @pytest.mark.parametrize("name", ["separation", "separation/Bad Name", "nowhere/page", "../x", "separation/a-b"])
@@ -50,7 +57,8 @@ def test_other_names_are_refused(root, name):
 def test_a_line_left_in_the_contents_is_used_again(root):
     for source in new_chapter.begin("separation/a-b", root):
         source.unlink()
-    before = (root / "_toc.yml").read_text()
+    written = [root / "_toc.yml", root / "book" / "notation.md"]
+    before, letters = (path.read_text() for path in written)
     new_chapter.begin("separation/a-b", root)
-    assert (root / "_toc.yml").read_text() == before
+    assert [path.read_text() for path in written] == [before, letters] and letters.count("(separation-a-b-letters)=") == 1
     assert [before.count(f"separation/{name}.ipynb") for name in ("a-b", "record/a-b")] == [1, 1]

@@ -1,4 +1,4 @@
-"""Begin a chapter: ``make chapter NAME=<part>/<slug>`` writes it and its record, and adds both to the contents.
+"""Begin a chapter: ``make chapter NAME=<part>/<slug>`` writes it, its record and its letters, and adds both to the contents.
 
     python tools/new_chapter.py separation/my-chapter
 
@@ -15,10 +15,20 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+#: The chapter's own table in book/notation.md, with the letters of the placeholder.
+LETTERS = """(@PART@-@SLUG@-letters)=
+### @TITLE@
+
+| symbol | meaning | from |
+|---|---|---|
+| $r$ | contrast: how many times as much weight a key gets as one rival | the situation |
+| $n$ | number of keys | the situation |
+
+"""
 
 
 def begin(name: str, root: Path = ROOT) -> tuple[Path, Path]:
-    """Write the chapter, its record and their entries in the contents; the paths of the two.
+    """Write the chapter, its record, their entries in the contents and its letters; the paths of the two.
 
     Raises:
         ValueError: no name of the form <part>/<slug>, an unknown part, or a chapter that is there already.
@@ -43,9 +53,17 @@ def begin(name: str, root: Path = ROOT) -> tuple[Path, Path]:
     values = {"TITLE": slug.replace("-", " ").capitalize(), "PART": part, "SLUG": slug, **address}
     record = page.parent / "record" / page.name
     record.parent.mkdir(exist_ok=True)
+
+    def filled(text: str) -> str:
+        return re.sub(r"@([A-Z]+)@", lambda found: values[found[1]], text)
+
     for source, target in (("chapter.md", page), ("record.md", record)):
-        text = (ROOT / "tools" / source).read_text(encoding="utf-8")
-        target.write_text(re.sub(r"@([A-Z]+)@", lambda found: values[found[1]], text), encoding="utf-8")
+        target.write_text(filled((ROOT / "tools" / source).read_text(encoding="utf-8")), encoding="utf-8")
+    notation = root / "book" / "notation.md"
+    letters = notation.read_text(encoding="utf-8")
+    if f"({part}-{slug}-letters)=" not in letters:  # left over from a chapter that was taken back
+        tables = re.search(rf"^\({part}-letters\)=\n## .*?(?=^(?:\([a-z]+-letters\)=\n)?## )", letters, flags=re.M | re.S)
+        notation.write_text(letters[: tables.end()] + filled(LETTERS) + letters[tables.end() :], encoding="utf-8")
     line = re.match(r" *- file: ", entries[-1])[0]
     below = re.sub(r"\S", " ", line[: line.index("file")])
     added = f"{line}book/{part}/{slug}.ipynb\n{below}sections:\n{below}  - file: book/{part}/record/{slug}.ipynb\n"
@@ -66,10 +84,11 @@ def main() -> int:
     os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
     failures = list(filter(None, map(execute, sources)))
     page, record = (source.relative_to(ROOT).as_posix() for source in sources)
-    print(*failures, f"{page}, {record}{'' if failures else ', their .ipynb'} and their lines in _toc.yml stand", sep="\n")
+    stored = "" if failures else ", their .ipynb"
+    print(*failures, f"{page}, {record}{stored}, their lines in _toc.yml, letters in book/notation.md stand", sep="\n")
     print(f"Change the .md, then:\n    .venv/bin/python -m theorybook.tools.execute {page} {record}")
-    chosen = f"test_ledger or {page[5:-3]}.ipynb or {record[5:-3]}.ipynb"
-    print(f"    .venv/bin/python -m pytest -q tests/test_ledger.py tests/test_notebooks.py -k '{chosen}'")
+    chosen = f"test_ledger or {page[5:-3]} or {record[5:-3]}.ipynb"
+    print(f"    .venv/bin/python -m pytest -q tests/test_ledger.py tests/test_notebooks.py tests/test_letters.py -k '{chosen}'")
     return bool(failures)
 
 

@@ -1,4 +1,4 @@
-"""The letters of the page of notation, and the fold with which every chapter begins: those of its part that it uses."""
+"""The letters of the page of notation, and the fold with which a chapter begins: those that its story uses, in order."""
 
 import html
 import posixpath
@@ -6,11 +6,11 @@ import re
 
 #: Built page of notation.
 PAGE = "book/notation.html"
-#: What is not a letter inside a formula: words and marks, the normal law and extreme singular values (said for all parts),
-#: and indices.
+#: What is not a letter inside a formula, as the page of notation says for all parts: words and marks, the normal law, extreme
+#: singular values and eigenvalues, the d of an integral; and indices.
 NO_LETTERS = re.compile(
     r"\\(?:text|operatorname|mathrm|begin|end|label)\{[^{}]*\}|(?<![A-Za-z])N\(|\\(?:sigma|lambda)_\{\\m(?:ax|in)\}"
-    r"|_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|.)"
+    r"|\\,\s*d(?=[tx](?![A-Za-z]))|_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|.)"
 )
 SCRIPT = re.compile(r"\\math(cal|bb|scr|frak)\s*\{?([A-Za-z])\}?")
 LETTER = re.compile(r"\\math\w+\{[A-Za-z]\}|\\[A-Za-z]+|[A-Za-z]")
@@ -38,25 +38,28 @@ def formulas(text: str) -> list[str]:
 
 
 def symbols(text: str) -> dict[str, dict[str, str]]:
-    """Part -> TeX of a symbol -> its line in the built page of notation."""
+    """``tangent`` or ``tangent-score`` -> TeX of a symbol -> its line in the table of the part or chapter, as built."""
     found: dict[str, dict[str, str]] = {}
     for section in re.split(r"(?=<section )", text):
-        if name := re.search(r'id="(\w+)-letters"', section):
+        if name := re.search(r'id="([\w-]+)-letters"', section):
             lines = {cell: row.group() for row in ROW.finditer(section) for cell in formulas(row[1])}
             found[name[1]] = {re.sub(r"^\\\(|\\\)$", "", tex): line for tex, line in lines.items()}
     return found
 
 
 def with_letters(text: str, name: str, known: dict[str, dict[str, str]]) -> str:
-    """A built chapter with the letters of its part that it uses, folded, under its title."""
-    part, text = name.removeprefix("book/").partition("/")[0], FOLD.sub("", text)
-    used = formulas(text)
-    lines = [line for symbol, line in known.get(part, {}).items() if any(stands_in(symbol, tex) for tex in used)]
+    """A built chapter with the letters that stand before its record, in order, folded under its title; no other page."""
+    page, text = name.removeprefix("book/").removesuffix(".html"), FOLD.sub("", text)
+    told = formulas(text.partition(' id="the-record"')[0])
+    own = known.get(page.replace("/", "-"), {})  # a record introduces what it adds to the letters of its chapter
+    meanings = known.get(page.partition("/")[0], {}) | own if own else {}
+    first = {symbol: next((i for i, tex in enumerate(told) if stands_in(symbol, tex)), None) for symbol in meanings}
+    lines = [meanings[symbol] for symbol in sorted(meanings, key=lambda s: first[s] or 0) if first[symbol] is not None]
     if not lines:
         return text
     up = posixpath.relpath(posixpath.dirname(PAGE), posixpath.dirname(name))
     rows = re.sub(r' id="[^"]*"', "", re.sub(r'href="(?!\w+:)', f'href="{up}/', "".join(dict.fromkeys(lines))))
     table = f'<div class="pst-scrollable-table-container"><table class="table"><tbody>{rows}</tbody></table></div>'
     fold = f'<details class="letters"><summary>Letters of this page</summary>{table}</details>'
-    head, mark, page = text.partition("<article")
-    return head + mark + page.replace("</h1>", f"</h1>\n{fold}", 1)
+    head, mark, body = text.partition("<article")
+    return head + mark + body.replace("</h1>", f"</h1>\n{fold}", 1)
