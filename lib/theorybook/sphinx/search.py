@@ -53,10 +53,17 @@ def _titled(node: nodes.Node) -> bool:
     return isinstance(node, nodes.section) and isinstance(node[0], nodes.title)
 
 
+def _depth(node: nodes.Node | None) -> int:
+    """Sections around a piece of a page, with itself: 3 for the letters of one chapter, which its own page begins with."""
+    return 0 if node is None else isinstance(node, nodes.section) + _depth(node.parent)
+
+
 def _sections(app: Sphinx, page: str) -> Iterator[Document]:
     doctree = app.env.get_doctree(page)
     title = words(app.env.titles[page])
     for section in filter(_titled, doctree.findall(nodes.section)):
+        if page == NOTATION and _depth(section) > 2:
+            continue
         head, *rest = section.children
         own = " ".join(words(child) for child in rest if not _titled(child) and "proof" not in _classes(child))
         top = section.parent is doctree
@@ -64,7 +71,7 @@ def _sections(app: Sphinx, page: str) -> Iterator[Document]:
         kind = "module" if page.startswith("book/library/") else "section"
         yield kind, name, [words(head)], app.builder.get_target_uri(page) + ("" if top else f"#{section['ids'][0]}"), "", own
     if page == NOTATION:
-        for row in doctree.findall(nodes.row):
+        for row in (row for row in doctree.findall(nodes.row) if _depth(row) < 3):
             cells = [words(cell).strip() for cell in row.children]
             name = f"{cells[0]}: {'; '.join(dict.fromkeys(filter(None, cells[1:])))}"
             yield "symbol", name, cells, f"{app.builder.get_target_uri(page)}#{row['ids'][0]}", "", ""
