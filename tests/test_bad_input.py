@@ -1,5 +1,6 @@
 """Conditions that no annotation says, in the shared modules: refused with what was given and what is allowed."""
 
+import numpy as np
 import pytest
 import sympy
 import theorybook
@@ -33,6 +34,9 @@ from theorybook.prove import prove_identity
         (lambda: theorybook.compare("x", [], "<=", 1), "nothing was measured"),
         (lambda: theorybook.compare("x", float("nan"), "<=", 1), "not a number"),
         (lambda: theorybook.compare("x", ["a", "b"], "<=", 1), "not made of numbers"),
+        (lambda: theorybook.compare("x", 1j, "<=", 1), "complex numbers have no order"),
+        (lambda: theorybook.compare("x", np.ma.array([1, 9], mask=[0, 1]), "<=", 1), "masked entries"),
+        (lambda: theorybook.mean_interval(np.ma.array([1, 2, 9], mask=[0, 0, 1])), "masked entries"),
         (lambda: theorybook.compare("x", 1, "within", (2, 1)), "exceeds the upper"),
         (lambda: theorybook.compare("x", 1, "within", 3), "takes a pair"),
         (lambda: theorybook.compare("x", torch.ones(2, 3), "<=", torch.ones(3, 2)), r"\(2, 3\) and \(3, 2\) do not fit"),
@@ -46,6 +50,7 @@ from theorybook.prove import prove_identity
         (lambda: theorybook.power_law([1, 2, 3], [1, -2, 3]), "positive numbers only"),
         (lambda: prove_identity("x", sympy.zeros(2, 1), 1), r"sizes \(2, 1\) and \(1, 1\)"),
         (lambda: figures.table({"a": [1], "b": [1, 2]}), "differ in length"),
+        (lambda: theorybook.rate_interval(-(10**5000), 1), "a number of more than 4300 digits"),
     ],
 )
 def test_refused(call, message):
@@ -69,6 +74,13 @@ def test_refused(call, message):
         ({"captions": ["one"]}, "1 sentences for 2 values of p"),
         ({"start": 7}, "start = 7 is no value of p; there are 1, 2"),
         ({"alt": ""}, "alt text"),
+        ({"x": [1700000001, 1700000002]}, "the same number to six digits"),
+        ({"parameter": ("p", [1000001, 1000002])}, r"two values of p read 1e\+06"),
+        ({"curves": {"10^2": [1, 2], "10²": [3, 4]}}, "two curves are called 10²"),
+        ({"curves": {"a": [1e300, 1]}}, "draw their logarithms"),
+        ({"ylim": (2, 1)}, "upside down"),
+        ({"curves": {"a": np.ones((2, 2)) * 1j}}, "complex"),
+        ({"curves": {"a": np.ma.array([[1, 2], [3, 9]], mask=[[0, 0], [0, 1]])}}, "masked entries"),
     ],
 )
 def test_movable(changed, message):

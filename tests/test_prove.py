@@ -1,6 +1,7 @@
 """Proofs over boxes: true bounds go through, bounds past the true constant fail with the offending box."""
 
 import inspect
+import math
 import typing
 from fractions import Fraction
 from importlib import import_module
@@ -82,6 +83,9 @@ def test_ball_arithmetic_needs_an_upper_end():
 def test_coefficients_prove_on_all_sizes():
     proof = prove_le("(n - 1)/n^2 <= 1/4", lambda n: 1 - 4 * (n - 1) / n**2, n=(2, None))
     assert proof.range == "n >= 2" and proof.by == "coefficients"
+    for low, shown in (("1e-400", "1e-400"), (Fraction(1, 3000), "1/3000")):  # no rounding outward
+        assert prove_le("", lambda x: x, x=(low, 1)).range == f"x in [{shown}, 1]"
+    assert prove_le("", lambda x: x, x=(0, None)).crosschecked([{"x": math.inf}], right=[math.inf]).untied
     weight = prove_le("weight", lambda n, z: z / n - z / (z + n - 1), n=(2, None), z=(1, None))
     assert weight.range == "n >= 2, z >= 1"
 
@@ -180,6 +184,13 @@ def test_a_proof_is_tied_to_what_it_is_about():
         (lambda: prove.letters(u=3), "u = 3 is no list of numbers"),
         (lambda: prove.letters(u=np.eye(2)), "is no list of numbers"),
         (lambda: prove_identity("square", sympy.Symbol("x"), None), "a side is None"),
+        (lambda: prove_identity("a", sympy.Symbol("a"), sympy.Symbol("a", positive=True)), "two symbols have one name"),
+        (lambda: prove_le("f", lambda x: x, x=(0, None)).at({"y": 1}), "a point gives y, but the range is x >= 0"),
+        # (-2)^2 is not 0, and -x log x has no value below 0
+        (lambda: prove_less("", lambda x: (power(x, 2), 1), x=(-2, -1)), r"does not lie in \[0, 1\]"),
+        (lambda: prove_less("", lambda x: (power(x, 2), 8), x=(2, 3)), r"does not lie in \[0, 1\]"),
+        (lambda: prove_less("", lambda p: (power(0.5, p), 3), p=(-2, -1)), "is not positive"),
+        (lambda: prove_less("", lambda x: (entropy(x), 1), x=(-1, 0)), r"does not lie in \[0, 1/e\]"),
         *(
             (
                 lambda found=found, expected=expected: prove_identity("one", 1, 1).crosschecked_values("f", found, expected),

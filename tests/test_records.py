@@ -56,6 +56,7 @@ Pair = namedtuple("Pair", "low high")
         ([[{"a": 1}, {"a": 2}], []], [[{"a": 1}, {"a": 2}], []]),
         ([{"a": 1}, {"b": 2}], [{"a": 1}, {"b": 2}]),
         (range(3), [0, 1, 2]),
+        (torch.ones(1, 1, dtype=torch.bfloat16)[0, 0], 1.0),
     ],
 )
 def test_values_survive(value, back):
@@ -73,7 +74,7 @@ def test_arrays_survive_with_shape_and_type(dtype, shape):
     np.testing.assert_allclose(back, array, rtol=1e-5)
 
 
-@pytest.mark.parametrize("value", [object(), np.array(["a"]), {"array": 1}, print])
+@pytest.mark.parametrize("value", [object(), np.array(["a"]), {"array": 1}, print, {1: 2, "1": 3}, [10**5000]])
 def test_what_a_record_cannot_hold_is_refused(value):
     with pytest.raises(TypeError, match="a record (cannot hold|holds)"):
         encoded(value)
@@ -87,6 +88,14 @@ def test_a_record_is_text_one_point_to_a_line(tmp_path):
     assert (back.settings, back.points, back.seconds) == ({"d": 2}, [{"n": 1}, {"n": 2}], (1.2, 2.0))
     assert back.column("a", n=1).tolist() == [0.5] and math.isnan(back.rows[1]["a"])
     assert not list(tmp_path.glob("*.tmp"))
+    (tmp_path / "linked.json").symlink_to(tmp_path / "x.json")
+    odd = {"command": "--out caf\udce9", "seed": np.int64(3)}  # bytes of a path that are no text
+    assert write_record(Record("linked", odd, {}, [{"n": 1}], [1]), tmp_path).is_symlink()
+    path.write_text("\ufeff" + path.read_text())  # as Windows' editors do
+    assert read_record("x", tmp_path).provenance == odd
+    with pytest.raises(TypeError):
+        write_record(Record("y", {}, {}, [{"n": 1}], [print]), tmp_path)
+    assert not list(tmp_path.glob("y*"))
 
 
 def test_a_missing_record_names_the_remedy(tmp_path, monkeypatch):
@@ -98,7 +107,8 @@ def test_a_missing_record_names_the_remedy(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-9], lambda text: "", lambda text: text.replace("points", "dots"),
-                                    lambda text: text.replace("eN", "??"), lambda text: "[]"])  # fmt: skip
+                                    lambda text: text.replace("eN", "??"), lambda text: "[]", lambda text: "[" * 10**5,
+                                    lambda text: text.replace('{"n": 1}', "7")])  # fmt: skip
 def test_a_damaged_record_is_named(tmp_path, damage):
     path = write_record(Record("x", {}, {}, [{"n": 1}], [np.ones((3, 3))]), tmp_path)
     path.write_text(damage(path.read_text()))

@@ -3,12 +3,14 @@
 import math
 
 import joblib
+import numpy as np
 import pytest
 import torch
 from attention_theory import device, patches
 from attention_theory.attention import attention, attention_weights
 from attention_theory.tangent import limit_kernel
 from theorybook import figures
+from theorybook.formula import formula
 from theorybook.sweep import sweep
 
 
@@ -54,9 +56,18 @@ def test_a_device_that_is_not_there_is_named():
 
 
 def test_table_rounds_numbers_and_keeps_integers_and_text():
-    table = figures.table({"n": [100, 7], "rate": [0.12345, 2.0], "name": ["a", "b"]}, {"rate": ".2f"})
-    assert table.rows == [["100", "0.12", "a"], ["7", "2.00", "b"]]
+    table = figures.table({"n": np.array([123456, 7]), "rate": [0.12345, 2.0], "name": ["a", "b"]}, {"rate": ".2f"})
+    assert table.rows == [["123456", "0.12", "a"], ["7", "2.00", "b"]]
     assert "0.12" in repr(table) and "<table>" in table._repr_html_()
+
+
+def test_a_formula_may_hold_a_fence_and_needs_a_name():
+    def fenced():
+        """```"""
+
+    assert formula(fenced)._repr_markdown_().startswith("````python\ndef fenced")
+    with pytest.raises(TypeError, match="no source that begins with def"):
+        formula(lambda: 0)
 
 
 def test_a_zero_in_a_table_has_no_sign():

@@ -1,6 +1,7 @@
 """What goes wrong around the book is one sentence with file and remedy, and what was there stays as it was."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 import pytest
 import repository_url
 from conftest import ROOT, commit
+from theorybook import book
 from theorybook.tools import execute
 
 CHAPTER = """---
@@ -57,6 +59,36 @@ def test_a_failing_chapter_leaves_its_notebook_as_it_was(chapter):
     chapter.write_text(CHAPTER.replace("print(1 + 1)", "1 / 0"))
     assert "ZeroDivisionError" in execute.execute(chapter)
     assert chapter.with_suffix(".ipynb").read_text() == "as it was"
+    shutil.move(chapter.with_suffix(".ipynb"), chapter.with_suffix(".elsewhere"))
+    chapter.with_suffix(".ipynb").symlink_to(chapter.with_suffix(".elsewhere"))
+    chapter.write_text(CHAPTER.replace("print(1 + 1)", ":tags: [raises-exception]\n1 / 0"))
+    assert execute.execute(chapter) == "" and chapter.with_suffix(".ipynb").is_symlink()
+    assert "ZeroDivisionError" in chapter.with_suffix(".elsewhere").read_text()
+
+
+@pytest.mark.parametrize(
+    ("entry", "error", "message"),
+    [("file: one", SystemExit, "one has cells to run; write one.ipynb"), ("glob: '*'", ValueError, "instead of glob: *")],
+)
+def test_a_chapter_that_the_contents_hide_is_named(chapter, entry, error, message):
+    (chapter.parent / "_toc.yml").write_text(f"root: intro\nchapters: [{entry}]\n")
+    with pytest.raises(error, match=re.escape(message)):
+        execute.chapters(chapter.parent)
+    (chapter.parent / "_toc.yml").write_text("root: intro\nsubtrees: [entries: [file: one.ipynb]]\n")
+    assert execute.chapters(chapter.parent) == [chapter]
+
+
+@pytest.mark.parametrize(
+    ("url", "html", "address"),
+    [
+        ("https://github.com/Doe/sums.git", {}, "https://Doe.github.io/sums"),
+        ("https://github.com/Doe/doe.github.io", {}, "https://Doe.github.io"),
+        ("https://github.com/Doe/sums", {"baseurl": "https://sums.example/"}, "https://sums.example"),
+    ],
+)
+def test_an_address_is_where_pages_are_published(url, html, address, monkeypatch):
+    monkeypatch.setattr(book, "config", lambda: {"repository": {"url": url}, "html": html})
+    assert book.address() == address
 
 
 FIGURE = """import matplotlib.pyplot as plt

@@ -19,7 +19,7 @@ install(__name__, but=("sphinx", "tools", "validation"))  # before what it check
 
 from theorybook.checks import METHODS, Check, compare, exponent, identity, interval, number, proved
 from theorybook.intervals import CONFIDENCE, Interval, mean_interval, power_law, rate_interval
-from theorybook.ledger import COMPUTED, OUTCOMES, UNCOMPUTED, Entry, find_ledger, load_ledger, record_of
+from theorybook.ledger import COMPUTED, OUTCOMES, UNCOMPUTED, Entry, anchor, find_ledger, load_ledger, record_of
 from theorybook.predictions import Prediction, load_predictions, measured
 from theorybook.prove import NotProved, Proof
-from theorybook.verdicts import MIME, Verdict, VerdictError, anchor, judge, stored_verdicts, verdict
+from theorybook.verdicts import MIME, Verdict, VerdictError, judge, stored_verdicts, verdict

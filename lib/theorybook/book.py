@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 
+#: What entries of ``_toc.yml`` have below them.
+BELOW = ("parts", "chapters", "sections", "subtrees", "entries")
 _folder: list[Path] = []
 
 
@@ -53,13 +55,19 @@ def settings() -> dict[str, Any]:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files that ``_toc.yml`` in this folder lists, in its order."""
+    """The files that ``_toc.yml`` in this folder lists, in its order.
+
+    Raises:
+        ValueError: it has a ``glob``.
+    """
     toc = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
     found, rest = [], [{"file": toc["root"], **toc}]
     while rest:
         entry = rest.pop(0)
+        if "glob" in entry:
+            raise ValueError(f"{folder / '_toc.yml'}: name each file instead of glob: {entry['glob']}")
         found += [Path(entry["file"])] if "file" in entry else []
-        rest = [*(below for kind in ("parts", "chapters", "sections") for below in entry.get(kind, [])), *rest]
+        rest = [*(below for kind in BELOW for below in entry.get(kind, [])), *rest]
     return found
 
 
@@ -92,6 +100,7 @@ def repository() -> dict[str, str]:
 
 
 def address() -> str:
-    """Where the book is published: GitHub's pages of the repository."""
-    owner, name = repository()["url"].rstrip("/").split("/")[-2:]
-    return f"https://{owner}.github.io/{name}"
+    """Where the book is published: ``baseurl`` below ``html`` of ``_config.yml``, or GitHub's pages of the repository."""
+    owner, name = repository()["url"].rstrip("/").removesuffix(".git").split("/")[-2:]
+    own = f"{owner}.github.io".lower() == name.lower()  # the pages of the owner
+    return config().get("html", {}).get("baseurl", "").rstrip("/") or f"https://{owner}.github.io" + f"/{name}" * (not own)

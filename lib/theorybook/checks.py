@@ -1,8 +1,10 @@
 """Checks: one comparison of something measured with something predicted, by a named method."""
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 from theorybook.intervals import CONFIDENCE, Interval, power_law
 from theorybook.plain import plain
 from theorybook.prove import Proof
-from theorybook.validation import NonNegative, Numbers, OpenChance, Signed, Size
+from theorybook.validation import NonNegative, Numbers, OpenChance, Signed, Size, to_numpy, to_python
 
 #: In the order of cards. Only a proof covers all cases; of the others none is stronger than its neighbour as such.
 METHODS = (
@@ -62,7 +64,7 @@ class Check:
 
 
 def number(value: Any, digits: Size = 3) -> str:
-    """Stable short text of a number: integers and fractions in full, others to ``digits`` significant digits.
+    """Stable short text of a number: integers and fractions in full (to 4,300 digits), others to ``digits`` significant ones.
 
     >>> from theorybook import number
     >>> number(2 / 3)
@@ -73,7 +75,10 @@ def number(value: Any, digits: Size = 3) -> str:
     if isinstance(value, bool | np.bool_ | str):
         return str(value)
     if isinstance(value, int | np.integer | Fraction):
-        return str(value)
+        try:
+            return str(value)
+        except ValueError:  # Python writes no integer of more than 4,300 digits
+            return f"{Decimal(value.numerator) / Decimal(value.denominator):.{digits - 1}e}"
     value = float(value)
     if value == 0:
         return "0"  # also for -0.0
@@ -82,9 +87,7 @@ def number(value: Any, digits: Size = 3) -> str:
 
 def _read(values: Any) -> Any:
     """The same without tensors, at any depth: NumPy reads none on a GPU and none with a gradient."""
-    if hasattr(values, "detach"):
-        return values.detach().cpu().numpy()
-    return [_read(item) for item in values] if isinstance(values, list | tuple) else values
+    return [_read(item) for item in values] if isinstance(values, list | tuple) else to_numpy(values)
 
 
 def _array(what: str, values: Any) -> np.ndarray:
@@ -108,6 +111,25 @@ def _pair(what: str, left: Any, right: Any) -> tuple[np.ndarray, np.ndarray]:
     if left.size == 0:
         raise ValueError(f"{what}: nothing was measured, so nothing can be compared")
     return left, right
+
+
+def _ordered(what: str, *sides: np.ndarray) -> Iterator[list[Any]]:
+    """The numbers of each side as Python's, whose integers neither wrap around nor lose digits beside a float; no NaN."""
+    for side in sides:
+        if side.dtype.kind == "c":
+            raise ValueError(f"{what}: complex numbers have no order; compare their parts, or use identity")
+        values = [to_python(value) for value in side.ravel().tolist()]
+        if any(value != value for value in values):
+            raise ValueError(f"{what}: not a number among the values")
+        yield values
+
+
+def _minus(x: Any, y: Any) -> Any:
+    """X - y, exact where one is a float and the other too large to be one."""
+    exact = isinstance(x, int | Fraction), isinstance(y, int | Fraction)
+    if any(exact) and float in (type(x), type(y)) and max(abs(x), abs(y)) > 2**53:
+        return -y if abs(y) == math.inf else x if abs(x) == math.inf else Fraction(x) - Fraction(y)
+    return x - y
 
 
 def compare(
@@ -149,20 +171,18 @@ def compare(
         raise ValueError(f"method {method!r} is unknown; choose one of {', '.join(COMPARED)}")
     if relation == "within":
         return _within(what, measured, predicted, method, slack, digits)
-    left, right = (side.ravel() for side in _pair(what, measured, predicted))
-    if any(value != value for value in (*left, *right)):
-        raise ValueError(f"{what}: not a number among the values")
+    left, right = _ordered(what, *_pair(what, measured, predicted))
     allowance = [slack * abs(b) if slack else 0 for b in right]
     sign = {"<=": -1, "<": -1, ">=": 1, ">": 1}.get(relation)
     if sign is None:
-        margins = [0 if x == y else a - abs(x - y) for x, y, a in zip(left, right, allowance)]
+        margins = [0 if x == y else a - abs(_minus(x, y)) for x, y, a in zip(left, right, allowance)]
     else:
-        margins = [a if x == y else sign * (x - y) + a for x, y, a in zip(left, right, allowance)]
+        margins = [a if x == y else sign * _minus(x, y) + a for x, y, a in zip(left, right, allowance)]
     reaches = operator.ge if "=" in relation else operator.gt
     holds = all(reaches(margin, 0) for margin in margins)
-    worst = min(range(left.size), key=lambda i: margins[i])
+    worst = min(range(len(left)), key=lambda i: margins[i])
     shown = relation if holds else f"fails {relation}"
-    text = f"{what}: {number(left[worst], digits)} {shown} {number(right[worst], digits)}{_nearest(left.size)}"
+    text = f"{what}: {number(left[worst], digits)} {shown} {number(right[worst], digits)}{_nearest(len(left))}"
     return Check(method, bool(holds), text)
 
 
@@ -177,20 +197,18 @@ def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digi
     except (TypeError, ValueError):
         raise ValueError(f"{what}: within takes a pair (low, high), got {bars!r}") from None
     (_, low), (values, high) = _pair(what, measured, low), _pair(what, measured, high)
-    values, low, high = (side.ravel() for side in np.broadcast_arrays(values, low, high))
-    if any(value != value for value in (*values, *low, *high)):
-        raise ValueError(f"{what}: not a number among the values")
+    values, low, high = _ordered(what, *np.broadcast_arrays(values, low, high))
     if any(a > b for a, b in zip(low, high)):
         raise ValueError(f"{what}: the lower bar exceeds the upper one")
     margins = [
-        min(x - a + slack * abs(a), b - x + slack * abs(b)) if slack else min(x - a, b - x)
+        min(_minus(x, a) + slack * abs(a), _minus(b, x) + slack * abs(b)) if slack else min(_minus(x, a), _minus(b, x))
         for x, a, b in zip(values, low, high)
     ]
-    worst = min(range(values.size), key=lambda i: margins[i])
+    worst = min(range(len(values)), key=lambda i: margins[i])
     holds = margins[worst] >= 0
     bar = f"[{number(low[worst], digits)}, {number(high[worst], digits)}]"
     shown = "within" if holds else "fails within"
-    return Check(method, bool(holds), f"{what}: {number(values[worst], digits)} {shown} {bar}{_nearest(values.size)}")
+    return Check(method, bool(holds), f"{what}: {number(values[worst], digits)} {shown} {bar}{_nearest(len(values))}")
 
 
 def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1e-10) -> Check:
@@ -212,6 +230,8 @@ def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1
     if not 0 < tolerance < 1:
         raise ValueError(f"{what}: tolerance = {tolerance} is not allowed: it lies strictly between 0 and 1")
     left, right = _pair(what, measured, expected)
+    if left.dtype.kind == right.dtype.kind == "O":  # exact numbers may be too large or small for floats
+        left, right = (side.ravel() / (np.max(np.abs(right)) or 1) for side in (left, right))
     kind = complex if "c" in left.dtype.kind + right.dtype.kind else float
     left, right = left.astype(kind), right.astype(kind)
     error = float(np.abs(left - right).max() / max(float(np.abs(right).max()), np.finfo(float).tiny))

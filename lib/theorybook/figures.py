@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from cycler import cycler
+from numpy.typing import NDArray
 from tabulate import tabulate
 
 from theorybook.plain import as_written
@@ -58,7 +60,7 @@ class ShownTable:
         return re.sub(r"10\^(-?\d+\.\d+)", r"10<sup>\1</sup>", shown)
 
 
-def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -> ShownTable:
+def table(columns: dict[str, Sequence | NDArray[Any]], formats: dict[str, str] | str = ".3g") -> ShownTable:
     """Table from named columns of equal length.
 
     Args:
@@ -74,7 +76,7 @@ def table(columns: dict[str, Sequence], formats: dict[str, str] | str = ".3g") -
         raise ValueError(f"columns differ in length: {lengths}")
 
     def cell(header, value):
-        if isinstance(value, (str, bool, int)):
+        if isinstance(value, str | int | np.integer | np.bool_):
             return str(value)
         shown = format(float(value), formats if isinstance(formats, str) else formats.get(header, ".3g"))
         # a zero has no sign: on which side of it a number was rounded differs from machine to machine

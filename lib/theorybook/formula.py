@@ -20,7 +20,8 @@ class Source:
         return self.text
 
     def _repr_markdown_(self) -> str:
-        return f"```python\n{self.text}\n```"
+        fence = max(["``", *re.findall("`{3,}", self.text)], key=len) + "`"  # longer than any in a docstring
+        return f"{fence}python\n{self.text}\n{fence}"
 
 
 def formula(*functions: Callable) -> Source:
@@ -32,6 +33,8 @@ def formula(*functions: Callable) -> Source:
     texts = []
     for function in functions:
         lines = textwrap.dedent(inspect.getsource(inspect.unwrap(function))).splitlines()
-        start = next(i for i, line in enumerate(lines) if line.startswith(("def ", "class ")))
+        start = next((i for i, line in enumerate(lines) if line.startswith(("def ", "async def ", "class "))), None)
+        if start is None:
+            raise TypeError(f"{function!r} has no source that begins with def or class; give it a name")
         texts.append(_EXAMPLES.sub("", "\n".join(lines[start:]).rstrip()))
     return Source("\n\n\n".join(texts))

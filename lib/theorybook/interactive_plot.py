@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,7 +20,7 @@ import numpy as np
 
 from theorybook.figures import COLORS, GREY
 from theorybook.plain import as_written, power_of_ten, raised
-from theorybook.validation import Signed, Size
+from theorybook.validation import Signed, Size, to_numpy
 
 WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 52, 8, 8, 42
@@ -394,6 +395,8 @@ def interactive_plot(
     sliders = []
     for (name, given), first in zip(pairs, starts):
         values = [_word(value) for value in given]
+        if twice := [value for value, count in Counter(values).items() if count > 1]:
+            raise ValueError(f"two values of {name} read {twice[0]}; give them as words")
         sliders.append(Slider(name, values, len(values) // 2 if first is None else _index(name, values, first)))
     counts = tuple(len(slider.values) for slider in sliders)
     words = [_word(value) for value in x] if len(x) and isinstance(x[0], str) else None
@@ -412,12 +415,17 @@ def interactive_plot(
     names = " and ".join(slider.name for slider in sliders)
     full, points = {}, [_word(curve) for curve in points]
     for key, rows in ((_word(curve), rows) for curve, rows in curves.items()):
-        table = np.asarray(rows, dtype=float)
+        table = np.asarray(to_numpy(rows))
+        if table.dtype.kind == "c":
+            raise ValueError(f"{key} is complex; draw its parts")
+        table = table.astype(float)
         table = table.reshape((1,) * len(counts) + table.shape) if table.ndim == 1 else table
         if table.shape[-1:] != across.shape or len(table.shape) != len(counts) + 1:
             raise ValueError(f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}")
         if any(size not in (1, count) for size, count in zip(table.shape, counts)):
             raise ValueError(f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}")
+        if key in full:
+            raise ValueError(f"two curves are called {key}")
         full[key] = table
     if unknown := set(points) - set(full):
         raise ValueError(f"points names {sorted(unknown)}, which are no curves; there are {list(full)}")
@@ -433,12 +441,19 @@ def interactive_plot(
             raise ValueError(f"the smallest {axis} is {numbers.min():g}; a logarithmic axis needs positive numbers")
     if hinton and (not words or log or np.nanmin(seen) < 0):
         raise ValueError("a Hinton diagram shows a matrix of numbers >= 0, with words at x and without a logarithmic axis")
+    size = np.abs(seen[(seen != 0) & ~np.isnan(seen)])
+    if size.size and not 1e-300 < (size.min() if "y" in log else size.max()) <= size.max() < 1e150:
+        raise ValueError("values lie between 1e-300 and 1e150 in size; draw their logarithms")
+    if ylim and not ylim[0] <= ylim[1]:
+        raise ValueError(f"ylim = {ylim} is upside down")
     decimals = None if "y" in log else digits - 1 - math.floor(math.log10(float(np.nanmax(np.abs(seen))) or 1))
     rounded = {
         key: Rows(_steps(table.shape[:-1]), [[_round(v, digits, decimals) for v in row] for row in table.reshape(-1, len(x))])
         for key, table in full.items()
     }
     kept = [float(f"{v:.6g}") for v in across]
+    if len(set(kept)) < len({f"{v:.12g}" for v in across}):
+        raise ValueError("some positions are the same number to six digits; subtract the first of them")
     heights = [v for curve in rounded.values() for row in curve.rows for v in row if v is not None]
     ends = (-0.5, len(words) - 0.5) if words else (min(kept), max(kept))
     return InteractivePlot(
@@ -482,5 +497,6 @@ def _round(value: float, digits: int, decimals: int | None) -> float | None:
 
 def _axis(low: float, high: float, log: bool, start: float, end: float) -> Axis:
     if low == high:  # a flat picture
-        low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
+        room = max(0.5, abs(low) * 1e-6)
+        low, high = (low / 2, high * 2) if log else (low - room, high + room)
     return Axis(low, high, log, start, end)

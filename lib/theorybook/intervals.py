@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from theorybook.validation import Natural, Numbers, OpenChance, Seed, Size
+from theorybook.validation import Natural, Numbers, OpenChance, Seed, Size, to_numpy
 
 #: Confidence of every interval in the book, unless it says otherwise.
 CONFIDENCE = 0.999
@@ -48,8 +48,7 @@ class Interval(tuple):
 
 def _sample(values: Any, least: int) -> np.ndarray:
     """Values as a flat float array of at least ``least`` finite numbers."""
-    array = values.detach().cpu().numpy() if hasattr(values, "detach") else values
-    flat = np.asarray(array, dtype=float).ravel()
+    flat = np.asarray(to_numpy(values), dtype=float).ravel()
     if flat.size < least:
         raise ValueError(f"needs at least {least} points, got {flat.size}")
     return flat

@@ -1,9 +1,12 @@
 """The ledger: what is declared about every numbered statement, one YAML file for each paper."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
+
+from beartype.door import is_bearable
 
 from theorybook.checks import METHODS
 
@@ -81,6 +84,20 @@ class Entry:
         return [(name, text) for name, text in found if text]
 
 
+def _loader() -> type:
+    """YAML's loader, but for two fields of one name, of which it would keep the last."""
+    import yaml  # here, so that the mathematics imports without it
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))
+            if twice := [name for name, count in names.items() if count > 1]:
+                raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {twice[0]} stands twice")
+            return super().construct_mapping(node, deep)
+
+    return Loader
+
+
 def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
     """The rows of a YAML file, each with the fields of a dataclass: all that it needs, and no others.
 
@@ -90,7 +107,7 @@ def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
     import yaml  # here, so that the mathematics imports without it
 
     try:
-        rows = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        rows = yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(
@@ -128,14 +145,19 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     >>> load_ledger(path)
     {}
     """
-    path = Path(path)
+    path, hints = Path(path), get_type_hints(Entry)
     entries: dict[str, Entry] = {}
+    anchors: dict[str, str] = {}
     for row in read_rows(path, Entry):
-        if not isinstance(row["depends"], list):
-            raise ValueError(f"{path.name}: {row['id']}: depends is a list of ids, got {row['depends']!r}")
+        for name, value in row.items():
+            if not is_bearable(value, hints[name]):  # YAML reads no, 1.2 and 2026-11-26 as something else
+                kind = "text" if hints[name] is str else hints[name]
+                raise ValueError(f"{path.name}: {row['id']}: {name} = {value!r} is no {kind}; a text may need quotes")
         entry = Entry(**row)
         problems = {
             "the id repeats": entry.id in entries,
+            f"its anchor {anchor(entry.id)} is that of {anchors.setdefault(anchor(entry.id), entry.id)} too": entry.id
+            not in (*entries, anchors[anchor(entry.id)]),
             f"the id must begin with {path.stem}/": not entry.id.startswith(path.stem + "/"),
             f"unknown outcome {entry.outcome!r}, not one of {', '.join(OUTCOMES)}": entry.outcome not in OUTCOMES,
             f"unknown method {entry.method!r}, not one of {', '.join(METHODS)}": entry.method not in METHODS
@@ -178,6 +200,16 @@ def book_folders() -> Iterator[Path]:
     for folder in (here, *here.parents):
         yield folder / "book"
         yield folder
+
+
+def anchor(claim: str) -> str:
+    """The page anchor of a claim's verdict: ``doe2026/lemma-4.2-2`` -> ``verdict-doe2026-lemma-4-2-2``.
+
+    >>> from theorybook import anchor
+    >>> anchor("doe2026/lemma-4.2-2")
+    'verdict-doe2026-lemma-4-2-2'
+    """
+    return "verdict-" + claim.replace("/", "-").replace(".", "-")
 
 
 def find_ledger(claim: str) -> Path | None:

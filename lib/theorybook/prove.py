@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from theorybook.validation import Arithmetic, Signed, Size
+from theorybook.validation import Arithmetic, Signed, Size, to_numpy
 
 Number = Signed | str | Fraction | Decimal
 Range = tuple[Number, Number | None]
@@ -126,7 +126,8 @@ class Proof:
             ) from error
         if not pairs or any(x.shape != y.shape or not x.size for x, y in pairs):
             raise ValueError(f"{self.what}: {what}: sizes that do not fit, or nothing to compare")
-        holds = all(np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs)
+        finite = all(np.isfinite(y).all() for _, y in pairs)  # infinities agree about nothing
+        holds = finite and all(np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs)
         return replace(self, ties=(*self.ties, (what, len(pairs), holds)))
 
 
@@ -165,9 +166,7 @@ class NotProved(ArithmeticError):
 
 def _floats(x: Any) -> Any:
     """Tensors, SymPy and flint numbers as floats."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu().numpy()
-    return np.asarray([float(v) for v in np.ravel(np.asarray(x, dtype=object))])
+    return np.asarray([float(v) for v in np.ravel(np.asarray(to_numpy(x), dtype=object))])
 
 
 def _exact(x: Number) -> Fraction:
@@ -177,6 +176,8 @@ def _exact(x: Number) -> Fraction:
 
 def _short(x: Fraction) -> str:
     """10^6 for 1000000, 0.1 for 1/10, 1/3 as it is; a point found by bisection to six digits."""
+    if x and not Fraction(1, 10**300) < abs(x) < 10**300:  # no float
+        return f"{Decimal(x.numerator) / Decimal(x.denominator):.6g}"
     if x.denominator == 1:
         digits = str(x)
         zeros = len(digits) - len(digits.rstrip("0"))
@@ -184,6 +185,14 @@ def _short(x: Fraction) -> str:
     if x.denominator < 1000 and 10**12 % x.denominator:
         return str(x)
     return f"{float(x):.15g}" if 10**12 % x.denominator == 0 else f"{float(x):.6g}"
+
+
+def _end(x: Fraction, inward: int) -> str:
+    """An end of a range: in six digits if that is no claim about more than was proved, else in full."""
+    shown = _short(x)
+    if shown.startswith("10^") or (Fraction(shown) - x) * inward >= 0:
+        return shown
+    return next(text for text in (repr(float(x)), str(x)) if Fraction(text) == x)
 
 
 def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[str, str], opened: Iterable[str] = ()) -> str:
@@ -194,7 +203,8 @@ def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[s
         if low == high:
             return f"{letters} = {_short(low)}"
         sign = ">" if name in opened else ">="
-        return f"{letters} {sign} {_short(low)}" if high is None else f"{letters} in [{_short(low)}, {_short(high)}]"
+        first = _end(low, 1)
+        return f"{letters} {sign} {first}" if high is None else f"{letters} in [{first}, {_end(high, -1)}]"
 
     return ", ".join(line(name, *ends) for name, ends in box.items())
 
@@ -225,7 +235,10 @@ def _sides(what: str, f: Callable[..., Any], box: Mapping[str, Any], where: Mapp
 
     def sides(letters: Mapping[str, Any]) -> tuple[Any, Any]:
         known = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt, **letters}
-        point = {name: eval(read[name], {"__builtins__": {}}, known) if name in read else known[name] for name in box}
+        try:
+            point = {name: eval(read[name], {"__builtins__": {}}, known) if name in read else known[name] for name in box}
+        except (KeyError, NameError) as error:
+            raise ValueError(f"{what}: a point gives {', '.join(letters)}, but the range is {_range(box, where)}") from error
         for name, (low, high) in box.items():
             slack = 1e-9 * (1 + abs(point[name]))
             if point[name] < low - slack or (high is not None and point[name] > high + slack):
@@ -470,6 +483,8 @@ def prove_identity(
         raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
     rest = left - right
     symbols = sorted({*left.free_symbols, *right.free_symbols}, key=str)
+    if len(set(map(str, symbols))) < len(symbols):
+        raise ValueError(f"{what}: two symbols have one name and other assumptions, among {', '.join(map(str, symbols))}")
     point = {str(symbol): (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
     for entry in rest:
         # what is wrong differs at almost every point, and algebra would look for long
@@ -570,6 +585,16 @@ def monotone(f: Callable[[Any], Any], x: Any) -> Any:
     return f(x.lower()).union(f(x.upper()))
 
 
+def _within(name: str, x: Any, high: float, shown: str = "1") -> Any:
+    """A ball between 0 and ``high``, but for the rounding of its ends."""
+    import flint
+
+    x = flint.arb(x)
+    if not (x.lower() > -ROUNDING and x.upper() < high + ROUNDING):
+        raise ValueError(f"{name} = {x} does not lie in [0, {shown}]")
+    return x
+
+
 def exprel(x: Any) -> Any:
     """(e^x - 1)/x of a ball, which may contain 0: 1F1(1, 2, x), increasing."""
     return monotone(lambda end: end.hypgeom_1f1(1, 2), x)
@@ -584,9 +609,7 @@ def entropy(x: Any) -> Any:
     """-x log x of a ball in [0, 1/e], which may contain 0: increasing there."""
     import flint
 
-    x = flint.arb(x)
-    if not x.upper() < flint.arb(0.3678):
-        raise ValueError(f"{x} is not below 1/e")
+    x = _within("x", x, 0.3678, "1/e")
     return monotone(lambda end: -end * end.log() if end > 0 else flint.arb(0), x)
 
 
@@ -594,6 +617,8 @@ def power(x: Any, p: Any) -> Any:
     """x^p of balls, x in [0, 1] and p > 0: monotone in both, so that its corners enclose it."""
     import flint
 
-    x, p = flint.arb(x), flint.arb(p)
+    x, p = _within("x", x, 1), flint.arb(p)
+    if not p.lower() > 0:
+        raise ValueError(f"p = {p} is not positive")
     low = x.lower() ** p.upper() if x.lower() > 0 else flint.arb(0)
     return low.union(x.upper() ** p.lower() if x.upper() > 0 else flint.arb(0))

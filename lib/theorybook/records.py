@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theorybook.ledger import book_folders
-from theorybook.validation import NonNegative, Size
+from theorybook.validation import NonNegative, Size, to_numpy
 
 #: One-dimensional arrays of at most this length are written as readable numbers.
 READABLE = 256
@@ -164,14 +164,15 @@ def encoded(value: Any, digits: Size = DIGITS) -> Any:
     Raises:
         TypeError: an object that a record cannot hold.
     """
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        raise TypeError(f"a record cannot hold an integer of {value.bit_length()} bits; return its logarithm, or hex() of it")
     if isinstance(value, bool | str | int | None):
         return value
     if isinstance(value, np.bool_ | np.integer):
         return value.item()
     if isinstance(value, float | np.floating):
         return _rounded(float(value), digits) if math.isfinite(value) else {"float": str(float(value))}
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
+    value = to_numpy(value)
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             return encoded(value[()], digits)
@@ -183,6 +184,8 @@ def encoded(value: Any, digits: Size = DIGITS) -> Any:
     if isinstance(value, Mapping):
         if _MARKS & set(value):
             raise TypeError(f"a record cannot hold a field named {sorted(_MARKS & set(value))[0]!r}; choose another name")
+        if len(names := {str(key) for key in value}) < len(value):
+            raise TypeError(f"a record cannot hold {len(value)} keys that read as {len(names)} names; choose others")
         return {str(key): encoded(item, digits) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
         return [encoded(item, digits) for item in value]
@@ -191,6 +194,8 @@ def encoded(value: Any, digits: Size = DIGITS) -> Any:
 
 #: Keys that mark something other than a dict of results.
 _MARKS = {"float", "array"}
+#: Integers of more bits have more than the 4,300 digits that Python reads.
+_BITS = 14_000
 
 
 def _rounded(value: float, digits: int) -> float:
@@ -218,14 +223,14 @@ def decoded(value: Any) -> Any:
     if "array" in value:
         dtype = np.dtype(value["array"])
         if "values" in value:
-            return np.array(decoded(value["values"]), dtype)
+            return np.array(decoded(value["values"]), dtype).reshape(value["shape"])
         data = zlib.decompress(base64.b64decode(value["zlib"], validate=True))
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(value["shape"])
     return {key: decoded(item) for key, item in value.items()}
 
 
 def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> Path:
-    """Write ``<folder>/<name>.json``, whole or not at all, and return its path.
+    """Write ``<folder>/<name>.json``, whole or not at all, and return its path; where that is a link, what it leads to.
 
     Raises:
         ValueError: a name that is no file name.
@@ -234,7 +239,7 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
     """
     if not _NAME.fullmatch(record.name):
         raise ValueError(f"record name {record.name!r} is no plain file name")
-    head = {"provenance": record.provenance, "settings": encoded(record.settings, 17)}
+    head = {"provenance": encoded(record.provenance, 17), "settings": encoded(record.settings, 17)}
     lines = []
     for i, (point, result) in enumerate(zip(record.points, record.results)):
         line = {"point": encoded(point, 17)}
@@ -245,11 +250,13 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
     text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items())
     text = "{\n" + text + ',\n"points": [\n' + ",\n".join(lines) + "\n]\n}\n"
     path = Path(folder) / f"{record.name}.json"
-    partial = path.with_suffix(".json.tmp")
+    target = path.resolve()
+    partial = target.with_suffix(".json.tmp")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError:
+        # a path on the command line may hold bytes that are no text; JSON escapes these as Python does
+        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
+        partial.replace(target)
+    except BaseException:
         partial.unlink(missing_ok=True)
         raise
     return path
@@ -284,17 +291,17 @@ def read_record(name: str, folder: str | Path | None = None) -> Record:
     """
     path = find_record(name, folder)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors begin a file with a mark
         lines = data["points"]
         return Record(
             name,
-            data["provenance"],
+            decoded(data["provenance"]),
             decoded(data["settings"]),
-            [decoded(line["point"]) for line in lines],
+            [dict(decoded(line["point"])) for line in lines],
             [decoded(line["result"]) for line in lines],
             tuple(line["seconds"] for line in lines) if lines and "seconds" in lines[0] else (),
         )
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(f"{path}: not a readable record; restore it with git checkout -- {path.name} ({reason})") from None
 

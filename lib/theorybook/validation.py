@@ -107,12 +107,12 @@ def _is_foreign(value: Any) -> bool:
     return isinstance(value, np.integer | np.floating) and not isinstance(value, float)
 
 
-def _python(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """NumPy numbers converted to Python's, also inside a list or tuple; any other value unchanged."""
     if _is_foreign(value):
         return int(value) if isinstance(value, np.integer) else float(value)
     if type(value) in (list, tuple) and any(map(_is_foreign, value)):
-        return type(value)(map(_python, value))
+        return type(value)(map(to_python, value))
     return value
 
 
@@ -177,12 +177,30 @@ def is_tensor(value: Any) -> "TypeGuard[torch.Tensor]":
     return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)
 
 
+def to_numpy(values: Any) -> Any:
+    """A tensor as an array, on whatever device, of whatever precision, view or layout; anything else unchanged.
+
+    Raises:
+        ValueError: an array with masked entries, which NumPy would use as if they were not.
+    """
+    if is_tensor(values):
+        values = values.detach().cpu().to_dense().resolve_conj().resolve_neg()
+        known = not values.is_floating_point() or str(values.dtype) in ("torch.float16", "torch.float32", "torch.float64")
+        return values.numpy() if known else values.float().numpy()  # NumPy has no bfloat16
+    if np.ma.is_masked(values):
+        raise ValueError("masked entries have no value: drop them with .compressed() or give them one with .filled(...)")
+    return values
+
+
 def _brief(value: Any) -> str:
     """A value in a few words."""
     if is_tensor(value) or isinstance(value, np.ndarray):
         kind = "array" if isinstance(value, np.ndarray) else "tensor"
         return f"a {str(value.dtype).removeprefix('torch.')} {kind} of shape {tuple(value.shape)}"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        text = f"a number of more than {sys.get_int_max_str_digits()} digits"
     return text if len(text) <= 60 else f"{text[:50]}... ({type(value).__name__})"
 
 
@@ -343,7 +361,7 @@ class _Argument:
 
     def python(self, value: Any) -> Any:
         """A value whose numbers are Python's, as is an array where a list of them is meant."""
-        return value.tolist() if self.collects and isinstance(value, np.ndarray) else _python(value)
+        return value.tolist() if self.collects and isinstance(value, np.ndarray) else to_python(value)
 
     @property
     def plain(self) -> bool:
@@ -427,7 +445,7 @@ class Checks:
             else:
                 continue
             if _is_foreign(value):
-                value = _python(value)
+                value = to_python(value)
                 if place < len(arguments):
                     arguments = (*arguments[:place], value, *arguments[place + 1 :])
                 else:

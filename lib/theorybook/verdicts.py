@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from theorybook.checks import METHODS, Check
-from theorybook.ledger import Entry, find_ledger, load_ledger
+from theorybook.ledger import Entry, anchor, find_ledger, load_ledger
 from theorybook.plain import plain
 
 MIME = "application/vnd.theorybook.verdict+json"
@@ -110,16 +110,6 @@ class ShownVerdict(Verdict):
 
     def _ipython_display_(self) -> None:
         """Shown already."""
-
-
-def anchor(claim: str) -> str:
-    """The page anchor of a claim's verdict: ``doe2026/lemma-4.2-2`` -> ``verdict-doe2026-lemma-4-2-2``.
-
-    >>> from theorybook import anchor
-    >>> anchor("doe2026/lemma-4.2-2")
-    'verdict-doe2026-lemma-4-2-2'
-    """
-    return "verdict-" + claim.replace("/", "-").replace(".", "-")
 
 
 def judge(
@@ -289,8 +279,8 @@ def stored_verdicts(notebook: str | Path) -> list[dict[str, Any]]:
     []
     """
     try:
-        cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
-    except (json.JSONDecodeError, KeyError, UnicodeDecodeError):
+        cells = json.loads(Path(notebook).read_text(encoding="utf-8-sig"))["cells"]
+        outputs = (output for cell in cells for output in cell.get("outputs", []))
+        return [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{notebook}: not a readable notebook; write it again with theorybook.tools.execute") from None
-    outputs = (output for cell in cells for output in cell.get("outputs", []))
-    return [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]

@@ -35,8 +35,14 @@ class Failed(Exception):
 
 def chapters(root: Path | None = None) -> list[Path]:
     """The sources of all notebooks in the table of contents, in its order."""
-    root = root or book.root()
-    return [root / file.with_suffix(".md") for file in book.files(root) if file.suffix == ".ipynb"]
+    root, found = root or book.root(), []
+    for file in book.files(root):
+        source = root / file.with_suffix(".md")
+        if file.suffix == ".ipynb":
+            found.append(source)
+        elif source.is_file() and re.match(r"---\n(.*\n)*?jupytext:", source.read_text(encoding="utf-8-sig")):
+            raise SystemExit(f"_toc.yml: {file} has cells to run; write {file.with_suffix('.ipynb')}")
+    return found
 
 
 def named(path: Path) -> Path:
@@ -89,8 +95,8 @@ def run(notebook: NotebookNode, source: Path, allow_errors: bool = False) -> Non
         raise Failed(f"{name}: no kernel could be started ({error.strerror}); {remedy}") from None
     # a figure that cannot be drawn leaves an error after its cell has succeeded
     for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            if output.output_type == "error" and not allow_errors:
+        for output in () if allow_errors or "raises-exception" in cell.metadata.get("tags", ()) else cell.get("outputs", ()):
+            if output.output_type == "error":
                 raise Failed(f"{name}:\n{cell.source}\n\n{output.ename}: {output.evalue}")
     notebook.metadata["language_info"] = {"name": "python"}  # the rest names the machine's Python
 
@@ -98,6 +104,7 @@ def run(notebook: NotebookNode, source: Path, allow_errors: bool = False) -> Non
 def store(notebook: NotebookNode, target: Path) -> None:
     """Write a notebook unless the file already has this content."""
     text = nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
+    target = target.resolve()  # a link stays one
     partial = target.with_suffix(f".ipynb.{os.getpid()}.partial")
     try:
         if not target.exists() or target.read_text(encoding="utf-8", errors="replace") != text:
