@@ -11,12 +11,14 @@ hand what its signature says already. In every call, whoever makes it:
 At the boundary only (inside the library tensors are not looked at again, since their values take time):
 
 - types and shapes, by beartype and jaxtyping; the same letter is the same size in all arguments of a call, and in its object;
+- tensors are dense and hold numbers (no sparse, nested or meta ones);
 - numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all floating tensors of a call
   (those that its object holds included) have one precision, float32 or float64, and one device;
 - what comes back: all its numbers are finite, but for results and their fields that are marked ``ANY``.
 
 What ``torch.compile`` and ``torch.export`` trace is not checked. Computed is in the precision of the tensors that were given:
-``torch.autocast`` ends at the boundary (else a kernel in float32 would be off by .7%, unseen).
+``torch.autocast`` ends at the boundary (else a kernel in float32 would be off by .7%, unseen), and so does
+``torch.set_default_device``: a function's own argument says where it draws.
 
 A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the value and the rule. What
 depends on several arguments (n a multiple of d - 2) remains with the function. What shows only while computing (a number
@@ -116,14 +118,20 @@ def to_python(value: Any) -> Any:
     return value
 
 
-def _autocast() -> contextlib.AbstractContextManager[Any]:
-    """Computing in the precision of the tensors, also where the caller has torch compute in bfloat16 for speed."""
+def _surroundings() -> contextlib.AbstractContextManager[Any]:
+    """Computing in the precision of the tensors and on the device that is named, whatever the caller made torch's defaults."""
     torch = sys.modules.get("torch")
-    if torch is None or not any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+    if torch is None:
+        return contextlib.nullcontext()
+    cast = any(map(torch.is_autocast_enabled, ("cpu", "cuda")))
+    moved = torch._C._len_torch_function_stack() and torch.get_default_device().type != "cpu"
+    if not (cast or moved):
         return contextlib.nullcontext()
     off = contextlib.ExitStack()
-    for device in ("cpu", "cuda"):
+    for device in ("cpu", "cuda") if cast else ():
         off.enter_context(torch.autocast(device, enabled=False))
+    if moved:
+        off.enter_context(torch.device("cpu"))
     return off
 
 
@@ -175,6 +183,10 @@ _CONF = BeartypeConf(is_pep484_tower=True)
 def is_tensor(value: Any) -> "TypeGuard[torch.Tensor]":
     """Whether a value is a torch tensor; torch is not imported to find out."""
     return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)
+
+
+def _is_dense(value: "torch.Tensor") -> bool:
+    return value.layout is sys.modules["torch"].strided and not value.is_meta and not value.is_nested
 
 
 def to_numpy(values: Any) -> Any:
@@ -474,6 +486,10 @@ class Checks:
         values = [*zip(self.positional, arguments), *keywords.items()]
         if self.several:
             values += [(self.several, value) for value in arguments[len(self.positional) :]]
+        for name, value in values:
+            if is_tensor(value) and self.of(name) and not _is_dense(value):
+                kind = "nested" if value.is_nested else "meta" if value.is_meta else str(value.layout).removeprefix("torch.")
+                self.refuse(name, f"a {kind} tensor", "a dense one that holds numbers")
         form = tuple([(name, _form(value)) for name, value in values])
         if new := form not in self.accepted:
             self.typed(values)
@@ -603,7 +619,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             arguments, keywords = checks[0].converted(arguments, keywords)  # type: ignore[assignment]
             checks[0](arguments, keywords)
-            with _autocast():
+            with _surroundings():
                 return checks[0].computed(arguments, keywords)
         finally:
             _state.inside = False

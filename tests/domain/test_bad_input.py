@@ -141,6 +141,9 @@ def test_numpy_integers_count_in_public_functions():
         ({"X": ONES.half()}, "X = a float16 tensor .* float32 and float64"),
         ({"X": ONES / 0}, "X = a float64 tensor .* with NaN or infinity is not allowed: finite"),
         ({"X": ONES[:0]}, r"X = a float64 tensor of shape \(0, 2\) is not allowed: not empty"),
+        ({"X": ONES.to_sparse()}, "X = a sparse_coo tensor is not allowed: a dense one that holds numbers"),
+        ({"X": ONES.to("meta")}, "X = a meta tensor"),
+        ({"X": torch.nested.nested_tensor([ONES[0]])}, "X = a nested tensor"),
         ({"y": ONES}, r"y = .* \(3, 2\) is not allowed: a floating tensor of shape \(d, m\) or None, where d = 2"),
         ({"y": ONES.T.float()}, "y = float32, but X is float64 is not allowed: all tensors of a call have one precision"),
         ({"sigma": -1}, "sigma = -1 is not allowed: at least 0"),
@@ -220,6 +223,12 @@ def test_autocast_ends_at_the_boundary():
         assert (x @ x.T).dtype == torch.bfloat16
         assert torch.equal(tangent.tangent_kernel(net, x), expected)
         assert (x @ x.T).dtype == torch.bfloat16
+
+
+def test_the_default_device_ends_at_the_boundary():
+    expected = tokens.contexts("iid", 1, 3, 4, 0)
+    with torch.device("meta"):
+        assert torch.equal(tokens.contexts("iid", 1, 3, 4, 0), expected) and torch.ones(1).is_meta
 
 
 def test_without_arguments_none_is_named():

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from scipy import special
-from theorybook.validation import Count, Extended, Limits, NonNegative, Positive, Seed
+from theorybook.validation import Count, Extended, Limits, NonNegative, Positive, Seed, to_numpy
 from torch import Tensor
 
 from attention_theory.attention import NAMED, Weights, attention_weights
@@ -224,7 +224,7 @@ def reachable(features: Float[Tensor, "n k"], y: Float[Tensor, "n"]) -> bool:
     """Whether a vector of the features' span has these signs, by a linear programme."""
     from scipy.optimize import linprog
 
-    A = (-y[:, None] * features).detach().cpu().numpy()
+    A = to_numpy(-y[:, None] * features)
     return linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(A)), bounds=(None, None)).status == 0
 
 

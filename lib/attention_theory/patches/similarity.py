@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
-from theorybook.validation import Count, Seed, Size
+from theorybook.validation import Count, Seed, Size, to_numpy
 from torch import Tensor
 
 from attention_theory.device import generator
@@ -129,8 +129,8 @@ def pairs_alike(cosine: Float[Tensor, "D D"], likeness: Float[Tensor, "D D"], bl
     i, j = np.triu_indices(len(cosine), 1)
     place = places(len(cosine)).double()
     apart = torch.cdist(place, place).numpy()
-    rare = np.zeros(len(cosine), bool) if blank is None else blank.numpy()
-    return Pairs(cosine.cpu().numpy()[i, j], apart[i, j], likeness.cpu().numpy()[i, j], rare[i] & rare[j])
+    rare = np.zeros(len(cosine), bool) if blank is None else to_numpy(blank)
+    return Pairs(to_numpy(cosine)[i, j], apart[i, j], to_numpy(likeness)[i, j], rare[i] & rare[j])
 
 
 def likeness(images: UInt8[Tensor, "N channels side side"], patch: Size) -> Float[Tensor, "D D"]:

@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
+from theorybook.validation import to_numpy
 from torch import Tensor
 
 
@@ -23,7 +24,7 @@ def total_share(weights: Float[Tensor, "heads queries keys"]) -> Float[Tensor, "
     """The largest sum of weights that queries give to keys of their own, no two to one key: so many features are needed."""
     found = []
     for head in weights:
-        rows, columns = linear_sum_assignment(head.detach().cpu().numpy(), maximize=True)
+        rows, columns = linear_sum_assignment(to_numpy(head), maximize=True)
         found.append(head[rows, columns].sum())
     return torch.stack(found)
 
