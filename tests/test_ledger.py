@@ -175,6 +175,8 @@ $$x = 1$$ (eq-x)
 
 - for `all`.
 """
+    for fence in (":::", "```"):
+        assert statements.BOX.search(f"{fence}{{prf:lemma}} Title\n:label: l\n{box}{fence}\n")[4] == box
     found = statements.said(box)
     assert found == {
         "hypotheses": "As in the text, with any $*x*$, deng2023 or these.",

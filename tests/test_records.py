@@ -159,6 +159,8 @@ def test_results_that_are_columns_become_rows():
         (math.inf, 1.0, 1, "inf recorded"),
         (True, False, 1, "True recorded"),
         (None, 1.0, 1, "None recorded"),
+        ({"a": 2**53 + 1}, {"a": 2**53}, 1, "a: 9007199254740993 recorded"),
+        (10**400, 10**400, 0, ""),
     ],
 )
 def test_differences_are_told(left, right, tolerance, found):

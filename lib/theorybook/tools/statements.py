@@ -15,7 +15,7 @@ from theorybook import Entry, book, load_ledger, record_of
 
 #: Field of a row -> what its paragraph in the box begins with, in the order in which both are written.
 PARAGRAPHS = {"hypotheses": "Hypotheses", "statement": "Claim", "constants": "Constants", "scope": "Scope"}
-BOX = re.compile(r"^(:{3,})\{prf:\w+\}([^\n]*)\n((?::[\w-]+:[^\n]*\n)*)(.*?)^\1[ \t]*$", re.M | re.S)
+BOX = re.compile(r"^(:{3,}|`{3,})\{prf:\w+\}([^\n]*)\n((?::[\w-]+:[^\n]*\n)*)(.*?)^\1[ \t]*$", re.M | re.S)
 
 
 @cache
