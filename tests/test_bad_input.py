@@ -36,7 +36,6 @@ from theorybook.prove import prove_identity
         (lambda: theorybook.compare("x", ["a", "b"], "<=", 1), "not made of numbers"),
         (lambda: theorybook.compare("x", 1j, "<=", 1), "complex numbers have no order"),
         (lambda: theorybook.compare("x", np.ma.array([1, 9], mask=[0, 1]), "<=", 1), "masked entries"),
-        (lambda: theorybook.mean_interval(np.ma.array([1, 2, 9], mask=[0, 0, 1])), "masked entries"),
         (lambda: theorybook.compare("x", 1, "within", (2, 1)), "exceeds the upper"),
         (lambda: theorybook.compare("x", 1, "within", 3), "takes a pair"),
         (lambda: theorybook.compare("x", torch.ones(2, 3), "<=", torch.ones(3, 2)), r"\(2, 3\) and \(3, 2\) do not fit"),
@@ -79,8 +78,8 @@ def test_refused(call, message):
         ({"curves": {"10^2": [1, 2], "10²": [3, 4]}}, "two curves are called 10²"),
         ({"curves": {"a": [1e300, 1]}}, "draw their logarithms"),
         ({"ylim": (2, 1)}, "upside down"),
-        ({"curves": {"a": np.ones((2, 2)) * 1j}}, "complex"),
-        ({"curves": {"a": np.ma.array([[1, 2], [3, 9]], mask=[[0, 0], [0, 1]])}}, "masked entries"),
+        ({"curves": {"a": [1j, 2]}}, "complex"),
+        ({"curves": {"a": np.ma.array([1, 9], mask=[0, 1])}}, "masked entries"),
     ],
 )
 def test_movable(changed, message):

@@ -1,7 +1,6 @@
 """What goes wrong around the book is one sentence with file and remedy, and what was there stays as it was."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -66,29 +65,25 @@ def test_a_failing_chapter_leaves_its_notebook_as_it_was(chapter):
     assert "ZeroDivisionError" in chapter.with_suffix(".elsewhere").read_text()
 
 
-@pytest.mark.parametrize(
-    ("entry", "error", "message"),
-    [("file: one", SystemExit, "one has cells to run; write one.ipynb"), ("glob: '*'", ValueError, "instead of glob: *")],
-)
-def test_a_chapter_that_the_contents_hide_is_named(chapter, entry, error, message):
-    (chapter.parent / "_toc.yml").write_text(f"root: intro\nchapters: [{entry}]\n")
-    with pytest.raises(error, match=re.escape(message)):
-        execute.chapters(chapter.parent)
-    (chapter.parent / "_toc.yml").write_text("root: intro\nsubtrees: [entries: [file: one.ipynb]]\n")
-    assert execute.chapters(chapter.parent) == [chapter]
+def test_a_chapter_that_the_contents_hide_is_named(chapter):
+    contents = chapter.parent / "_toc.yml"
+    for entry, error, message in (
+        ("file: one", SystemExit, "one has cells to run; write one.ipynb"),
+        ("glob: '*'", ValueError, "instead of glob: "),
+    ):
+        contents.write_text(f"root: intro\nsubtrees: [entries: [{entry}]]\n")
+        with pytest.raises(error, match=message):
+            execute.chapters(chapter.parent)
 
 
-@pytest.mark.parametrize(
-    ("url", "html", "address"),
-    [
-        ("https://github.com/Doe/sums.git", {}, "https://Doe.github.io/sums"),
-        ("https://github.com/Doe/doe.github.io", {}, "https://Doe.github.io"),
-        ("https://github.com/Doe/sums", {"baseurl": "https://sums.example/"}, "https://sums.example"),
-    ],
-)
-def test_an_address_is_where_pages_are_published(url, html, address, monkeypatch):
-    monkeypatch.setattr(book, "config", lambda: {"repository": {"url": url}, "html": html})
-    assert book.address() == address
+def test_an_address_is_where_pages_are_published(monkeypatch):
+    for name, html, address in (
+        ("sums.git", {}, "Doe.github.io/sums"),
+        ("doe.github.io", {}, "Doe.github.io"),
+        ("sums", {"baseurl": "https://sums.example/"}, "sums.example"),
+    ):
+        monkeypatch.setattr(book, "config", lambda: {"repository": {"url": f"https://github.com/Doe/{name}"}, "html": html})
+        assert book.address() == f"https://{address}"
 
 
 FIGURE = """import matplotlib.pyplot as plt

@@ -78,7 +78,7 @@ def number(value: Any, digits: Size = 3) -> str:
         try:
             return str(value)
         except ValueError:  # Python writes no integer of more than 4,300 digits
-            return f"{Decimal(value.numerator) / Decimal(value.denominator):.{digits - 1}e}"
+            return f"{Decimal(int(value.numerator)) / Decimal(int(value.denominator)):.{digits - 1}e}"
     value = float(value)
     if value == 0:
         return "0"  # also for -0.0

@@ -88,7 +88,9 @@ def _loader() -> type:
     """YAML's loader, but for two fields of one name, of which it would keep the last."""
     import yaml  # here, so that the mathematics imports without it
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    quick: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(quick):
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))
             if twice := [name for name, count in names.items() if count > 1]:

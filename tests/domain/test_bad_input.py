@@ -142,7 +142,6 @@ def test_numpy_integers_count_in_public_functions():
         ({"X": ONES / 0}, "X = a float64 tensor .* with NaN or infinity is not allowed: finite"),
         ({"X": ONES[:0]}, r"X = a float64 tensor of shape \(0, 2\) is not allowed: not empty"),
         ({"X": ONES.to_sparse()}, "X = a sparse_coo tensor is not allowed: a dense one that holds numbers"),
-        ({"X": ONES.to("meta")}, "X = a meta tensor"),
         ({"X": torch.nested.nested_tensor([ONES[0]])}, "X = a nested tensor"),
         ({"y": ONES}, r"y = .* \(3, 2\) is not allowed: a floating tensor of shape \(d, m\) or None, where d = 2"),
         ({"y": ONES.T.float()}, "y = float32, but X is float64 is not allowed: all tensors of a call have one precision"),
