@@ -152,8 +152,9 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     anchors: dict[str, str] = {}
     for row in read_rows(path, Entry):
         for name, value in row.items():
-            if not is_bearable(value, hints[name]):  # YAML reads no, 1.2 and 2026-11-26 as something else
-                kind = "text" if hints[name] is str else hints[name]
+            kind = "text" if hints[name] is str else hints[name]
+            # YAML reads no, 1.2 and 2026-11-26 as something else; sequences have a sentence of their own below
+            if kind in ("text", str | None, list[str]) and not is_bearable(value, hints[name]):
                 raise ValueError(f"{path.name}: {row['id']}: {name} = {value!r} is no {kind}; a text may need quotes")
         entry = Entry(**row)
         problems = {
