@@ -20,7 +20,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -188,11 +188,12 @@ def _short(x: Fraction) -> str:
 
 
 def _end(x: Fraction, inward: int) -> str:
-    """An end of a range: in six digits if that is no claim about more than was proved, else in full."""
+    """An end of a range in six digits, rounded so that it claims nothing that was not proved."""
     shown = _short(x)
     if shown.startswith("10^") or (Fraction(shown) - x) * inward >= 0:
         return shown
-    return next(text for text in (repr(float(x)), str(x)) if Fraction(text) == x)
+    rounded = Context(prec=6, rounding=ROUND_CEILING if inward > 0 else ROUND_FLOOR)
+    return f"{rounded.divide(Decimal(x.numerator), Decimal(x.denominator)):g}"
 
 
 def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[str, str], opened: Iterable[str] = ()) -> str:
