@@ -51,3 +51,15 @@ def test_a_record_has_the_settings_and_points_of_its_recording(name):
 
 def test_the_records_of_part_vi_are_small():
     assert sum(path.stat().st_size for path in (BOOK / "data").glob("trained-*.json")) <= 200_000
+
+
+def test_running_says_how_long_the_records_of_part_vi_took():
+    said, hours, least = (BOOK / "running.md").read_text(), 0.0, 0.0
+    for path in (BOOK / "data").glob("trained-*.json"):
+        record = read_record(path.stem, BOOK / "data")
+        for n in {point.get("n") for point in record.points if record.seconds}:
+            seconds = [took for point, took in zip(record.points, record.seconds) if point.get("n") == n]
+            hours, least = hours + sum(seconds) / 3600, least + len(seconds) * min(seconds) / 3600
+    words = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
+    assert f"about {words[round(hours)]} hours; if each" in said.replace("\n", " ")
+    assert f"about {words[round(least)]} hours on one core" in said.replace("\n", " ")
