@@ -379,8 +379,6 @@ MUTANTS = [
     # how it is decided whether a prediction held: outside the range, one draw of all, an interval that reaches over an end
     ("trained/own-crowd-slope-minilm", "predictions", "low <= each.low and each.high", "low > each.low and each.high"),
     ("trained/own-crowd-carried-minilm", "predictions", "all(low <= each.low", "any(low <= each.low"),
-    ("trained/own-sink-rows-smollm", "predictions", "all(low <= each.low", "any(low <= each.low"),
-    ("trained/own-sink-layers-minilm", "predictions", "low <= each.low and each.high", "low > each.low and each.high"),
     ("trained/own-sink-length-minilm", "predictions", "each.high <= high for", "each.high <= low for"),
     ("trained/own-degree-two-minilm", "predictions", "low <= each.low and", "low <= each.high and"),
 ]

@@ -6,15 +6,17 @@ import math
 import pytest
 import torch
 from attention_checks.trained import corpora
+from attention_checks.trained.runs import sink as sink_runs
 from attention_checks.trained.runs.words import relative_change, worst_move
 from attention_checks.trained.smollm2 import SmolLM2
 from attention_theory.trained import wheels
 from attention_theory.trained.models import MiniLM, softmax
-from attention_theory.trained.sink import silencing
+from attention_theory.trained.sink import forbidding, silencing
 
 
 class SmallMiniLM(MiniLM):
     layers, heads, features, longest = 2, 2, 8, 16
+    CLS, SEP = 18, 19
 
 
 class SmallSmolLM2(SmolLM2):
@@ -93,6 +95,36 @@ def test_a_silenced_key_is_one_whose_value_is_zero(minilm):
 
     minilm(ids, weigh=silencing(2), watch=watch)
     assert seen == [True, True]
+
+
+def test_what_rows_read_is_what_the_first_key_and_the_others_give(minilm):
+    body, kept = [3, 1, 4, 1, 5], []
+    left, read = sink_runs.row_reads(minilm, body)
+    minilm(minilm.framed(body), watch=lambda layer, scores, weights, values: kept.append((weights, values)))
+    row = 0
+    for weights, values in kept:
+        for head in range(minilm.heads):
+            for query in range(1, 6):
+                w, v = weights[head, query], values[head]
+                m = sum(w[k] * v[k] for k in range(1, 7)) / (1 - w[0])
+                assert float(left[row]) == pytest.approx(float(1 - w[0]))
+                assert float(read[row]) == pytest.approx(float((w[0] * v[0] + (1 - w[0]) * m).norm() / m.norm()))
+                row += 1
+    assert row == len(left)
+
+
+def test_a_key_forbidden_in_every_layer_is_forbidden(minilm, smollm, monkeypatch):
+    ids = minilm.framed([3, 1, 4])
+    mask = forbidding(torch.ones(5, 5, dtype=torch.bool), 0)
+    assert torch.allclose(minilm(ids, weigh=sink_runs.without_key(0)), minilm(ids, mask=mask))
+    monkeypatch.setattr(sink_runs, "FROM", 2)
+    monkeypatch.setattr(sink_runs, "COUNTED", 3)
+    found = sink_runs.smollm_layers(smollm, [[3, 1, 4, 1, 5, 9]])
+    ids = torch.tensor([3, 1, 4, 1, 5, 9])
+    plain = smollm.losses(ids)[2:].mean()
+    for number, cost in enumerate(found["cost"]):
+        weigh = sink_runs.in_layer(number, sink_runs.without_key(0, 2))
+        assert cost == pytest.approx(float(smollm.losses(ids, weigh=weigh)[2:].mean() - plain))
 
 
 def test_the_ascent_keeps_its_length_and_gains(minilm):
