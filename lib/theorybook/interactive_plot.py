@@ -99,7 +99,7 @@ class Axis:
         if self.log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             if last - first >= 1:
-                return {10.0**k: f"10{raised(k)}" for k in range(first, last + 1, 1 + (last - first) // 6)}
+                return {10.0**k: f"10{raised(str(k))}" for k in range(first, last + 1, 1 + (last - first) // 6)}
             steps = [m * 10.0**k for k in range(first - 2, last + 2) for m in (1, 2, 3, 5)]
             return {v: f"{v:g}" for v in steps if self.low <= v <= self.high}
         raw = (self.high - self.low) / 5
@@ -325,7 +325,7 @@ def _shown(value: float | str) -> str:
     front, power = np.format_float_scientific(value, trim="-").split("e")
     if -5 < int(power) < 6:
         return np.format_float_positional(value, trim="-")
-    return power_of_ten(front, int(power))
+    return power_of_ten(front, power)
 
 
 def _numbers(row: Sequence[float | str | None]) -> str:

@@ -81,27 +81,28 @@ def as_written(text: str) -> str:
 
     def written(found: re.Match) -> str:
         if found["front"]:
-            return power_of_ten(found["front"], int(found["power"]))
+            return power_of_ten(found["front"], found["power"])
         return raised(found["raised"]) if found["raised"] else lowered(found["index"])
 
     return _PRINTED.sub(written, text)
 
 
-def power_of_ten(front: str, power: int) -> str:
+def power_of_ten(front: str, power: str) -> str:
     """``front`` times 10 to the ``power``: 5,500 up to a million, then 2 × 10⁷, and 10⁷ for a front of 1."""
-    if 0 <= power < 6 and len(front.partition(".")[2]) <= power:
-        return f"{float(front) * 10**power:,.0f}"
-    return f"{'' if front == '1' else front + ' × '}10{raised(power)}"
+    k = int(power)
+    if 0 <= k < 6 and len(front.partition(".")[2]) <= k:
+        return f"{float(front) * 10**k:,.0f}"
+    return f"{'' if front == '1' else front + ' × '}10{raised(str(k))}"
 
 
-def raised(number: int | str) -> str:
-    """An exponent: ``raised(-12)`` is ⁻¹²."""
-    return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def raised(digits: str) -> str:
+    """An exponent: ``raised("-12")`` is ⁻¹²."""
+    return digits.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def lowered(number: int | str) -> str:
-    """An index: ``lowered(4)`` is ₄."""
-    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+def lowered(digits: str) -> str:
+    """An index: ``lowered("4")`` is ₄."""
+    return digits.translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def _operand(tex: str) -> str:
