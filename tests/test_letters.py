@@ -132,6 +132,12 @@ NOTATION = """<section id="x"><span id="tangent-letters"></span><h2>Part III</h2
         ([r"\lambda", "n"], ["eigenvalue", "points"]),
         (["n", r"n\lambda"], ["points", "eigenvalue"]),
         (["H^*"], ["start"]),
+        (
+            ["H^*", '</span><div class="math" id="b">\n<span class="eqno">(1)<a title="n">#</a></span>\\[n\\]</div><span>'],
+            ["start", "points"],
+        ),
+        (['</span><details class="verdict"><span class="math">n</span></details><span>', "H^*"], ["start"]),
+        (["</span></p><p><em>Proof.</em> <span class='math'>n</span></p><section><p><span>", "H^*"], ["start"]),
         ([r"\min"], []),
     ],
 )

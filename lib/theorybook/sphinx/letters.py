@@ -14,8 +14,15 @@ NO_LETTERS = re.compile(
 )
 SCRIPT = re.compile(r"\\math(cal|bb|scr|frak)\s*\{?([A-Za-z])\}?")
 LETTER = re.compile(r"\\math\w+\{[A-Za-z]\}|\\[A-Za-z]+|[A-Za-z]")
-FORMULA = re.compile(r'<(?:span|div) class="math[^>]*>(.*?)</(?:span|div)>', re.S)
+#: A built formula, without its number.
+FORMULA = re.compile(r'<(?P<tag>span|div) class="math[^>]*>(?:\s*<span class="eqno">.*?</span>)?(?P<tex>.*?)</(?P=tag)>', re.S)
 ROW = re.compile(r'<tr class="row-\w+"[^>]*>\s*<td>(.*?)</td>.*?</tr>', re.S)
+#: What introduces its letters itself: a built proof, to its mark or to what follows, and the card of a verdict.
+ASIDE = re.compile(
+    r'<details class="verdict.*?</details>'
+    r'|<p><em>Proof.*?(?:\\square|□|(?=<section|<div class="(?:proof|admonition|exercise)))',
+    re.S,
+)
 FOLD = re.compile(r'\s*<details class="letters">.*?</details>', re.S)
 
 
@@ -34,7 +41,7 @@ def stands_in(symbol: str, tex: str) -> bool:
 
 def formulas(text: str) -> list[str]:
     """The TeX of a built page or a piece of it."""
-    return [html.unescape(tex) for tex in FORMULA.findall(text)]
+    return [html.unescape(formula["tex"]) for formula in FORMULA.finditer(text)]
 
 
 def symbols(text: str) -> dict[str, dict[str, str]]:
@@ -48,9 +55,9 @@ def symbols(text: str) -> dict[str, dict[str, str]]:
 
 
 def with_letters(text: str, name: str, known: dict[str, dict[str, str]]) -> str:
-    """A built chapter with the letters that stand before its record, in order, folded under its title; no other page."""
+    """A built chapter with the letters that stand before its record, out of proofs, folded under its title; no other page."""
     page, text = name.removeprefix("book/").removesuffix(".html"), FOLD.sub("", text)
-    told = formulas(text.partition(' id="the-record"')[0])
+    told = formulas(ASIDE.sub("", text.partition(' id="the-record"')[0]))
     own = known.get(page.replace("/", "-"), {})  # a record introduces what it adds to the letters of its chapter
     meanings = known.get(page.partition("/")[0], {}) | own if own else {}
     first = {symbol: next((i for i, tex in enumerate(told) if stands_in(symbol, tex)), None) for symbol in meanings}
