@@ -597,10 +597,10 @@ def formulas_of(row: Any, statements: list[ast.stmt]) -> set[str]:
 
 
 def neighbours(claim: str, formula: str) -> list[str]:
-    """Other rows of the same chapter that come to a formula: cells that judge several rows share what they compute."""
+    """Other rows that come to a formula, those of the same chapter first: cells that judge several rows share formulas."""
     chapter = next(row.chapter for row in judged_rows() if row.id == claim)
-    rows = (row for row in judged_rows() if row.chapter == chapter and row.id != claim)
-    return [row.id for row in rows if formula in formulas_of(row, claimed(row))][:ASKED]
+    beside = [row.id for row in judged_rows() if row.chapter == chapter and formula in formulas_of(row, claimed(row))]
+    return [other for other in dict.fromkeys([*beside, *claims_by_reach().get(formula, ())]) if other != claim][:ASKED]
 
 
 def places_of(row: Any) -> dict[str, list[Mutant]]:
