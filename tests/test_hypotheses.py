@@ -70,6 +70,14 @@ def test_deferred_needs_questions_that_have_not_seen_the_matrix():
     assert abs(A @ (np.eye(2) - np.outer(v, v))).max() < 1e-12
 
 
+def test_drf_blind_needs_a_move_that_does_not_look():
+    """Two tokens 1 and -1, one ReLU feature: a move in its weight's direction changes it by more than 1/2 in mean square."""
+    V = np.random.default_rng(37).normal(size=(200_000, 2))
+    before = V[:, 0] - V[:, 1]
+    blind, looking = (np.maximum(before + move, 0) - np.maximum(before, 0) for move in (V[:, 0], abs(V[:, 0])))
+    assert np.mean(blind**2) <= 1 / 2 < np.mean(looking**2) - 0.05
+
+
 # Part II
 
 
@@ -109,6 +117,14 @@ def test_zero_derivative_needs_opposite_directions():
         moves = [t * np.outer([1, 1, 0, 0], direction) for t in (0.01, -0.01)]
         forward, back = (kernel_of(keys + move, values, np.exp, np.exp, X, Y) for move in moves)
         assert (abs(forward - back) < 1e-9) == even
+
+
+def test_rank_needs_pairs():
+    """Four neurons, one dimension, three inputs: rank 2 for two pairs, 3 for four keys of their own."""
+    draw, values, inputs = np.random.default_rng(37), np.array([1.0, -1.0, 1.0, -1.0]), np.array([[0.2], [0.6], [1.0]])
+    for keys, rank in ((np.repeat(draw.normal(size=(2, 1)), 2, axis=0), 2), (draw.normal(size=(4, 1)), 3)):
+        gram = [[kernel_of(keys, values, np.exp, np.exp, x, y) for x in inputs] for y in inputs]
+        assert np.linalg.matrix_rank(gram, tol=1e-9) == rank
 
 
 def test_limit_definite_needs_random_keys():
@@ -341,6 +357,12 @@ def test_gathered_needs_a_short_move():
     moved = np.full(4, delta / 4)  # averaging: every row moves by delta/n
     weights = np.full(3, 1 / 4)
     assert np.linalg.norm(moved) > 3 * math.sqrt(1 + (weights**2).sum()) and set(abs(tokens)) == {1.0}
+
+
+def test_gathered_needs_a_move():
+    """No move, two tokens, averaging: nothing changes, and the lower bound is at least (sqrt 2 - 1) sqrt d / 2."""
+    changed, share = 0.0, 1 / 2
+    assert changed < (ROOT_2 - 1) * share
 
 
 def test_hard_needs_weights_that_are_not_negative():

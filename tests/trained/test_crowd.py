@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from attention_checks.trained.runs import crowd as runs
 from attention_checks.trained.runs.crowd import law, row_statistics
 from attention_theory.trained import crowd
 
@@ -84,3 +85,23 @@ def test_statistics_of_a_row_are_their_definitions():
 def test_what_has_no_meaning_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_what_a_run_keeps_of_each_head(monkeypatch):
+    """Scores that are all 0 expect the best share 1/n: the statistics of the rows are set to multiples of it."""
+    lengths = (16, runs.ASKED, 510)
+
+    def rows(network, text, lengths):
+        for n in lengths:
+            yield torch.tensor([[3 / n, 2 * math.log(n), 0.0, n, 6 / n, 0.0]]), torch.zeros(1, 600)
+
+    monkeypatch.setattr(runs, "LENGTHS", {"MiniLM": lengths})
+    monkeypatch.setattr(runs, "minilm", lambda: None)
+    monkeypatch.setattr(runs, "_minilm_rows", lambda *given: list(rows(*given)))
+    monkeypatch.setattr(runs.corpora, "drawn", lambda kind, network, longest, draw, count: [None] * count)
+    kept = runs.run("MiniLM", *runs.corpora.PICTURED, 2)
+    expected = {"contrast": 2 * math.log(510), "independent": 3, "carried": 3, "fall": 16 / 510, "slope": 2}
+    for name, value in expected.items():
+        assert kept[name] == pytest.approx([value, value], rel=1e-4), name
+    shown = [[[3 / n, 2 * math.log(n), 1 / n, 6 / n]] for n in lengths]
+    assert kept["heads"] == pytest.approx(np.array(shown), rel=1e-3)
