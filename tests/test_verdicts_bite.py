@@ -334,6 +334,7 @@ MUTANTS = [
     ("exponential/own-sink", "exponential.without_division", "math.log((1 - left) / left)", "math.log(1 / left)"),
     ("exponential/own-memory", "exponential.without_division", "    left = n - 1", "    left = n"),
     ("exponential/own-memory", "exponential.without_division", "return u(d) / sum(", "return 2 * u(d) / sum("),
+    ("exponential/own-below", "exponential.sensitivity_bounds", "- c**2 * beta**2 * (d", "- c**2 * beta * 2 * (d"),
     ("exponential/own-undivided-words", "exponential.without_division", "math.sqrt(X.shape[1]) * keys", "keys"),
     ("exponential/own-undivided-groups", "exponential.without_division", "rate / (D * (D - C))", "rate / D"),
     ("exponential/own-places", "exponential.runs.together", "c=0.8, log_n=7 *", "c=0.8, log_n=9 *"),
