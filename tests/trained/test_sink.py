@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from attention_checks.trained.runs import sink as runs
 from attention_theory.trained import sink
 from attention_theory.trained.models import softmax
 
@@ -46,3 +47,24 @@ def test_what_has_no_meaning_is_refused():
         sink.two_ways(torch.tensor([[0.5, 0.5]]), torch.ones(2, 1), 2)
     with pytest.raises(ValueError, match="has the whole weight of a row"):
         sink.two_ways(torch.tensor([[1.0, 0.0]]), torch.ones(2, 1), 0)
+
+
+class Plain:
+    """A model whose token k costs k nats, one more if weights are changed, and one more for each place that a mask forbids."""
+
+    def losses(self, ids, watch=None, weigh=None, mask=None):
+        n = len(ids)
+        whole = torch.ones(n, n, dtype=torch.bool).tril()
+        if watch:
+            watch(0, torch.zeros(1, n, n), (whole / whole.sum(1, keepdim=True))[None], torch.ones(1, n, 2))
+        return torch.arange(1, n) + float(weigh is not None) + float(0 if mask is None else (whole & ~mask).sum())
+
+
+def test_what_a_text_of_smollm_costs():
+    found, heads = runs.smollm_text(Plain(), list(range(70)))
+    counted = range(runs.COUNTED, 70)
+    expected = {"plain": sum(counted) / len(counted), "silenced": 1, "forbidden": 70 - runs.FROM, "early": 69}
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert found["word"] == pytest.approx(70 - runs.FROM) and heads[0, 0] == pytest.approx(
+        sum(1 / n for n in range(runs.FROM + 1, 71)) / (70 - runs.FROM)
+    )
