@@ -26,6 +26,8 @@ MUTANTS = [
     ("bombari2024/theorem-3", "sensitivity.runs.theorem_3", "XW @ X.T / math", "X @ X.T / math"),
     ("bombari2024/claim-6.2", "sensitivity.runs.new_label", '(runs["gamma"] < 0.1)', '(runs["gamma"] < 1.9)'),
     ("bombari2024/figure-6", "sensitivity.new_label", 'penalty * found["shift"].square()', 'penalty * found["shift"].abs()'),
+    ("bombari2024/figure-7", "sensitivity.printed", 'FIGURE_7 = {"d": 768', 'FIGURE_7 = {"d": 769'),
+    ("bombari2024/equation-4.3", "sensitivity.printed", "total, steps = 0.0,", "total, steps = 1.0,"),
     ("bombari2024/figure-7", "sensitivity.runs.new_label", "(moved @ theta + label)", "(moved @ theta - label)"),
     ("bombari2024/own-rf-infinite-width", "sensitivity.infinite_width", "angle) / (2 * math.pi)", "angle) / (3 * math.pi)"),
     # another move than the one along the token
@@ -302,6 +304,7 @@ MUTANTS = [
         "(lean + math.sqrt(lean**2 + 4 * d * Q))",
         "(lean + math.sqrt(4 * d * Q))",
     ),
+    ("exponential/own-hard", "exponential.words", "float(view.norm) / math.sqrt", "float(view.norm) * math.sqrt"),
     ("exponential/own-below", "exponential.sensitivity_bounds", "+ beta**2 / 2 - beta * _rise", "+ beta**2 - beta * _rise"),
     ("exponential/own-below", "exponential.sensitivity_bounds", "math.exp(-spread / 8)", "math.exp(-spread / 4)"),
     ("exponential/own-long", "exponential.sensitivity_bounds", "math.sqrt(len(W)) * float", "math.sqrt(len(W) + 1) * float"),
