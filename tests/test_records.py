@@ -108,7 +108,7 @@ def test_a_missing_record_names_the_remedy(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-9], lambda text: "", lambda text: text.replace("points", "dots"),
                                     lambda text: text.replace("eN", "??"), lambda text: "[]", lambda text: "[" * 10**5,
-                                    lambda text: text.replace('{"n": 1}', "7")])  # fmt: skip
+                                    lambda text: text.replace('{"n":1}', "7")])  # fmt: skip
 def test_a_damaged_record_is_named(tmp_path, damage):
     path = write_record(Record("x", {}, {}, [{"n": 1}], [np.ones((3, 3))]), tmp_path)
     path.write_text(damage(path.read_text()))
