@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from attention_checks.trained.runs.position import frozen, largest_spread, mean_weight_at
+from attention_checks.trained.runs.position import _watched, frozen, largest_spread, mean_weight_at
 from attention_theory.trained import position
 from attention_theory.trained.features import total_variation
 
@@ -90,3 +90,21 @@ def test_the_share_of_a_place_is_a_mean_over_a_diagonal():
     with pytest.raises(ValueError, match="3 places away: there are 3 tokens"):
         mean_weight_at(weights, -3)
     assert float(total_variation(weights, weights).sum()) == 0
+
+
+def test_what_is_watched_of_each_head():
+    """Two layers alike: the variation of the rows, its two bounds, the diameter that is left, three places; head by head."""
+    scores, values = drawn(2, 4, 4), drawn(2, 4, 3, seed=1)
+    weights = torch.softmax(scores, -1)
+    kept, seen = _watched(lambda ids, watch: [watch(layer, scores, weights, values) for layer in range(2)], None)
+    assert torch.equal(kept, torch.stack([weights, weights])) and torch.equal(seen[:, :2], seen[:, 2:])
+    for head in range(2):
+        w, s = weights[head], scores[head]
+        rows = list(itertools.combinations(range(4), 2))
+        variation = max(float(abs(w[i] - w[j]).sum()) / 2 for i, j in rows)
+        within = max(float(row.max() - row.min()) for row in s)
+        between = max(float((s[i] - s[j]).max() - (s[i] - s[j]).min()) for i, j in rows)
+        left = torch.cdist(w @ values[head], w @ values[head]).max() / torch.cdist(values[head], values[head]).max()
+        places = [float(w.diagonal(k).mean()) for k in (-1, 0, 1)]
+        expected = [variation, math.tanh(between / 4), math.tanh(within / 2), float(left), *places]
+        assert seen[:, head].tolist() == pytest.approx(expected)
