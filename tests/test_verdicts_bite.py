@@ -70,9 +70,13 @@ MUTANTS = [
     ("bombari2024/remark-5.1-1", "sensitivity.runs.theorem_3", "times(vectors) if product", "times(vectors) / 30 if product"),
     # settings as printed
     ("bombari2024/figure-2-left", "sensitivity.printed", "(192, 384, 768)}\nFIGURE_2_R", "(192, 384, 512)}\nFIGURE_2_R"),
+    ("bombari2024/figure-2-left", "sensitivity.printed", '"RF": range(90, 151, 10)', '"RF": range(90, 141, 10)'),
     ("bombari2024/figure-2-right", "sensitivity.printed", '"depth": (2, 4, 8)', '"depth": (2, 4, 6)'),
-    ("bombari2024/figure-3-left", "sensitivity.printed", '"weights": ("relu", "softmax")', '"weights": ("relu", "linear")'),
+    ("bombari2024/figure-2-right", "sensitivity.printed", '"DRF": range(50, 81, 10)', '"DRF": range(40, 81, 10)'),
     ("bombari2024/figure-3-left", "sensitivity.printed", "200, 250)}", "200, 300)}"),
+    ("bombari2024/figure-4-rf", "sensitivity.runs.new_label", "slack = 4 * rf", "slack = rf"),
+    ("bombari2024/figure-6", "sensitivity.runs.new_label", "for p in (1.0, 0.0)]", "for p in (0.0, 1.0)]"),
+    ("bombari2024/figure-3-left", "sensitivity.printed", '"weights": ("relu", "softmax")', '"weights": ("relu", "linear")'),
     ("bombari2024/figure-5", "sensitivity.printed", '"p": (0.01, 0.1, 1.0)', '"p": (0.01, 0.1, 2.0)'),
     (
         "bombari2024/figure-4-relu-raf",
@@ -80,7 +84,6 @@ MUTANTS = [
         'depth("ReLU-RAF") / depth("RAF")',
         'depth("RAF") / depth("ReLU-RAF")',
     ),
-    ("bombari2024/figure-6", "sensitivity.runs.new_label", "for p in (1.0, 0.0)]", "for p in (0.0, 1.0)]"),
     ("bombari2024/figure-7", "sensitivity.printed", 'FIGURE_7 = {"d": 768, "n": (120,)', 'FIGURE_7 = {"d": 768, "n": (160,)'),
     # Part II
     ("deng2023/definition-3.8", "separation.regression", "HIGH, SPECIAL = 1.0, 1.4, 4.0", "HIGH, SPECIAL = 1.0, 1.4, 3.0"),

@@ -11,7 +11,7 @@ from attention_theory import exponential, tangent, tokens
 from attention_theory.attention import attention_weights
 from attention_theory.device import generator, normal
 from attention_theory.exponential import competition, kernels, power, relu_power, sharp, space, truncated, windows, words
-from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent
+from attention_theory.sensitivity import RandomAttentionFeatures, search
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.separation import network
 from attention_theory.separation.exact import separation_probability
@@ -150,8 +150,8 @@ def test_word_sensitivity_is_that_of_part_one_and_averages_over_contexts():
         features = RandomAttentionFeatures.sample(8, seed, truncated(2))
         found = words.word_sensitivity_with(truncated(2), x, 1, seed, 3, 5)
         assert found.size == pytest.approx(float(features(x).norm()) / math.sqrt(5 * 8), rel=1e-10)
-        assert found.value == pytest.approx(projected_ascent(features.one_token(x, 1), 3, 5, seed).value, rel=1e-12)
-        each.append(projected_ascent(features.one_token(x, 0), 3, 5, seed).value)
+        assert found.value == pytest.approx(search(features.one_token(x, 1), 3, 5, seed).value, rel=1e-12)
+        each.append(search(features.one_token(x, 0), 3, 5, seed).value)
     assert words.mean_sensitivity(truncated(2), X, 3, 5) == pytest.approx(sum(each) / 3, rel=1e-12)
 
 
@@ -272,7 +272,7 @@ def test_a_recorded_pair_of_sides():
     view = OneTokenAttention(sharp(1), RandomAttentionFeatures.sample(6, 0).W, X)
     assert (both["below"], both["bound"]) == (sensitivity_bounds.from_below(view), sensitivity_bounds.three_parts(view).bound)
     assert both["found"] == words.word_sensitivity_with(sharp(1), X, 0, 0, 2, 5).value <= both["bound"]
-    assert {(p["n"], p["steps"]) for p in sides.points()} >= {(4096, 0), (2048, 40)}
+    assert {(p["n"], p["steps"]) for p in sides.points()} >= {(4096, 0), (2048, 50)}
 
 
 @pytest.mark.parametrize("u", [sharp(1), power(1), relu_power(1), sharp(math.inf)], ids=str)
@@ -281,7 +281,7 @@ def test_a_row_at_three_sizes(monkeypatch, u):
     monkeypatch.setattr(together, "WORLDS", ((6, 2),))
     row = together.at_three_sizes(u, steps=2)
     X = tokens.contexts("iid", 1, 4, 64, seed=1)
-    assert row.words == (words.mean_sensitivity(u, X, 2, 0 if u.knob == math.inf else 30),)
+    assert row.words == (words.mean_sensitivity(u, X, steps=0 if u.knob == math.inf else 50),)
     assert row.separation == tuple(together.separates(u, k) for k in (6, 12, 100))
     assert row.few_blocks == separation_probability(u, "self-identity", **together.FEW_BLOCKS)
     raised = float(u.family in ("power", "relu_power"))

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from attention_theory.attention import Weights
 from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
-from attention_theory.sensitivity.word import projected_ascent
+from attention_theory.sensitivity.word import search
 
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """A lower estimate of S(X) by ascent, and |phi(X)| / sqrt(n d)."""
+    """A lower bound on S(X) by search, and |phi(X)| / sqrt(n d)."""
 
     value: float
     size: float
@@ -26,10 +26,10 @@ def word_sensitivity_with(
     X: Float[Tensor, "n d"],
     token: Natural = 0,
     seed: Seed = 0,
-    starts: Size = 4,
-    steps: Steps = 60,
+    starts: Size = 24,
+    steps: Steps = 50,
 ) -> Sensitivity:
-    """S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), climbed from several starts: a lower estimate.
+    """S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d): a lower bound, by search.
 
     (ReLU powers jump where a row's last positive score vanishes, and need not attain it.)
 
@@ -38,7 +38,7 @@ def word_sensitivity_with(
         X: (n, d) tokens of norm sqrt(d).
         token: the row that moves.
         seed: of W, the same as in ``RandomAttentionFeatures.sample``; and of the random starts.
-        starts, steps: of the ascent.
+        starts, steps: of :func:`attention_theory.sensitivity.word.search`.
 
     Raises:
         ValueError: as :class:`OneTokenAttention`.
@@ -51,7 +51,7 @@ def word_sensitivity_with(
     """
     W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
     view = OneTokenAttention(weights, W, X, token)
-    return Sensitivity(projected_ascent(view, starts, steps, seed).value, float(view.norm) / math.sqrt(X.numel()))
+    return Sensitivity(search(view, starts, steps, seed).value, float(view.norm) / math.sqrt(X.numel()))
 
 
 def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
@@ -90,7 +90,7 @@ def vanishing_move(degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, s
     return moves[moves.norm(dim=1).argmin()]
 
 
-def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: Size = 4, steps: Steps = 40) -> Extended:
+def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: Size = 24, steps: Steps = 50) -> Extended:
     """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...); infinite for odd powers that may vanish."""
     if weights.family == "power" and weights.knob % 2 == 1:
         lengths = [float(vanishing_move(int(weights.knob), x, 0, seed).norm()) for seed, x in enumerate(X)]

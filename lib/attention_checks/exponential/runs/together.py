@@ -135,8 +135,8 @@ def at_three_sizes(weights: Weights, steps: Steps = 300) -> Row:
         weights: the family. Powers start at scores of 1, where they have a slope.
         steps: of the descents on patches.
     """
-    raised, climbs = float(weights.family in ("power", "relu_power")), 30 if weights.knob < math.inf else 0
-    words = tuple(mean_sensitivity(weights, contexts("iid", 1, n, 64, seed=1), 2, climbs) for n in LENGTHS)
+    raised, steps_up = float(weights.family in ("power", "relu_power")), 50 if weights.knob < math.inf else 0
+    words = tuple(mean_sensitivity(weights, contexts("iid", 1, n, 64, seed=1), steps=steps_up) for n in LENGTHS)
     flat = weights.knob in (0, math.inf) or (weights.family == "power" and weights.knob % 2 == 1)
     kernel = None if flat else limit_kernel_with(weights, unit_points(max(POINTS), 3, seed=2))
     least = [0.0 if kernel is None else float(torch.linalg.eigvalsh(kernel[:n, :n])[0] / kernel[0, 0]) for n in POINTS]

@@ -13,7 +13,7 @@ from attention_theory.sensitivity.attention_features import RandomAttentionFeatu
 from attention_theory.sensitivity.constructive import least_dimension
 from attention_theory.sensitivity.context import weights_generator
 from attention_theory.sensitivity.deferred import DeferredGaussian
-from attention_theory.sensitivity.word import projected_ascent
+from attention_theory.sensitivity.word import search
 from jaxtyping import Float, Float64
 from scipy.optimize import nnls
 from theorybook.validation import Count, Positive, Seed, Size
@@ -161,7 +161,7 @@ def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind
 
 
 def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
-    """Relative changes that the proof's move, the even move and ascent reach, independent tokens.
+    """Relative changes that the proof's move, the even move and a search reach, independent tokens.
 
     ``proof`` (the better of the pair) and ``even`` are rows: the moves at these shares of the full length sqrt(d).
     """
@@ -173,7 +173,7 @@ def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.
     lengths = torch.tensor(shares).to(moves)[:, None, None]
     found = (view.change((lengths * moves).flatten(0, 1)).sqrt() / view.norm).unflatten(0, (-1, 3))
     proof, even = found[:, :2].amax(dim=1).tolist(), found[:, 2].tolist()
-    return {"n": n, "proof": proof, "even": even, "ascent": projected_ascent(view, starts=6, steps=50).value}
+    return {"n": n, "proof": proof, "even": even, "ascent": search(view).value}
 
 
 def best_level(K: Float[Tensor, "others d"]) -> float:

@@ -2,22 +2,24 @@
 
     python -m attention_checks.sensitivity.runs.word --only bombari2024-figure-3 --out book/data
 
-also for ``bombari2024-figure-2-left`` and ``bombari2024-figure-2-right``. Every value found is a lower bound.
-``bombari2024-figure-3-layer-0`` draws Figure 3 on the data of the paper, film reviews as layer 0 of a trained encoder reads
-them, at the lengths of the authors' script and by :func:`search <attention_theory.sensitivity.word.search>`: MiniLM at d = 192
-and 384 (``make models``, the file ``IMDB_REVIEWS``: :func:`attention_theory.tokens.reviews`), and BERT-Base up to d = 768 under
-the name ``bombari2024-figure-3-layer-0-bert`` (transformers and the network). The first token of a review, which moves, is the
-special piece [CLS]. The chapters recompute a part of each record and compare.
+also for ``bombari2024-figure-2-left`` and ``bombari2024-figure-2-right``. Each value is what :func:`search
+<attention_theory.sensitivity.word.search>` finds, so a lower bound. The lengths n are those of the authors' scripts (the
+records of the chapters compare them with the printed ones) and some beside them, and the first token moves, as there.
+``bombari2024-figure-3-layer-0`` draws Figure 3 on the paper's data, film reviews as layer 0 of a trained encoder reads them:
+MiniLM's at d = 192 and 384 (``make models`` and the file ``IMDB_REVIEWS``: :func:`attention_theory.tokens.reviews`), and
+``bombari2024-figure-3-layer-0-bert`` BERT-Base's up to d = 768, which needs transformers and the network. In reviews the first
+token is the special piece [CLS]. The chapters recompute a part of each record and compare.
 """
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import torch
 from attention_theory import tokens
-from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
     OneTokenFeatures,
@@ -25,56 +27,43 @@ from attention_theory.sensitivity.random_features import (
     one_token_in_law,
 )
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
-from attention_theory.sensitivity.word import OneToken, WordSensitivity, projected_ascent, search
+from attention_theory.sensitivity.word import OneToken, search
 from theorybook.devices import Device
 from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line, sweep
 from theorybook.validation import Count, Positive, Seed, Size, Steps
 
-TRIALS = 10
 DIMENSIONS = (192, 384, 768)
-#: Those of the authors' script; the record of the chapter compares them with the printed ones.
-REVIEW_LENGTHS = (10, 20, 50, 100, 150, 200, 250)
+#: The lengths of the authors' scripts; the records of the chapters compare them with the printed ones.
+AUTHORS_N = {"RF": range(90, 151, 10), "DRF": range(50, 81, 10), "RAF": (10, 20, 50, 100, 150, 200, 250)}
+#: Lengths beside them: doubled ones for the slopes of random features, shallow and deep, and one for attention.
+DOUBLED, DEEP_DOUBLED, LONG = (10, 20, 40, 80, 160), (10, 20, 40, 80), 320
 
 
 # Points of the recorded figures ---------------------------------------------------------------------------------------
 
 
 def rf_point(n: Count, d: Count, ratio: Positive, trial: Seed, kind: str = "iid") -> dict:
-    """S_RF of ReLU features with k = ratio n d, by ascent, in one trial. Its law is the same for all tokens."""
+    """S_RF of ReLU features with k = ratio n d, by search, in one trial. Its law is the same for all tokens."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)
     exact = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
     view = OneTokenFeatures(exact.rest.float(), exact.block.float(), exact.x.float(), "relu")  # half the memory to pass over
-    return {"S": projected_ascent(view, starts=2, steps=16).value}
+    return {"S": search(view, starts=6, steps=40).value}
 
 
 def drf_point(n: Count, d: Count, depth: Size, trial: Seed) -> dict:
-    """S_DRF at k = nd, by ascent, in one trial."""
+    """S_DRF at k = nd, by search, in one trial. Its law is the same for all tokens."""
     X = tokens.contexts("iid", 1, n, d, seed=trial)[0]
-    return {"S": projected_ascent(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=1, steps=20).value}
+    return {"S": search(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=4, steps=30).value}
 
 
 def raf_point(
-    kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, trial: Seed, starts: Size = 6, steps: Steps = 50
+    kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, trial: Seed, starts: Size = 24, steps: Steps = 100
 ) -> dict:
-    """S_RAF by ascent and its upper bound, in one trial; the mean weight of the moved token before and after."""
-    view = _first_token(kind, weights, n, d, trial)
-    return _attention_row(view, projected_ascent(view, starts, steps))
-
-
-def review_point(kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, trial: Seed) -> dict:
-    """The same by :func:`search <attention_theory.sensitivity.word.search>`, from 24 starts in 100 steps."""
-    view = _first_token(kind, weights, n, d, trial)
-    return _attention_row(view, search(view, starts=24, steps=100))
-
-
-def _first_token(kind: str, weights: Literal["softmax", "relu"], n: int, d: int, trial: int) -> OneTokenAttention:
+    """S_RAF by search and its upper bound, in one trial; the mean weight of the moved token before and after."""
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
-    return RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
-
-
-def _attention_row(view: OneTokenAttention, found: WordSensitivity) -> dict:
-    n, d = view.others.shape[0] + 1, len(view.x)
+    view = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
+    found = search(view, starts, steps)
     return {
         "S": found.value,
         "bound": sensitivity_bound(view),
@@ -90,31 +79,32 @@ def grid(**axes) -> list[dict]:
 
 
 def _rf_points() -> list[dict]:
-    paper = grid(n=(10, 20, 40, 80, 160), d=DIMENSIONS, ratio=(1,), trial=range(TRIALS))
-    return paper + grid(n=(10, 20, 40, 80, 160), d=(192,), ratio=(0.25, 4, 16), trial=range(TRIALS))
+    paper = grid(trial=range(2), n=sorted({*DOUBLED, *AUTHORS_N["RF"]}), d=DIMENSIONS, ratio=(1,))
+    return paper + grid(trial=range(2), n=DOUBLED, d=(192,), ratio=(0.25, 4, 16))
 
 
-def _raf_points(kinds: tuple[str, ...]) -> list[dict]:
-    axes = {"kind": kinds, "weights": ("softmax", "relu"), "n": (10, 20, 40, 80, 160, 320), "d": DIMENSIONS}
-    return grid(**axes, trial=range(TRIALS))
+def _raf_points(kinds: tuple[str, ...], lengths: Sequence[int], dimensions: tuple[int, ...] = DIMENSIONS) -> list[dict]:
+    return grid(trial=range(10), kind=kinds, weights=("softmax", "relu"), n=lengths, d=dimensions)
 
 
-#: What an ascent finds depends on rounding by less than this; the rest does not.
+#: What a search finds depends on rounding by less than this; the rest does not.
 _FOUND = {"": 1e-4, "S": 5e-2, "attention_after": 5e-2}
 RECORDINGS = [
     Recording("bombari2024-figure-2-left", rf_point, _rf_points, tolerance=1e-3),
     Recording(
         "bombari2024-figure-2-right",
         drf_point,
-        grid(n=(10, 20, 40, 80), d=(768,), depth=(2, 4, 8), trial=range(TRIALS)),
+        grid(trial=range(2), n=sorted({*DEEP_DOUBLED, *AUTHORS_N["DRF"]}), d=(768,), depth=(2, 4, 8)),
         tolerance=1e-3,
     ),
-    Recording("bombari2024-figure-3", raf_point, lambda: _raf_points(tokens.KINDS), tolerance=_FOUND),
+    Recording(
+        "bombari2024-figure-3", raf_point, lambda: _raf_points(tokens.KINDS, (*AUTHORS_N["RAF"], LONG)), tolerance=_FOUND
+    ),
     *(
         Recording(  # recomputed by name, where the file of reviews and the models are
             f"bombari2024-figure-3-{kind}",
-            review_point,
-            grid(trial=range(2), kind=(kind,), weights=("softmax", "relu"), n=REVIEW_LENGTHS, d=dimensions),
+            raf_point,
+            _raf_points((kind,), AUTHORS_N["RAF"], dimensions),
             tolerance=_FOUND,
             shipped=False,
         )
@@ -149,10 +139,10 @@ def supremum_in_the_plane(view: OneToken, rays: Size = 360, lengths: Size = 31) 
 
 
 def rf_certified(n: Count, d: Count, k: Count, seed: Seed, steps: Steps = 40, device: Device = "cpu") -> dict:
-    """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what the ascent finds (``S``)."""
+    """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what a search finds (``S``)."""
     view = one_token_in_law(tokens.contexts("real", 1, n, d, seed=seed).to(device), 0, k, seed=seed)[0]
     change = view.certificate()
-    return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": projected_ascent(view, 2, steps).value}
+    return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": search(view, 6, steps).value}
 
 
 def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: Device = "cpu") -> list[dict]:
@@ -165,7 +155,7 @@ def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: 
     deep = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device)
     X = tokens.contexts(kind, 1, n, d, seed)[0].to(device)
     C1 = max(float(torch.linalg.matrix_norm(V, ord=2)) for V in deep.V)
-    move = projected_ascent(deep.one_token(X, 0), starts=3, steps=40).delta
+    move = search(deep.one_token(X, 0), starts=6, steps=60).delta
     before, after = deep.layers(X), deep.layers(torch.cat([X[:1] + move, X[1:]]))
     rows = []
     for layer in (2**j for j in range(depth.bit_length())):
@@ -176,10 +166,10 @@ def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: 
 
 
 def drf_search_share(n: Count, d: Count, depth: Size, seed: Seed, device: Device = "cpu") -> float:
-    """What the search of :func:`drf_point` finds (1 start, 20 steps), over what 6 starts and 60 steps find."""
+    """What the search of :func:`drf_point` finds (4 starts, 30 steps), over what 12 starts and 120 steps find."""
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0].to(device)
     view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device).one_token(X, 0)
-    return projected_ascent(view, 1, 20).value / projected_ascent(view, 6, 60).value
+    return search(view, 4, 30).value / search(view, 12, 120).value
 
 
 if __name__ == "__main__":
