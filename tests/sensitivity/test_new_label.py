@@ -46,6 +46,21 @@ def test_solutions_are_where_gradient_descent_ends():
     )
 
 
+def test_retraining_is_one_step_also_from_old_labels_that_are_not_fitted():
+    """Two sentences with equal features and opposite labels: both errors stay, and the step is that of own-new-label-error."""
+    Phi, labels, phi = (
+        torch.tensor([[1.0, 0], [1, 0]]).double(),
+        torch.tensor([1.0, -1]).double(),
+        torch.tensor([1.0, 2]).double(),
+    )
+    old = sensitivity.min_norm_interpolator(Phi, labels)
+    assert (labels - Phi @ old).abs().min() > 0.9
+    off_span = torch.tensor([0.0, 2]).double()
+    step = old + (1 - phi @ old) * off_span / off_span.square().sum()
+    new = sensitivity.min_norm_interpolator(torch.vstack([Phi, phi]), torch.tensor([1.0, -1, 1]).double())
+    torch.testing.assert_close(new, step)
+
+
 def test_readout_equals_the_features_read_out():
     for map, contexts, features in maps():
         one = map.one_token(contexts[0], n - 1)
