@@ -32,7 +32,7 @@ REFUTING, STANDING = Check("counterexample", False, "refutes"), Check("counterex
         (compare("x", 2, ">", 1), True, ""),
         (compare("x", 2, ">", 2), False, "fails >"),
         # the element nearest to failure is shown
-        (compare("x", [1, 5, 3], "<=", 4), False, "5 fails <= 4 (nearest of 3)"),
+        (compare("x", [1, 5, 3], "<=", 4), False, "5 fails <= 4 (worst of 3)"),
         (compare("x", torch.tensor([7, 3, 9]), ">=", 2), True, "3 >= 2 (nearest of 3)"),
         # integers and fractions are compared exactly
         (compare("x", 2**60 + 1, "==", 2**60), False, ""),

@@ -182,12 +182,13 @@ def compare(
     holds = all(reaches(margin, 0) for margin in margins)
     worst = min(range(len(left)), key=lambda i: margins[i])
     shown = relation if holds else f"fails {relation}"
-    text = f"{what}: {number(left[worst], digits)} {shown} {number(right[worst], digits)}{_nearest(len(left))}"
+    text = f"{what}: {number(left[worst], digits)} {shown} {number(right[worst], digits)}{_of(len(left), holds)}"
     return Check(method, bool(holds), text)
 
 
-def _nearest(size: int) -> str:
-    return f" (nearest of {size})" if size > 1 else ""
+def _of(size: int, holds: bool) -> str:
+    """Which of several numbers is shown: the one nearest to failure, or the one that fails by most."""
+    return f" ({'nearest' if holds else 'worst'} of {size})" if size > 1 else ""
 
 
 def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digits: int) -> Check:
@@ -208,7 +209,7 @@ def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digi
     holds = margins[worst] >= 0
     bar = f"[{number(low[worst], digits)}, {number(high[worst], digits)}]"
     shown = "within" if holds else "fails within"
-    return Check(method, bool(holds), f"{what}: {number(values[worst], digits)} {shown} {bar}{_nearest(len(values))}")
+    return Check(method, bool(holds), f"{what}: {number(values[worst], digits)} {shown} {bar}{_of(len(values), holds)}")
 
 
 def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1e-10) -> Check:
