@@ -236,7 +236,7 @@ def smollm_layers(network: SmolLM2, bodies: list[list[int]]) -> dict[str, Any]:
         plain = _late_loss(network, states[-1], ids)
         costs.append([_touched(network, states[k], ids, k, mask) - plain for k in range(network.layers)])
         held.append(kept)
-    rank = [float(stats.spearmanr(*each).statistic) for each in zip(held, costs)]
+    rank = [stats.spearmanr(each, axis=1)[0] for each in zip(held, costs)]
     return {"rank": np.array(rank), "cost": np.mean(costs, 0), "held": np.mean(held, 0)}
 
 
