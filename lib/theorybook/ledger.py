@@ -68,7 +68,7 @@ class Entry:
     hypotheses: str = ""
     constants: str = ""
     scope: str = ""
-    reasons: Sequence[dict[str, str]] = ()
+    reasons: Any = ()  # a sequence of dictionaries; a file may hold anything, and load_ledger says so
 
     @property
     def rests_on(self) -> str:
