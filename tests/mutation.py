@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import io
+import itertools
 import math
 import os
 import re
@@ -182,14 +183,26 @@ def fresh_package(*first: str) -> Iterator[None]:
         sys.modules.update(ours)
 
 
+def places_of(code: str, text: str) -> Iterator[re.Match[str]]:
+    """Where a piece of code stands in a file, however its lines are broken."""
+    pattern = ""
+    for before, token in itertools.pairwise(["", *re.findall(r"\w+|[^\w\s]", code)]):
+        between = r"\s+" if re.match(r"\w", before) and re.match(r"\w", token) else r"\s*"
+        closes = before not in ("", ",", "(", "[", "{") and token in ")]}"
+        pattern += (between if before else "") + (r",?\s*" if closes else "") + re.escape(token)
+    return re.finditer(pattern, text)
+
+
 @contextlib.contextmanager
 def mutated_library(folder: Path, module: str, old: str, new: str) -> Iterator[None]:
     """Import the packages from a copy in which ``old`` stands as ``new`` in one module; the right ones return at the end."""
     shutil.copytree(ROOT / "lib", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     path = path_of(module, folder)
     text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"{module} has {text.count(old)} places {old!r}, not one"
-    path.write_text(text.replace(old, new), encoding="utf-8")
+    places = list(places_of(old, text))
+    assert len(places) == 1, f"{module} has {len(places)} places {old!r}, not one"
+    (place,) = places
+    path.write_text(text[: place.start()] + new.strip() + text[place.end() :], encoding="utf-8")
     with fresh_package(str(folder)):
         yield
 

@@ -96,7 +96,7 @@ def test_chapters_that_a_docstring_names_exist():
     titles = {title[1] for page in pages if (title := re.search(r"^# (.*)$", page, re.M))}
     known = titles | {title.partition(":")[0] for title in titles}
     named = [
-        (path.name, chapter)
+        (path.name, " ".join(chapter.split()))
         for path in sorted((ROOT / "lib").rglob("*.py"))
         for chapter in re.findall(r'chapter\s+"([^"]+)"', path.read_text(encoding="utf-8"))
     ]

@@ -1,8 +1,9 @@
 """What hostile referees found, in one record: ``python tools/attacks.py --out book/data FILE...``.
 
-A referee's file is a JSON list with, for each row that was attacked, ``row`` (its id), ``reading`` (sound, weak or wrong),
-``tried`` (what the code did), ``kind`` and ``fault`` (empty if sound), and ``mended``, which somebody else adds: what changed,
-or why nothing did. The name of the file is the batch. CONTRIBUTING, "Attack a row", is the brief.
+A referee's file is a JSON list with, for each row that was attacked, ``row`` (its id), ``reading``
+(sound, weak or wrong), ``tried`` (what the code did), ``kind`` and ``fault`` (empty if sound), and
+``mended``, which somebody else adds: what changed, or why nothing did. The name of the file is the
+batch. CONTRIBUTING, "Attack a row", is the brief.
 """
 
 import argparse
@@ -19,7 +20,9 @@ SAID = ("reading", "tried", "kind", "fault", "mended")
 
 
 def gathered(files: list[Path], book: Path) -> Record:
-    """The record of all files; ValueError names the file and the row that is not in the ledger or has another reading."""
+    """The record of all files; ValueError names the file and the row that is not in the ledger or
+    has another reading.
+    """
     known = {row for path in (book / "ledger").glob("*.yml") for row in load_ledger(path)}
     points, results = [], []
     for path in files:
@@ -29,17 +32,23 @@ def gathered(files: list[Path], book: Path) -> Record:
                 raise ValueError(f"{path.name}: {row!r} is no row of the ledger")
             if found.get("reading") not in READINGS:
                 raise ValueError(
-                    f"{path.name}: {row}: the reading is one of {', '.join(READINGS)}, not {found.get('reading')!r}"
+                    f"{path.name}: {row}: the reading is one of {', '.join(READINGS)}, not "
+                    f"{found.get('reading')!r}"
                 )
             points.append({"row": row, "batch": path.stem})
             results.append({key: found.get(key) or "" for key in SAID})
     origin = {
-        "command": "hostile referees, by the brief in CONTRIBUTING; python tools/attacks.py --out book/data FILE...",
+        "command": (
+            "hostile referees, by the brief in CONTRIBUTING; python tools/attacks.py --out "
+            "book/data FILE..."
+        ),
         "device": f"CPU, {platform.machine()}",
         "versions": {"python": platform.python_version()},
         "date": datetime.date.today().isoformat(),
     }
-    return Record("attacks", origin, {"batches": sorted({path.stem for path in files})}, points, results)
+    return Record(
+        "attacks", origin, {"batches": sorted({path.stem for path in files})}, points, results
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""A notebook with verdicts of each part as Colab runs it: alone in an empty folder, in an environment with only what Colab has.
+"""A notebook with verdicts of each part as Colab runs it: alone in an empty folder, in an
+environment with only what Colab has.
 
     python tools/colab.py [notebook ...]
 
-Makes an environment with torch, numpy, scipy, matplotlib, scikit-learn and ipykernel of other versions than the book's, points
-the chapter's install cell at a local clone, runs it, restarts, runs it again, and compares both times: the verdicts are the
-stored ones, judged against the ledger, and nothing that was installed before was replaced.
+Makes an environment with torch, numpy, scipy, matplotlib, scikit-learn and ipykernel of other
+versions than the book's, points the chapter's install cell at a local clone, runs it, restarts,
+runs it again, and compares both times: the verdicts are the stored ones, judged against the ledger,
+and nothing that was installed before was replaced.
 """
 
 import argparse
@@ -25,10 +27,21 @@ from theorybook.verdicts import ALONE
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Those that read recorded runs, in the parts that have some.
-CHAPTERS = ("sensitivity/paper-sizes", "separation/record/threshold", "tangent/record/widths-and-steps")
+CHAPTERS = (
+    "sensitivity/paper-sizes",
+    "separation/record/threshold",
+    "tangent/record/widths-and-steps",
+)
 CHAPTERS += ("patches/record/real-images", "exponential/record/one-knob", "trained/record/crowd")
 #: Of other versions than in requirements.txt; a test says so.
-PACKAGES = ("numpy==2.3.5", "scipy==1.16.3", "matplotlib==3.10.8", "scikit-learn==1.7.2", "ipykernel==6.31.0", "torch==2.12.0")
+PACKAGES = (
+    "numpy==2.3.5",
+    "scipy==1.16.3",
+    "matplotlib==3.10.8",
+    "scikit-learn==1.7.2",
+    "ipykernel==6.31.0",
+    "torch==2.12.0",
+)
 
 
 def environment(folder: Path) -> Path:
@@ -41,18 +54,34 @@ def environment(folder: Path) -> Path:
 
 def installed(python: Path) -> dict[str, str]:
     """Package -> version."""
-    done = subprocess.run([python, "-m", "pip", "list", "--format=json"], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [python, "-m", "pip", "list", "--format=json"], check=True, capture_output=True, text=True
+    )
     return {package["name"].lower(): package["version"] for package in json.loads(done.stdout)}
 
 
 def found(notebook: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """Claim and outcome of each verdict in an executed notebook, as far as they were compared with a ledger."""
-    data = [output["data"] for cell in notebook.cells for output in cell.get("outputs", []) if MIME in output.get("data", {})]
-    return [(shown[MIME]["claim"], shown[MIME]["outcome"] + ALONE * (ALONE in shown["text/plain"])) for shown in data]
+    """Claim and outcome of each verdict in an executed notebook, as far as they were compared with
+    a ledger.
+    """
+    data = [
+        output["data"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if MIME in output.get("data", {})
+    ]
+    return [
+        (shown[MIME]["claim"], shown[MIME]["outcome"] + ALONE * (ALONE in shown["text/plain"]))
+        for shown in data
+    ]
 
 
-def run(chapter: str, folder: Path, clone: str, kernel: str = "colab", cells: int | None = None) -> list[str]:
-    """Run a chapter (its first ``cells``) alone in a folder, restart, run it again. Returns what differs from the stored."""
+def run(
+    chapter: str, folder: Path, clone: str, kernel: str = "colab", cells: int | None = None
+) -> list[str]:
+    """Run a chapter (its first ``cells``) alone in a folder, restart, run it again. Returns what
+    differs from the stored.
+    """
     notebook = nbformat.read(ROOT / "book" / f"{chapter}.ipynb", as_version=4)
     notebook.cells = notebook.cells[:cells]
     stored = found(notebook)
@@ -66,13 +95,18 @@ def run(chapter: str, folder: Path, clone: str, kernel: str = "colab", cells: in
             if cell.cell_type == "code":
                 cell.outputs = []
         try:
-            NotebookClient(notebook, timeout=900, kernel_name=kernel, resources={"metadata": {"path": folder}}).execute()
+            NotebookClient(
+                notebook, timeout=900, kernel_name=kernel, resources={"metadata": {"path": folder}}
+            ).execute()
         except CellExecutionError as error:
             problems.append(f"{chapter}, {when}: {error.ename}: {error.evalue}")
             continue
         if not stored or found(notebook) != stored:
             differing = sorted(set(found(notebook)) ^ set(stored))[:5]
-            problems.append(f"{chapter}, {when}: {len(found(notebook))} verdicts, {len(stored)} stored; differing: {differing}")
+            problems.append(
+                f"{chapter}, {when}: {len(found(notebook))} verdicts, {len(stored)} stored; "
+                f"differing: {differing}"
+            )
     return problems
 
 
@@ -84,13 +118,23 @@ def main() -> int:
         folder = Path(name)
         python = environment(folder / "env")
         try:
-            subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(folder / "clone")], check=True)
+            subprocess.run(
+                ["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(folder / "clone")],
+                check=True,
+            )
         except (FileNotFoundError, subprocess.CalledProcessError):
-            sys.exit("this folder cannot be cloned: install git, and run this in a clone of the repository")
+            sys.exit(
+                "this folder cannot be cloned: install git, and run this in a clone of the "
+                "repository"
+            )
         kernel = folder / "jupyter" / "kernels" / "colab"
         kernel.mkdir(parents=True)
         argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        bare = {"PYTHONPATH": "", "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "GIT_ALLOW_PROTOCOL": "file"}
+        bare = {
+            "PYTHONPATH": "",
+            "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
+            "GIT_ALLOW_PROTOCOL": "file",
+        }
         kernel.joinpath("kernel.json").write_text(
             json.dumps({"argv": argv, "display_name": "colab", "language": "python", "env": bare})
         )
@@ -102,8 +146,12 @@ def main() -> int:
             problems += new
             after = installed(python)
             # the next chapter is alone again: it finds no library, and clones
-            subprocess.run([python, "-m", "pip", "uninstall", "-q", "-y", "attention-theory"], check=True)
-        problems += [f"{p} {v} became {after.get(p)}" for p, v in before.items() if after.get(p) != v]
+            subprocess.run(
+                [python, "-m", "pip", "uninstall", "-q", "-y", "attention-theory"], check=True
+            )
+        problems += [
+            f"{p} {v} became {after.get(p)}" for p, v in before.items() if after.get(p) != v
+        ]
         print("new:", ", ".join(sorted(set(after) - set(before))))
     print("\n".join(problems), file=sys.stderr)
     return 1 if problems else 0

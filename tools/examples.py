@@ -1,11 +1,13 @@
-"""Examples of right calls, one or a few for each public function: noted while the tests and the chapters run.
+"""Examples of right calls, one or a few for each public function: noted while the tests and the
+chapters run.
 
     PYTHONPATH=tools python -m pytest -p examples tests/tangent     # notes in _build/examples/
-    python tools/examples.py book                                   # notes while the chapters' cells run
-    python tools/examples.py                                        # how many there are
+    python tools/examples.py book                                   # notes while the chapters'
+    cells run python tools/examples.py                                        # how many there are
 
-``tools/fuzz.py`` spoils them, ``tests/devices`` sends them to another device. What is noted is the call at the boundary (see
-``theorybook.validation``): the function's name and a copy of its arguments, at most three kinds of calls for each function.
+``tools/fuzz.py`` spoils them, ``tests/devices`` sends them to another device. What is noted is the
+call at the boundary (see ``theorybook.validation``): the function's name and a copy of its
+arguments, at most three kinds of calls for each function.
 """
 
 import contextlib
@@ -67,12 +69,18 @@ def pytest_configure(config: Any) -> None:
     def noting(self: Any, arguments: tuple, keywords: dict[str, Any]) -> Any:
         name = self.function.__module__, self.function.__qualname__
         made = arguments[1:] if name[1].endswith(".__init__") else arguments
-        kind = " ".join(map(_kind, made)) + "".join(f" {key}:{_kind(value)}" for key, value in sorted(keywords.items()))
+        kind = " ".join(map(_kind, made)) + "".join(
+            f" {key}:{_kind(value)}" for key, value in sorted(keywords.items())
+        )
         data = b""
         ours = name[0].partition(".")[0] in validation.PACKAGES and "<locals>" not in name[1]
         if ours and kind not in _notes[name] and len(_notes[name]) < KINDS:
-            with contextlib.suppress(Exception):  # a call with something that cannot be copied is no example
-                data = cloudpickle.dumps(((None, *made) if name[1].endswith(".__init__") else arguments, keywords))
+            with contextlib.suppress(
+                Exception
+            ):  # a call with something that cannot be copied is no example
+                data = cloudpickle.dumps(
+                    ((None, *made) if name[1].endswith(".__init__") else arguments, keywords)
+                )
         result = compute(self, arguments, keywords)  # a call that raises is none either
         if 0 < len(data) <= LARGEST:
             _notes[name][kind] = data
@@ -128,4 +136,7 @@ if __name__ == "__main__":
         run_chapters()
         pytest_unconfigure(None)
     examples = load()
-    print(f"{len(examples)} calls of {len({(e.module, e.name) for e in examples})} functions in {FOLDER}")
+    print(
+        f"{len(examples)} calls of {len({(e.module, e.name) for e in examples})} functions in "
+        f"{FOLDER}"
+    )

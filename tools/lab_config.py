@@ -1,7 +1,8 @@
-"""JupyterLab for the book (``make lab``): chapters open as notebooks, and saving writes their ``.md`` too.
+"""JupyterLab for the book (``make lab``): chapters open as notebooks, and saving writes their
+``.md`` too.
 
-Saving a chapter that was not changed changes no file: the notebook keeps the metadata that the book stores, and the source is
-written only when a cell differs, in the form that it has.
+Saving a chapter that was not changed changes no file: the notebook keeps the metadata that the book
+stores, and the source is written only when a cell differs, in the form that it has.
 """
 
 from pathlib import Path
@@ -19,7 +20,10 @@ class _Dumper(jupytext.myst.CompactDumper):
 
 
 _Dumper.add_representer(
-    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    ),
 )
 
 
@@ -40,12 +44,18 @@ def cells(notebook: nbformat.NotebookNode) -> list:
 
 
 def before_saving(model, **_) -> None:
-    """The notebook as ``theorybook.tools.execute`` stores it: nothing in it names the machine or the time."""
+    """The notebook as ``theorybook.tools.execute`` stores it: nothing in it names the machine or
+    the time.
+    """
     if model["type"] != "notebook" or model["content"]["nbformat"] != 4:
         return
     notebook = model["content"]
     notebook["metadata"]["language_info"] = {"name": "python"}
-    notebook["metadata"]["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook["metadata"]["kernelspec"] = {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    }
     for cell in notebook["cells"]:
         for key in ("execution", "trusted", "collapsed", "jupyter"):
             cell["metadata"].pop(key, None)
@@ -63,9 +73,12 @@ def after_saving(model, os_path: str, **_) -> None:
 
 def configure(c) -> None:
     """Settings of the server."""
-    # jupytext's extension, by the name that it registers: its own way of writing the source would rewrite every file
+    # jupytext's extension, by the name that it registers: its own way of writing the source would
+    # rewrite every file
     c.ServerApp.jpserver_extensions = {"jupyterlab_jupytext": False}
-    c.ServerApp.contents_manager_class = "jupyter_server.services.contents.largefilemanager.AsyncLargeFileManager"
+    c.ServerApp.contents_manager_class = (
+        "jupyter_server.services.contents.largefilemanager.AsyncLargeFileManager"
+    )
     c.FileContentsManager.pre_save_hook = before_saving
     c.FileContentsManager.post_save_hook = after_saving
     c.ContentsManager.allow_hidden = False

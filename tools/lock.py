@@ -1,10 +1,12 @@
-"""``requirements.lock``: everything that ``requirements.txt`` installs, with versions and hashes of every system's files.
+"""``requirements.lock``: everything that ``requirements.txt`` installs, with versions and hashes of
+every system's files.
 
     python tools/lock.py UV [--upgrade]
 
-``UV`` is uv's executable; it is needed only to write the file. What is locked stays at its version unless ``--upgrade`` is
-given. torch and the CUDA packages that it brings on some systems are left out, since which build is right depends on the
-machine: the Makefile installs the locked set, then the pinned torch, then ./lib.
+``UV`` is uv's executable; it is needed only to write the file. What is locked stays at its version
+unless ``--upgrade`` is given. torch and the CUDA packages that it brings on some systems are left
+out, since which build is right depends on the machine: the Makefile installs the locked set, then
+the pinned torch, then ./lib.
 """
 
 import argparse
@@ -25,8 +27,23 @@ def main() -> int:
     parser.add_argument("uv", help="uv's executable")
     parser.add_argument("--upgrade", action="store_true", help="to the newest versions")
     given = parser.parse_args()
-    command = [given.uv, "pip", "compile", "requirements.txt", "--universal", "--python-version", "3.11", "--generate-hashes"]
-    command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--quiet", *["--upgrade"] * given.upgrade]
+    command = [
+        given.uv,
+        "pip",
+        "compile",
+        "requirements.txt",
+        "--universal",
+        "--python-version",
+        "3.11",
+        "--generate-hashes",
+    ]
+    command += [
+        "--no-header",
+        "--no-annotate",
+        "--no-emit-index-url",
+        "--quiet",
+        *["--upgrade"] * given.upgrade,
+    ]
     done = subprocess.run([*command, "-o", LOCK], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         print(done.stderr, file=sys.stderr)

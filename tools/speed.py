@@ -1,15 +1,18 @@
-"""What the library's routes cost beside the literal ones and beside other tools, side by side in one run.
+"""What the library's routes cost beside the literal ones and beside other tools, side by side in
+one run.
 
     python tools/speed.py [--out book/data] [--runs 3] [--rounds 5] [--jax PYTHON]
 
-A run is a process of its own. In every round each route runs once, with the machine's own limits between them: a matrix
-product and a copy. A run's numbers are medians over its rounds of processor seconds (one thread) and of ratios within a round,
-so that a busy machine neither counts nor favours a route; what is reported is the median over the runs, and the least and the
-most of them, since two runs differ more than two rounds. Nothing is recorded on a busy machine, unless ``--busy`` is given: the
-record has the load. The library's routes are the calls that a reader makes, their checks included.
-Before anything is timed the routes must agree in value. A library that is slower than its bar ends the run with an error.
-``PYTHON`` is the interpreter of an environment of its own with jax, and neural-tangents if that is wanted.
-(neural-tangents 0.6.5 runs with jax and jaxlib 0.4.23, tensorflow 2.15.1, tf2jax 0.3.5, numpy below 2 and scipy below 1.12.)
+A run is a process of its own. In every round each route runs once, with the machine's own limits
+between them: a matrix product and a copy. A run's numbers are medians over its rounds of processor
+seconds (one thread) and of ratios within a round, so that a busy machine neither counts nor favours
+a route; what is reported is the median over the runs, and the least and the most of them, since two
+runs differ more than two rounds. Nothing is recorded on a busy machine, unless ``--busy`` is given:
+the record has the load. The library's routes are the calls that a reader makes, their checks
+included. Before anything is timed the routes must agree in value. A library that is slower than its
+bar ends the run with an error. ``PYTHON`` is the interpreter of an environment of its own with jax,
+and neural-tangents if that is wanted. (neural-tangents 0.6.5 runs with jax and jaxlib 0.4.23,
+tensorflow 2.15.1, tf2jax 0.3.5, numpy below 2 and scipy below 1.12.)
 """
 
 import argparse
@@ -39,7 +42,8 @@ from theorybook.tools.recorded import write
 
 #: Nothing is recorded above this load a core, the run itself not counted.
 BUSY = 0.5
-#: A timed call is repeated until it takes so many seconds: the clock and its neighbours disturb it less.
+#: A timed call is repeated until it takes so many seconds: the clock and its neighbours disturb it
+#: less.
 LEAST = 0.02
 
 
@@ -50,8 +54,10 @@ class Bench:
     Attributes:
         topic, n: what is computed, and its size.
         routes: name -> what is timed: it runs, or returns seconds of its own if ``timed``.
-        factors: name -> what its seconds are multiplied by, where a route is timed on a part of the work.
-        flop, bytes: what no way of doing the library's arithmetic can save, for the machine's limit; 0 where there is none.
+        factors: name -> what its seconds are multiplied by, where a route is timed on a part of the
+            work.
+        flop, bytes: what no way of doing the library's arithmetic can save, for the machine's
+            limit; 0 where there is none.
         bars: name -> how many times slower than the library's this route must be at least.
         timed: routes that return seconds.
     """
@@ -74,30 +80,50 @@ def seconds(function: Callable, calls: int) -> float:
 
 
 def measured(bench: Bench, rounds: int) -> list[dict]:
-    """A row for each route: seconds, how many times slower than the library's, share of the limit."""
-    square, long = normal(768, 768, generator=generator(0)), torch.zeros(8_000_000, dtype=torch.float64)
+    """A row for each route: seconds, how many times slower than the library's, share of the
+    limit.
+    """
+    square, long = (
+        normal(768, 768, generator=generator(0)),
+        torch.zeros(8_000_000, dtype=torch.float64),
+    )
     limits = {"gemm": lambda: square @ square, "copy": long.clone}
     for function in bench.routes.values():
         function()
-    calls = {name: max(1, int(LEAST / seconds(f, 1))) for name, f in (limits | bench.routes).items()}
+    calls = {
+        name: max(1, int(LEAST / seconds(f, 1))) for name, f in (limits | bench.routes).items()
+    }
     found = {name: [] for name in limits | bench.routes}
     for _ in range(rounds):
         for name, function in (limits | bench.routes).items():
             own = name in bench.timed
-            found[name].append((function() if own else seconds(function, calls[name])) * bench.factors.get(name, 1))
+            found[name].append(
+                (function() if own else seconds(function, calls[name])) * bench.factors.get(name, 1)
+            )
     first = found[next(iter(bench.routes))]
-    least = [max(bench.flop * g / (2 * 768**3), bench.bytes * c / (2 * 64e6)) for g, c in zip(found["gemm"], found["copy"])]
+    least = [
+        max(bench.flop * g / (2 * 768**3), bench.bytes * c / (2 * 64e6))
+        for g, c in zip(found["gemm"], found["copy"])
+    ]
     rows = []
     for name in bench.routes:
-        row = {"seconds": median(found[name]), "ratio": median(a / b for a, b in zip(found[name], first))}
+        row = {
+            "seconds": median(found[name]),
+            "ratio": median(a / b for a, b in zip(found[name], first)),
+        }
         rows.append(row | {"limit": median(a / b for a, b in zip(least, found[name]))})
     return rows
 
 
 def over_runs(rows: list[dict]) -> dict[str, float]:
-    """The medians of what several runs found for one route, and the least and most of their ratios."""
+    """The medians of what several runs found for one route, and the least and most of their
+    ratios.
+    """
     ratios = [row["ratio"] for row in rows]
-    return {key: median(row[key] for row in rows) for key in rows[0]} | {"low": min(ratios), "high": max(ratios)}
+    return {key: median(row[key] for row in rows) for key in rows[0]} | {
+        "low": min(ratios),
+        "high": max(ratios),
+    }
 
 
 def processor() -> str:
@@ -116,7 +142,8 @@ def agree(values: dict[str, torch.Tensor], tolerance: float = 1e-8) -> None:
         torch.testing.assert_close(other, first, rtol=tolerance, atol=tolerance)
 
 
-# Part III ----------------------------------------------------------------------------------------------------------------
+# Part III
+# --------------------------------------------------------------------------------------------------
 
 JAX = """
 import importlib.metadata, json, os, sys, time
@@ -157,7 +184,10 @@ for line in sys.stdin:
 """
 #: In that process, by the page's name; all but the first by neural-tangents.
 ROUTES = {"jax, one product": "product"}
-ROUTES |= {f"neural-tangents, {name}": str(i) for i, name in enumerate(("contraction", "products", "structured"), 1)}
+ROUTES |= {
+    f"neural-tangents, {name}": str(i)
+    for i, name in enumerate(("contraction", "products", "structured"), 1)
+}
 
 
 @functools.cache
@@ -174,7 +204,9 @@ def waiting(python: str) -> tuple[subprocess.Popen, dict[str, str]]:
 
 
 def ask(python: str, file: Path, route: str, calls: int = 20) -> float:
-    """Processor seconds of one kernel by this route; the first time its value is written beside the file."""
+    """Processor seconds of one kernel by this route; the first time its value is written beside the
+    file.
+    """
     process, _ = waiting(python)
     print(file, route, calls, file=process.stdin, flush=True)
     answer = process.stdout.readline()
@@ -191,8 +223,12 @@ def tangent(n: int, python: str | None = None, d: int = 8, m: int = 1024) -> Ben
 
 
 def small(n: int, paired: bool = False, d: int = 8, m: int = 64) -> Bench:
-    """The kernel of a small network with one output: there fixed costs are most of the library's time."""
-    bench = kernel_of((SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(d, m, 0, outputs=1), n)
+    """The kernel of a small network with one output: there fixed costs are most of the library's
+    time.
+    """
+    bench = kernel_of(
+        (SoftmaxNetwork.paired if paired else SoftmaxNetwork.unpaired)(d, m, 0, outputs=1), n
+    )
     return replace(bench, topic="small, paired" if paired else "small")
 
 
@@ -203,7 +239,9 @@ def kernel_of(net: SoftmaxNetwork, n: int, python: str | None = None) -> Bench:
 
     def by_torch():
         function = torch.func.jacrev(lambda W, x: m * torch.softmax(x @ W, 0) @ net.a.T)
-        jacobian = torch.func.vmap(function, (None, 0))(net.W, x).transpose(0, 1).flatten(0, 1).flatten(1)
+        jacobian = (
+            torch.func.vmap(function, (None, 0))(net.W, x).transpose(0, 1).flatten(0, 1).flatten(1)
+        )
         return jacobian @ jacobian.T / m
 
     def one_product():
@@ -211,13 +249,21 @@ def kernel_of(net: SoftmaxNetwork, n: int, python: str | None = None) -> Bench:
         P = (m**0.5 * S * (net.a[:, None] - (net.a @ S.T)[..., None])).flatten(0, 1)
         return P @ P.T * (x @ x.T).repeat(outputs, outputs)
 
-    routes = {"library": lambda: tangent_kernel(net, x), "torch.func": by_torch, "torch, one product": one_product}
+    routes = {
+        "library": lambda: tangent_kernel(net, x),
+        "torch.func": by_torch,
+        "torch, one product": one_product,
+    }
     values = {name: route() for name, route in routes.items()}
     timed = ()
     if python:
         file = Path(tempfile.mkdtemp()) / "net.npz"
         np.savez(file, W=net.W, a=net.a, x=x)
-        timed = tuple(name for name in ROUTES if "neural-tangents" in waiting(python)[1] or "neural" not in name)
+        timed = tuple(
+            name
+            for name in ROUTES
+            if "neural-tangents" in waiting(python)[1] or "neural" not in name
+        )
         for name in timed:
             routes[name] = functools.partial(ask, python, file, ROUTES[name])
             routes[name]()
@@ -226,11 +272,14 @@ def kernel_of(net: SoftmaxNetwork, n: int, python: str | None = None) -> Bench:
     return Bench("tangent", n, routes, flop=(n * outputs) ** 2 * m, timed=timed)
 
 
-# Part I ------------------------------------------------------------------------------------------------------------------
+# Part I
+# --------------------------------------------------------------------------------------------------
 
 
 def word(n: int, d: int = 192, moves: int = 6) -> Bench:
-    """One token of a context moved in six ways: change of the attention features and its gradient."""
+    """One token of a context moved in six ways: change of the attention features and its
+    gradient.
+    """
     X = tokens.contexts("iid", 1, n, d, seed=0)[0]
     features = sensitivity.RandomAttentionFeatures.sample(d, 1)
     view, before = features.one_token(X, 0), features(X)
@@ -239,39 +288,68 @@ def word(n: int, d: int = 192, moves: int = 6) -> Bench:
     def literal(deltas):
         contexts = X.expand(moves, n, d).clone()
         contexts[:, 0] += deltas
-        return ((torch.softmax(features.scores(contexts), dim=-1) @ contexts) - before).square().sum(dim=(1, 2))
+        return (
+            ((torch.softmax(features.scores(contexts), dim=-1) @ contexts) - before)
+            .square()
+            .sum(dim=(1, 2))
+        )
 
     def with_gradient(change):
         moved = deltas.clone().requires_grad_(True)
         value = change(moved)
-        return torch.cat([value[:, None], torch.autograd.grad(value.sum(), moved)[0]], dim=1).detach()
+        return torch.cat(
+            [value[:, None], torch.autograd.grad(value.sum(), moved)[0]], dim=1
+        ).detach()
 
-    routes = {"library": lambda: with_gradient(view.change), "autograd": lambda: with_gradient(literal)}
+    routes = {
+        "library": lambda: with_gradient(view.change),
+        "autograd": lambda: with_gradient(literal),
+    }
     agree({name: route() for name, route in routes.items()})
     # keys and averages of the other tokens meet each move once, and its gradient once
-    return Bench("word", n, routes, flop=8 * moves * n * d, bytes=16 * n * d, bars={"autograd": 5 * (n >= 160)})
+    return Bench(
+        "word",
+        n,
+        routes,
+        flop=8 * moves * n * d,
+        bytes=16 * n * d,
+        bars={"autograd": 5 * (n >= 160)},
+    )
 
 
-# Part II -----------------------------------------------------------------------------------------------------------------
+# Part II
+# --------------------------------------------------------------------------------------------------
 
 
 def success(n: int, trials: int = 100, batches: int = 5) -> Bench:
-    """The probability that softmax attention succeeds where linear attention fails, on the setting of Figure 4a."""
+    """The probability that softmax attention succeeds where linear attention fails, on the setting
+    of Figure 4a.
+    """
     point = next(point for point in panels.panel("4a").points if point["n"] >= n)
     model, d, m, n = point["model"], point["d"], point["m"], point["n"]
-    sizes = {which: inputs(model, n, d, point[f"a{which}"], point["b"], point["c"]) for which in (1, 0)}
+    sizes = {
+        which: inputs(model, n, d, point[f"a{which}"], point["b"], point["c"]) for which in (1, 0)
+    }
     A, X = torch.stack([sizes[1][0], sizes[0][0]]), sizes[1][2]
     tau = threshold(model, np.log(n) ** 0.5, point["c"])
 
     def by_sdpa(batches=batches):
-        """Attention of all four networks once, then batches of trials in which every row is read out."""
-        softmax = torch.nn.functional.scaled_dot_product_attention((A @ X)[:, None], A[:, None], A[:, None], scale=1.0)
+        """Attention of all four networks once, then batches of trials in which every row is read
+        out.
+        """
+        softmax = torch.nn.functional.scaled_dot_product_attention(
+            (A @ X)[:, None], A[:, None], A[:, None], scale=1.0
+        )
         scores = A @ X @ A.mT
         features = torch.cat([softmax[:, 0], (scores / scores.sum(-1, keepdim=True)) @ A])
         gen, successes = generator(0), 0
         for _ in range(batches):
             y = signs(d, trials * m, generator=gen)
-            fires = torch.stack([(rows @ y).amax(0) > tau + ROUNDING for rows in features]).view(4, trials, m).any(2)
+            fires = (
+                torch.stack([(rows @ y).amax(0) > tau + ROUNDING for rows in features])
+                .view(4, trials, m)
+                .any(2)
+            )
             successes += int((fires[0] & ~fires[1:].any(0)).sum())
         return successes
 
@@ -286,21 +364,34 @@ def success(n: int, trials: int = 100, batches: int = 5) -> Bench:
         "scaled_dot_product, to 0.001": by_sdpa,
         "literal, to 0.001": lambda: separation.literal_success(**point, seed=0),
     }
-    factors = {"scaled_dot_product, to 0.001": needed / (trials * batches), "literal, to 0.001": needed}
+    factors = {
+        "scaled_dot_product, to 0.001": needed / (trials * batches),
+        "literal, to 0.001": needed,
+    }
     return Bench("success", n, routes, factors, bars=dict.fromkeys(list(routes)[1:], 10))
 
 
-# Part IV -----------------------------------------------------------------------------------------------------------------
+# Part IV
+# --------------------------------------------------------------------------------------------------
 
 
-def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 4096, seeds: int = 24) -> Bench:
-    """Descent on the population loss of attention over patches, enumerated against fresh samples in every step."""
+def population(
+    D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 4096, seeds: int = 24
+) -> Bench:
+    """Descent on the population loss of attention over patches, enumerated against fresh samples in
+    every step.
+    """
 
     def sampled(seed=0):
         world = patches.PatchDistribution(D, C, 1, q, 0.0)
-        A, v = patches.three_values(D, C, 1.0, 0.0, 0.0), torch.tensor([1e-3**0.5], dtype=torch.float64)
+        A, v = (
+            patches.three_values(D, C, 1.0, 0.0, 0.0),
+            torch.tensor([1e-3**0.5], dtype=torch.float64),
+        )
         for step in range(steps):
-            dA, dv = patches.PositionalViT(A, v, temperature=1.0).gradients(*world.sample(N, seed * steps + step))
+            dA, dv = patches.PositionalViT(A, v, temperature=1.0).gradients(
+                *world.sample(N, seed * steps + step)
+            )
             A, v = A - 10 * (dA - dA.diagonal().diag()), v - 1e-3 * dv
         same = world.groups[:, None] == world.groups
         return float(A[same & ~torch.eye(D, dtype=torch.bool)].mean())
@@ -313,7 +404,13 @@ def population(D: int, C: int = 4, q: float = 0.25, steps: int = 30, N: int = 40
     assert error < 0.1
     routes = {"library": enumerated, "sampled, to 0.001": sampled}
     # the error of sampling falls like 1/sqrt(N)
-    return Bench("population", D, routes, {"sampled, to 0.001": (error / 1e-3) ** 2}, bars={"sampled, to 0.001": 1})
+    return Bench(
+        "population",
+        D,
+        routes,
+        {"sampled, to 0.001": (error / 1e-3) ** 2},
+        bars={"sampled, to 0.001": 1},
+    )
 
 
 TOPICS = {
@@ -331,8 +428,12 @@ def busy(own: float = 0) -> bool:
     return os.getloadavg()[0] > BUSY * (os.cpu_count() or 1) + own
 
 
-def once(rounds: int, python: str | None = None) -> list[tuple[str, int, dict[str, dict], list[str]]]:
-    """One run: of each case its topic and size, a row for each route, and the routes that are below their bar."""
+def once(
+    rounds: int, python: str | None = None
+) -> list[tuple[str, int, dict[str, dict], list[str]]]:
+    """One run: of each case its topic and size, a row for each route, and the routes that are below
+    their bar.
+    """
     torch.set_num_threads(1)
     found = []
     for topic, (bench, sizes) in TOPICS.items():
@@ -349,9 +450,13 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="processes one after the other")
     parser.add_argument("--rounds", type=int, default=5, help="in each of them")
     parser.add_argument(
-        "--jax", metavar="PYTHON", help="interpreter of an environment that has it, and neural-tangents if wanted"
+        "--jax",
+        metavar="PYTHON",
+        help="interpreter of an environment that has it, and neural-tangents if wanted",
     )
-    parser.add_argument("--out", help="folder for speed.json, the record; refused on a busy machine")
+    parser.add_argument(
+        "--out", help="folder for speed.json, the record; refused on a busy machine"
+    )
     parser.add_argument("--busy", action="store_true", help="record on a busy machine all the same")
     parser.add_argument("--once", action="store_true", help="one run, as JSON; for the tool itself")
     given = parser.parse_args()
@@ -360,8 +465,17 @@ def main() -> int:
         return 0
     load = os.getloadavg()[0]
     if given.out and busy() and not given.busy:
-        parser.error(f"load {load:.1f} on {os.cpu_count()} cores: times are recorded on a quiet machine only")
-    command = [sys.executable, __file__, "--once", "--rounds", str(given.rounds), *(["--jax", given.jax] if given.jax else [])]
+        parser.error(
+            f"load {load:.1f} on {os.cpu_count()} cores: times are recorded on a quiet machine only"
+        )
+    command = [
+        sys.executable,
+        __file__,
+        "--once",
+        "--rounds",
+        str(given.rounds),
+        *(["--jax", given.jax] if given.jax else []),
+    ]
     runs = []
     for run in range(given.runs):
         answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -372,15 +486,29 @@ def main() -> int:
         topic, n, rows, _ = case[0]
         for route in rows:
             row = over_runs([found[route] for *_, found, _ in case])
-            print(f"{topic}, n = {n}, {route}: {row['seconds']:.1g} s, {row['ratio']:.1g} times ours", flush=True)
+            print(
+                f"{topic}, n = {n}, {route}: {row['seconds']:.1g} s, {row['ratio']:.1g} times ours",
+                flush=True,
+            )
             points.append({"topic": topic, "n": n, "route": route})
             results.append(row)
             if all(route in below for *_, below in case):
-                slow.append(f"{topic}, n = {n}: {route} takes only {row['ratio']:.1g} times the library's time")
+                slow.append(
+                    f"{topic}, n = {n}: {route} takes only {row['ratio']:.1g} times the library's "
+                    "time"
+                )
     if given.out:
         if busy(own=1) and not given.busy:
-            parser.error(f"the load rose to {os.getloadavg()[0]:.1f} while times were taken; nothing is recorded")
-        settings = {"processor": processor(), "runs": given.runs, "rounds": given.rounds, "threads": 1}
+            parser.error(
+                f"the load rose to {os.getloadavg()[0]:.1f} while times were taken; nothing is "
+                "recorded"
+            )
+        settings = {
+            "processor": processor(),
+            "runs": given.runs,
+            "rounds": given.rounds,
+            "threads": 1,
+        }
         settings |= {"cores": os.cpu_count(), "load": [load, os.getloadavg()[0]]}
         versions = waiting(given.jax)[1] if given.jax else {}
         sys.argv = [{given.jax: "PYTHON"}.get(word, word) for word in sys.argv]

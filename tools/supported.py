@@ -1,7 +1,8 @@
-"""Whether the book's packages can be installed here: exit with one sentence if not. Needs nothing but Python itself.
+"""Whether the book's packages can be installed here: exit with one sentence if not. Needs nothing
+but Python itself.
 
-torch, python-flint and the others come as wheels for these Pythons and systems; elsewhere pip would end in a long
-message, or try to compile.
+torch, python-flint and the others come as wheels for these Pythons and systems; elsewhere pip would
+end in a long message, or try to compile.
 """
 
 import platform
@@ -15,14 +16,18 @@ def refusal(implementation: str, version: tuple, system: str, machine: str, maco
     """Why the book cannot be installed on such a machine; empty if it can be."""
     if implementation != "CPython" or not (3, 11) <= version[:2] <= (3, 14):
         found = f"{implementation} {'.'.join(map(str, version[:2]))}"
-        return f"The book needs Python {PYTHONS}, and this is {found}: choose one with make PYTHON=python3.11"
+        return (
+            f"The book needs Python {PYTHONS}, and this is {found}: choose one with make "
+            "PYTHON=python3.11"
+        )
     if system == "Darwin" and machine == "arm64" and int(macos.partition(".")[0] or 0) >= 14:
         return ""
     if system == "Linux" and machine in ("x86_64", "aarch64", "arm64"):
         return ""
-    return f"The book runs on {SYSTEMS}, and this is {system} {macos} on {machine}: open it on Binder or Colab".replace(
-        "  ", " "
-    )
+    return (
+        f"The book runs on {SYSTEMS}, and this is {system} {macos} on {machine}: open it on "
+        "Binder or Colab"
+    ).replace("  ", " ")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""What the verdicts of the book *attention-theory* need beside its mathematics: formulas as printed, proofs, runs."""
+"""What the verdicts of the book *attention-theory* need beside its mathematics: formulas as
+printed, proofs, runs.
+"""
 
 from theorybook.validation import install
 

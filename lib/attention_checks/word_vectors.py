@@ -1,9 +1,11 @@
-"""Word vectors from the English that ships with Python: counts, pointwise mutual information, singular vectors.
+"""Word vectors from the English that ships with Python: counts, pointwise mutual information,
+singular vectors.
 
-``python -m attention_checks.word_vectors`` writes ``data/words.npz``, which :mod:`attention_theory.tokens` reads. The
-method is the matrix form of skip-gram with negative sampling (Levy, Goldberg and Dagan 2015): positive pointwise mutual
-information of words within five places of each other, context counts to the power 0.75, truncated singular value
-decomposition, each direction weighted by the square root of its singular value.
+``python -m attention_checks.word_vectors`` writes ``data/words.npz``, which
+:mod:`attention_theory.tokens` reads. The method is the matrix form of skip-gram with negative
+sampling (Levy, Goldberg and Dagan 2015): positive pointwise mutual information of words within five
+places of each other, context counts to the power 0.75, truncated singular value decomposition, each
+direction weighted by the square root of its singular value.
 """
 
 import argparse
@@ -25,7 +27,9 @@ SMOOTHING = 0.75
 
 
 def paragraphs() -> list[list[str]]:
-    """The paragraphs of ``pydoc_data.topics`` as lower-case words, each once (the topics repeat each other)."""
+    """The paragraphs of ``pydoc_data.topics`` as lower-case words, each once (the topics repeat
+    each other).
+    """
     from pydoc_data.topics import topics
 
     blocks = (block for name in sorted(topics) for block in re.split(r"\n\s*\n", topics[name]))
@@ -34,12 +38,16 @@ def paragraphs() -> list[list[str]]:
 
 
 def fingerprint(text: list[list[str]]) -> str:
-    """SHA-256 of the paragraphs: two Python versions with the same fingerprint give the same vectors."""
+    """SHA-256 of the paragraphs: two Python versions with the same fingerprint give the same
+    vectors.
+    """
     return hashlib.sha256("\n".join(" ".join(words) for words in text).encode()).hexdigest()
 
 
 def cooccurrence(text: list[np.ndarray], size: Size) -> sparse.csr_array:
-    """How often two words stand within ``WINDOW`` places of each other in a paragraph: symmetric, (size, size)."""
+    """How often two words stand within ``WINDOW`` places of each other in a paragraph: symmetric,
+    (size, size).
+    """
     rows = [p[:-gap] for p in text for gap in range(1, WINDOW + 1) if len(p) > gap]
     columns = [p[gap:] for p in text for gap in range(1, WINDOW + 1) if len(p) > gap]
     rows, columns = np.concatenate(rows), np.concatenate(columns)
@@ -58,7 +66,9 @@ def positive_pmi(counts: sparse.csr_array) -> np.ndarray:
 
 
 def singular_vectors(matrix: np.ndarray, dimension: Size) -> np.ndarray:
-    """U sqrt(S) of the leading singular values; the entry of largest magnitude in each column is positive."""
+    """U sqrt(S) of the leading singular values; the entry of largest magnitude in each column is
+    positive.
+    """
     left, values, _ = linalg.svd(matrix, lapack_driver="gesvd")
     left = left[:, :dimension]
     left *= np.sign(left[np.abs(left).argmax(axis=0), np.arange(dimension)])
@@ -68,13 +78,16 @@ def singular_vectors(matrix: np.ndarray, dimension: Size) -> np.ndarray:
 def build() -> dict[str, Any]:
     """Everything that ``data/words.npz`` holds.
 
-    ``words``: the words that occur at least ``MIN_COUNT`` times, most frequent first. ``vectors``: theirs, (words,
-    768) float16. ``text``: the paragraphs one after another as word numbers, rarer words left out. ``source``: the
-    fingerprint of the paragraphs.
+    ``words``: the words that occur at least ``MIN_COUNT`` times, most frequent first. ``vectors``:
+    theirs, (words, 768) float16. ``text``: the paragraphs one after another as word numbers, rarer
+    words left out. ``source``: the fingerprint of the paragraphs.
     """
     text = paragraphs()
     counts = Counter(word for words in text for word in words)
-    words = sorted((word for word, count in counts.items() if count >= MIN_COUNT), key=lambda w: (-counts[w], w))
+    words = sorted(
+        (word for word, count in counts.items() if count >= MIN_COUNT),
+        key=lambda w: (-counts[w], w),
+    )
     index = {word: number for number, word in enumerate(words)}
     numbers = [np.array([index[word] for word in p if word in index], dtype=np.int16) for p in text]
     vectors = singular_vectors(positive_pmi(cooccurrence(numbers, len(words))), DIMENSION)
@@ -87,12 +100,19 @@ def build() -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Build the word vectors that ship with the library.")
-    parser.add_argument("--out", type=Path, default=FILE, help="the file to write (default: the package's own)")
+    parser = argparse.ArgumentParser(
+        description="Build the word vectors that ship with the library."
+    )
+    parser.add_argument(
+        "--out", type=Path, default=FILE, help="the file to write (default: the package's own)"
+    )
     path = parser.parse_args().out
     data = build()
     np.savez_compressed(path, **data)
-    print(f"{len(data['words'])} words, text of {len(data['text'])} words, {path.stat().st_size / 2**20:.2f} MiB")
+    print(
+        f"{len(data['words'])} words, text of {len(data['text'])} words, "
+        f"{path.stat().st_size / 2**20:.2f} MiB"
+    )
 
 
 if __name__ == "__main__":

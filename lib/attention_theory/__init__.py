@@ -1,7 +1,9 @@
-"""The mathematics of softmax attention that the book *attention-theory* is about, small enough to be read in an afternoon.
+"""The mathematics of softmax attention that the book *attention-theory* is about, small enough to
+be read in an afternoon.
 
-Shared modules: :mod:`attention`, :mod:`tokens`, :mod:`device`. One subpackage per part of the book carries that part's
-mathematics; what only verdicts need stands in :mod:`attention_checks`, the toolkit of verdicts in :mod:`theorybook`.
+Shared modules: :mod:`attention`, :mod:`tokens`, :mod:`device`. One subpackage per part of the book
+carries that part's mathematics; what only verdicts need stands in :mod:`attention_checks`, the
+toolkit of verdicts in :mod:`theorybook`.
 """
 
 __version__ = "0.1.0"

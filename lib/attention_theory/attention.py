@@ -22,16 +22,23 @@ from theorybook.validation import Arithmetic, Extended
 from torch import Tensor
 
 FAMILIES = ("sharp", "truncated", "power", "relu_power")
-#: Up to this degree the alternating sum of a truncated exponential at negative scores loses two digits at most.
+#: Up to this degree the alternating sum of a truncated exponential at negative scores loses two
+#: digits at most.
 SHORT_SUM = 10
 
 
 def _taylor(scores: Any, degree: int) -> Any:
-    """sum_(k <= degree) z^k / k!, without cancellation also where z is negative and the degree high."""
+    """sum_(k <= degree) z^k / k!, without cancellation also where z is negative and the degree
+    high.
+    """
     if degree > SHORT_SUM and isinstance(scores, (int, float)):
         return float(_taylor(torch.tensor(float(scores), dtype=torch.float64), degree))
     if degree > SHORT_SUM and isinstance(scores, Tensor):
-        return torch.where(scores < 0, _taylor_at_minus(-scores.clamp(max=0), degree), _horner(scores.clamp(min=0), degree))
+        return torch.where(
+            scores < 0,
+            _taylor_at_minus(-scores.clamp(max=0), degree),
+            _horner(scores.clamp(min=0), degree),
+        )
     return _horner(scores, degree)
 
 
@@ -43,9 +50,11 @@ def _horner(z: Any, degree: int) -> Any:
 
 
 def _taylor_at_minus(x: Tensor, degree: int) -> Tensor:
-    """The Taylor sum at -x <= 0 by its remainder: e^-x + (-1)^p x^(p + 1) / p! J_p, J_p = int_0^1 (1 - s)^p e^(-x s) ds.
+    """The Taylor sum at -x <= 0 by its remainder: e^-x + (-1)^p x^(p + 1) / p! J_p, J_p = int_0^1
+    (1 - s)^p e^(-x s) ds.
 
-    J_p = (1 - p J_(p - 1)) / x is stable upwards where x > p, and downwards, from any start far above p, elsewhere.
+    J_p = (1 - p J_(p - 1)) / x is stable upwards where x > p, and downwards, from any start far
+    above p, elsewhere.
     """
     large, small = x.clamp(min=degree), x.clamp(max=degree)
     up = -torch.expm1(-large) / large
@@ -65,18 +74,22 @@ def _taylor_at_minus(x: Tensor, degree: int) -> Tensor:
 class Weights:
     """Attention weights u(score) / row sum of u(scores), from a family of u with one knob.
 
-    ===============  ===========================  ===================================================
-    family           u(z)                         knob
-    ===============  ===========================  ===================================================
-    ``sharp``        exp(knob z)                  sharpness >= 0: 0 averages, 1 is softmax, infinity
+    ===============  ===========================
+    =================================================== family           u(z)
+    knob
+    ===============  ===========================
+    =================================================== ``sharp``        exp(knob z)
+    sharpness >= 0: 0 averages, 1 is softmax, infinity
                                                   takes the largest score (equal ones share)
     ``truncated``    sum_(k <= knob) z^k / k!     even degree >= 2, so that u is positive everywhere
     ``power``        z^knob                       degree >= 1: 1 is linear attention
     ``relu_power``   max(z, 0)^knob               degree >= 1: 1 is ReLU attention
-    ===============  ===========================  ===================================================
+    ===============  ===========================
+    ===================================================
 
-    A value is u itself: it may be called on tensors, floats, and any number type with arithmetic and ``exp`` (Decimal,
-    balls). A degree of ``power`` need not be an integer where all scores are positive.
+    A value is u itself: it may be called on tensors, floats, and any number type with arithmetic
+    and ``exp`` (Decimal, balls). A degree of ``power`` need not be an integer where all scores are
+    positive.
 
     Raises:
         ValueError: an unknown family, or a knob that the family does not have.
@@ -98,12 +111,18 @@ class Weights:
         if knob != knob:
             raise ValueError(f"{family}: the knob is not a number")
         if family == "sharp" and knob < 0:
-            raise ValueError(f"sharpness beta = {knob} is not allowed: it must be >= 0, or small scores would win")
+            raise ValueError(
+                f"sharpness beta = {knob} is not allowed: it must be >= 0, or small scores would "
+                "win"
+            )
         if family != "sharp" and not 1 <= knob < math.inf:
-            raise ValueError(f"degree {knob} of {family} is not allowed: it must be a finite number >= 1")
+            raise ValueError(
+                f"degree {knob} of {family} is not allowed: it must be a finite number >= 1"
+            )
         if family == "truncated" and knob % 2:
             raise ValueError(
-                f"degree {knob} of the truncated exponential is not allowed: only even degrees have a positive minimum, "
+                f"degree {knob} of the truncated exponential is not allowed: only even degrees "
+                "have a positive minimum, "
                 "others are negative somewhere and a row may sum to 0"
             )
 
@@ -111,7 +130,9 @@ class Weights:
         return f"{self.family}({self.knob:g})"
 
     def _knob(self, like: Any) -> Any:
-        """The knob as a number that multiplies ``like``; a decimal knob means the decimal that is written."""
+        """The knob as a number that multiplies ``like``; a decimal knob means the decimal that is
+        written.
+        """
         if isinstance(like, (int, float, Tensor)):
             return self.knob
         return type(like)(repr(float(self.knob)))
@@ -155,7 +176,9 @@ class Weights:
             return degree * scores ** (degree - 1)
         return (scores > 0) * (degree * torch.relu(scores) ** (degree - 1))
 
-    def normalised(self, scores: Float[Tensor, "*batch keys"]) -> tuple[Float[Tensor, "*batch keys"], Tensor]:
+    def normalised(
+        self, scores: Float[Tensor, "*batch keys"]
+    ) -> tuple[Float[Tensor, "*batch keys"], Tensor]:
         """Weights of each row, and where a row sums to zero (it is left as a row of zeros)."""
         if self.family == "sharp":
             if self.knob == math.inf:
@@ -164,7 +187,9 @@ class Weights:
                 return raised / total, total == 0
             weights = torch.softmax(self.knob * scores, dim=-1)
             return weights, torch.zeros_like(weights[..., :1], dtype=torch.bool)
-        if self.family != "truncated" and scores.shape[-1]:  # powers do not see a scale: this one keeps them finite
+        if (
+            self.family != "truncated" and scores.shape[-1]
+        ):  # powers do not see a scale: this one keeps them finite
             largest = scores.abs().amax(dim=-1, keepdim=True)
             scores = scores / torch.where(largest == 0, 1, largest)
         raised = self(scores)
@@ -173,8 +198,13 @@ class Weights:
         return raised / torch.where(empty, 1, total), empty
 
 
-#: The kinds of the papers as members of the families. (A row without a positive score is refused only by the latter.)
-NAMED = {"softmax": Weights("sharp", 1), "linear": Weights("power", 1), "relu": Weights("relu_power", 1)}
+#: The kinds of the papers as members of the families. (A row without a positive score is refused
+#: only by the latter.)
+NAMED = {
+    "softmax": Weights("sharp", 1),
+    "linear": Weights("power", 1),
+    "relu": Weights("relu_power", 1),
+}
 
 
 def as_weights(kind: "str | Weights") -> Weights:
@@ -186,31 +216,38 @@ def as_weights(kind: "str | Weights") -> Weights:
     if isinstance(kind, Weights):
         return kind
     if kind not in NAMED:
-        raise ValueError(f"weights {kind!r} are unknown; choose one of {', '.join(NAMED)}, or give Weights")
+        raise ValueError(
+            f"weights {kind!r} are unknown; choose one of {', '.join(NAMED)}, or give Weights"
+        )
     return NAMED[kind]
 
 
-def attention_weights(scores: Float[Tensor, "*batch keys"], kind: "str | Weights" = "softmax") -> Float[Tensor, "*batch keys"]:
+def attention_weights(
+    scores: Float[Tensor, "*batch keys"], kind: "str | Weights" = "softmax"
+) -> Float[Tensor, "*batch keys"]:
     """Weights from scores, each row divided by its sum.
 
-    ``softmax`` exponentiates the scores, ``linear`` takes them as they are (deng2023, Definition 3.2), ``relu`` keeps
-    their positive part (bombari2024, the ReLU-RAF map). A row without a positive score has no ReLU weights (0/0): it
-    becomes a row of zeros, so that its query attends to nothing. Other families are :class:`Weights`.
+    ``softmax`` exponentiates the scores, ``linear`` takes them as they are (deng2023, Definition
+    3.2), ``relu`` keeps their positive part (bombari2024, the ReLU-RAF map). A row without a
+    positive score has no ReLU weights (0/0): it becomes a row of zeros, so that its query attends
+    to nothing. Other families are :class:`Weights`.
 
     Args:
         scores: (..., queries, keys).
         kind: one of ``softmax``, ``linear``, ``relu``, or :class:`Weights`.
 
     Raises:
-        ValueError: unknown ``kind``; or a row of ``linear`` weights, or of :class:`Weights`, sums to zero or is not
-            finite, which leaves its weights undefined.
+        ValueError: unknown ``kind``; or a row of ``linear`` weights, or of :class:`Weights`, sums
+            to zero or is not finite, which leaves its weights undefined.
     """
     if kind == "softmax":
         return torch.softmax(scores, dim=-1)
     if kind == "linear":
         total = scores.sum(dim=-1, keepdim=True)
         if bool((total == 0).any()):
-            raise ValueError("linear attention divides by the row sums of the scores, and a row sums to 0")
+            raise ValueError(
+                "linear attention divides by the row sums of the scores, and a row sums to 0"
+            )
         return scores / total
     if kind == "relu":
         positive = torch.relu(scores)
@@ -219,9 +256,14 @@ def attention_weights(scores: Float[Tensor, "*batch keys"], kind: "str | Weights
     family = as_weights(kind)
     weights, empty = family.normalised(scores)
     if bool(empty.any()):
-        raise ValueError(f"{family}: a row of weights sums to 0, so that it cannot be divided by its sum")
+        raise ValueError(
+            f"{family}: a row of weights sums to 0, so that it cannot be divided by its sum"
+        )
     if not bool(weights.isfinite().all()):
-        raise ValueError(f"{family}: a row of weights is not finite (scores too large, or negative for a broken power)")
+        raise ValueError(
+            f"{family}: a row of weights is not finite (scores too large, or negative for a "
+            "broken power)"
+        )
     return weights
 
 

@@ -15,7 +15,9 @@ def best_device() -> torch.device:
 
 
 def generator(seed: Seed) -> torch.Generator:
-    """A CPU generator with this seed. Draw from it in float64 and move the result: GPUs have other random streams."""
+    """A CPU generator with this seed. Draw from it in float64 and move the result: GPUs have other
+    random streams.
+    """
     return torch.Generator("cpu").manual_seed(seed)
 
 
@@ -31,19 +33,27 @@ def normal(*shape: Steps, generator: torch.Generator) -> Tensor:
 
 @contextlib.contextmanager
 def gradients() -> Iterator[None]:
-    """Gradients are computed in this block, also where the caller has switched them off by ``torch.no_grad``.
+    """Gradients are computed in this block, also where the caller has switched them off by
+    ``torch.no_grad``.
 
     Raises:
         ValueError: ``torch.inference_mode``, whose tensors never have gradients.
     """
     if torch.is_inference_mode_enabled():
-        raise ValueError("gradients are computed here, and torch.inference_mode() allows none: take torch.no_grad()")
+        raise ValueError(
+            "gradients are computed here, and torch.inference_mode() allows none: take "
+            "torch.no_grad()"
+        )
     with torch.enable_grad():
         yield
 
 
-def least_squares(A: Float[Tensor, "rows columns"], b: Float[Tensor, "rows"]) -> Float[Tensor, "columns"]:
-    """The x of least norm among those with least |A x - b|, at any rank; GPUs have LAPACK's driver for full rank only."""
+def least_squares(
+    A: Float[Tensor, "rows columns"], b: Float[Tensor, "rows"]
+) -> Float[Tensor, "columns"]:
+    """The x of least norm among those with least |A x - b|, at any rank; GPUs have LAPACK's driver
+    for full rank only.
+    """
     if A.device.type == "cpu":
         return torch.linalg.lstsq(A, b[:, None], driver="gelsd").solution[:, 0]
     return torch.linalg.pinv(A) @ b

@@ -1,4 +1,5 @@
-"""Token matrices of four kinds: iid, anisotropic, real word vectors, and film reviews as a trained encoder reads them.
+"""Token matrices of four kinds: iid, anisotropic, real word vectors, and film reviews as a trained
+encoder reads them.
 
 A context is a matrix X (n, d) whose rows, the tokens, have norm sqrt d (bombari2024, Assumption 1).
 
@@ -27,18 +28,21 @@ from attention_theory.device import generator, normal
 FILE = Path(__file__).parent / "data" / "words.npz"
 #: The kinds that need nothing but this package.
 KINDS = ("iid", "anisotropic", "real")
-#: Film reviews: by MiniLM (``make models``, the file ``IMDB_REVIEWS``), or BERT-Base (transformers and, once, the network).
+#: Film reviews: by MiniLM (``make models``, the file ``IMDB_REVIEWS``), or BERT-Base (transformers
+#: and, once, the network).
 REVIEWS = ("layer-0", "layer-0-bert", "bert")
 #: The script of bombari2024's authors keeps reviews of fewer pieces, and pads them to this length.
 SHORT, PADDED = 240, 256
 #: The special pieces of the vocabulary that BERT and MiniLM share.
 CLS, SEP, PAD = 101, 102, 0
-#: Squared norm of the mean of anisotropic tokens, as a share of d, and the exponent of their covariance's eigenvalues.
+#: Squared norm of the mean of anisotropic tokens, as a share of d, and the exponent of their
+#: covariance's eigenvalues.
 MEAN_SHARE = 0.3
 SPECTRUM = 1.0
 
 
-# Norm sqrt d ---------------------------------------------------------------------------------------------------------
+# Norm sqrt d
+# --------------------------------------------------------------------------------------------------
 
 
 def on_sphere(X: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
@@ -50,7 +54,10 @@ def on_sphere(X: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
     norms = X.norm(dim=-1, keepdim=True)
     bad = ~(torch.isfinite(norms) & (norms > 0))
     if bool(bad.any()):
-        raise ValueError(f"{int(bad.sum())} of {norms.numel()} tokens are zero or not finite: they have no direction")
+        raise ValueError(
+            f"{int(bad.sum())} of {norms.numel()} tokens are zero or not finite: they have no "
+            "direction"
+        )
     return X * (X.shape[-1] ** 0.5 / norms)
 
 
@@ -65,22 +72,26 @@ def require_on_sphere(X: Float[Tensor, "*batch d"], tolerance: NonNegative = 1e-
     worst = norms[(norms - radius).abs().argmax()].item()
     if abs(worst - radius) > tolerance * radius:
         raise ValueError(
-            f"tokens must have norm sqrt(d) = {radius:.6g} (bombari2024, Assumption 1), one has {worst:.6g}; "
+            f"tokens must have norm sqrt(d) = {radius:.6g} (bombari2024, Assumption 1), one has "
+            f"{worst:.6g}; "
             "attention_theory.tokens.on_sphere(X) scales them"
         )
 
 
-# Contexts ------------------------------------------------------------------------------------------------------------
+# Contexts
+# --------------------------------------------------------------------------------------------------
 
 
 def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Tensor, "count n d"]:
     """``count`` contexts of ``n`` tokens in R^d, each of norm sqrt d, float64 on the CPU.
 
-    ``iid``: uniform on the sphere. ``anisotropic``: Gaussian tokens with a shared mean and a power-law covariance,
-    scaled to the sphere; the eigenvectors are the coordinate axes and the mean is constant over them, which is no loss
-    for feature maps with rotation-invariant weights. ``real``: passages of English, see :func:`passages`, each word
-    with the first d coordinates of its vector. ``layer-0``: :func:`reviews` as MiniLM reads them; ``layer-0-bert``: as
-    BERT-Base does. ``bert``: :func:`imdb` reviews through :func:`bert_contexts`, rows of the input embedding alone.
+    ``iid``: uniform on the sphere. ``anisotropic``: Gaussian tokens with a shared mean and a
+    power-law covariance, scaled to the sphere; the eigenvectors are the coordinate axes and the
+    mean is constant over them, which is no loss for feature maps with rotation-invariant weights.
+    ``real``: passages of English, see :func:`passages`, each word with the first d coordinates of
+    its vector. ``layer-0``: :func:`reviews` as MiniLM reads them; ``layer-0-bert``: as BERT-Base
+    does. ``bert``: :func:`imdb` reviews through :func:`bert_contexts`, rows of the input embedding
+    alone.
 
     Args:
         kind: one of ``iid``, ``anisotropic``, ``real``, ``layer-0``, ``layer-0-bert``, ``bert``.
@@ -90,7 +101,8 @@ def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Te
         seed: of the draw, or of the choice of passages.
 
     Raises:
-        ValueError: unknown kind, a size below 1, or a dimension or length that the data do not have.
+        ValueError: unknown kind, a size below 1, or a dimension or length that the data do not
+            have.
         ImportError, FileNotFoundError: a kind of film reviews without its packages or its file.
     """
     if kind == "iid":
@@ -105,10 +117,13 @@ def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Te
         return reviews(count, n, d, seed, ENCODERS[kind]())[0]
     if kind == "bert":
         return bert_contexts(imdb()[0], count, n, d, seed, **bert_base())
-    raise ValueError(f"tokens of kind {kind!r} are unknown; choose one of {', '.join(KINDS + REVIEWS)}")
+    raise ValueError(
+        f"tokens of kind {kind!r} are unknown; choose one of {', '.join(KINDS + REVIEWS)}"
+    )
 
 
-# Real words ----------------------------------------------------------------------------------------------------------
+# Real words
+# --------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -123,10 +138,12 @@ def vocabulary() -> list[str]:
 
 
 def passages(count: Size, n: Count, seed: Seed) -> list[list[str]]:
-    """``count`` different passages of ``n`` words from the text that the word vectors were learned from.
+    """``count`` different passages of ``n`` words from the text that the word vectors were learned
+    from.
 
-    The text has about 48,000 words; rare ones are left out. Passages do not overlap as long as ``count * n`` words are
-    there. Beyond that their starts are spread evenly, and neighbours share words at shifted places.
+    The text has about 48,000 words; rare ones are left out. Passages do not overlap as long as
+    ``count * n`` words are there. Beyond that their starts are spread evenly, and neighbours share
+    words at shifted places.
 
     Raises:
         ValueError: the text is too short for so many different passages.
@@ -135,7 +152,10 @@ def passages(count: Size, n: Count, seed: Seed) -> list[list[str]]:
     room = len(data["text"]) - n
     stride = min(n, room // max(count - 1, 1)) if room >= 0 else 0
     if stride < 1:
-        raise ValueError(f"{count} different passages of {n} words do not fit into a text of {len(data['text'])} words")
+        raise ValueError(
+            f"{count} different passages of {n} words do not fit into a text of "
+            f"{len(data['text'])} words"
+        )
     starts = stride * torch.randperm(room // stride + 1, generator=generator(seed))[:count].numpy()
     return data["words"][data["text"][starts[:, None] + np.arange(n)]].tolist()
 
@@ -153,23 +173,30 @@ def embed(words: Sequence, d: Count) -> Float[Tensor, "*batch d"]:
     data = _shipped()
     limit = data["vectors"].shape[1]
     if not 1 <= d <= limit:
-        raise ValueError(f"word vectors have {limit} coordinates, so d must lie between 1 and {limit}, got {d}")
+        raise ValueError(
+            f"word vectors have {limit} coordinates, so d must lie between 1 and {limit}, got {d}"
+        )
     index = {word: number for number, word in enumerate(data["words"].tolist())}
     asked = np.asarray(words)
     unknown = sorted(set(asked.ravel().tolist()) - index.keys())
     if unknown:
         shown = ", ".join(map(repr, unknown[:3]))
-        raise ValueError(f"no vector for {shown}; vocabulary() lists the {len(index)} words that have one")
+        raise ValueError(
+            f"no vector for {shown}; vocabulary() lists the {len(index)} words that have one"
+        )
     rows = np.vectorize(index.__getitem__, otypes=[int])(asked)
     return on_sphere(torch.from_numpy(data["vectors"][rows, :d]).double())
 
 
-# Film reviews as an encoder reads them -------------------------------------------------------------------------------
+# Film reviews as an encoder reads them
+# -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A trained encoder, as far as it is used here: what it splits a text into, and what its first layer reads."""
+    """A trained encoder, as far as it is used here: what it splits a text into, and what its first
+    layer reads.
+    """
 
     name: str
     #: The numbers of a text's pieces, without special ones.
@@ -191,7 +218,11 @@ def minilm_encoder(bare: bool = False) -> Encoder:
     from attention_theory.trained.models import minilm
 
     model = minilm()
-    return Encoder("MiniLM", cache(model.tokens), model.words if bare else lambda ids: model.layer_zero(model.words(ids)))
+    return Encoder(
+        "MiniLM",
+        cache(model.tokens),
+        model.words if bare else lambda ids: model.layer_zero(model.words(ids)),
+    )
 
 
 @cache
@@ -209,17 +240,26 @@ def bert_encoder() -> Encoder:
 
 
 #: The kinds of film reviews that come with their sentiment, and who reads them.
-ENCODERS: dict[str, Callable[[], Encoder]] = {"layer-0": minilm_encoder, "layer-0-bert": bert_encoder}
+ENCODERS: dict[str, Callable[[], Encoder]] = {
+    "layer-0": minilm_encoder,
+    "layer-0-bert": bert_encoder,
+}
 
 
 def reviews(
-    count: Size, n: Count, d: Count, seed: Seed, encoder: Encoder, texts: Sequence[tuple[str, int]] | None = None
+    count: Size,
+    n: Count,
+    d: Count,
+    seed: Seed,
+    encoder: Encoder,
+    texts: Sequence[tuple[str, int]] | None = None,
 ) -> tuple[Float[Tensor, "count n d"], Float[Tensor, "count"]]:
     """Film reviews as the scripts of bombari2024's authors have them, and their sentiment, 1 or -1.
 
-    Each review is [CLS], its pieces with the HTML that is in it, [SEP], and padding to 256; reviews of 240 pieces and more are
-    left out. The tokens are the first d coordinates of the output of layer 0 at the first n places. So the first token, the one
-    that moves in the figures, is always [CLS], and in a long context the last ones are padding.
+    Each review is [CLS], its pieces with the HTML that is in it, [SEP], and padding to 256; reviews
+    of 240 pieces and more are left out. The tokens are the first d coordinates of the output of
+    layer 0 at the first n places. So the first token, the one that moves in the figures, is always
+    [CLS], and in a long context the last ones are padding.
 
     Args:
         count: number of contexts.
@@ -235,7 +275,9 @@ def reviews(
     bombari2024, Figures 2 to 7, by the authors' scripts.
     """
     if n > PADDED:
-        raise ValueError(f"n = {n} is too long: a review is padded to {PADDED} tokens here, so n is at most that")
+        raise ValueError(
+            f"n = {n} is too long: a review is padded to {PADDED} tokens here, so n is at most that"
+        )
     if texts is None:
         from attention_theory.trained import texts as files
 
@@ -252,14 +294,21 @@ def reviews(
         if len(chosen) == count:
             break
     else:
-        raise ValueError(f"{count} reviews of fewer than {SHORT} pieces are needed, and only {len(chosen)} of {len(texts)} are")
+        raise ValueError(
+            f"{count} reviews of fewer than {SHORT} pieces are needed, and only {len(chosen)} of "
+            f"{len(texts)} are"
+        )
     rows = torch.stack([encoder.layer_zero(torch.tensor(ids)) for ids in chosen]).double()
     if d > rows.shape[2]:
-        raise ValueError(f"tokens of {encoder.name} have {rows.shape[2]} coordinates, so d is at most that, got {d}")
+        raise ValueError(
+            f"tokens of {encoder.name} have {rows.shape[2]} coordinates, so d is at most that, "
+            f"got {d}"
+        )
     return on_sphere(rows[..., :d]), torch.tensor(labels).double()
 
 
-# Rows of BERT's input embedding --------------------------------------------------------------------------------------
+# Rows of BERT's input embedding
+# --------------------------------------------------------------------------------------
 
 
 def bert_base(name: str = "google-bert/bert-base-uncased") -> dict[str, Any]:
@@ -271,8 +320,13 @@ def bert_base(name: str = "google-bert/bert-base-uncased") -> dict[str, Any]:
     try:
         from transformers import AutoModel, AutoTokenizer  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise ImportError("BERT tokens need the package transformers: pip install transformers") from None
-    return {"tokenizer": AutoTokenizer.from_pretrained(name), "model": AutoModel.from_pretrained(name)}
+        raise ImportError(
+            "BERT tokens need the package transformers: pip install transformers"
+        ) from None
+    return {
+        "tokenizer": AutoTokenizer.from_pretrained(name),
+        "model": AutoModel.from_pretrained(name),
+    }
 
 
 def imdb(name: str = "stanfordnlp/imdb", split: str = "train") -> tuple[list[str], list[int]]:
@@ -284,7 +338,9 @@ def imdb(name: str = "stanfordnlp/imdb", split: str = "train") -> tuple[list[str
     try:
         from datasets import load_dataset  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise ImportError("the imdb reviews need the package datasets: pip install datasets") from None
+        raise ImportError(
+            "the imdb reviews need the package datasets: pip install datasets"
+        ) from None
     rows = load_dataset(name, split=split)
     return list(rows["text"]), [2 * label - 1 for label in rows["label"]]
 
@@ -297,12 +353,19 @@ class Embedding(Protocol):
 
 
 def bert_contexts(
-    texts: Iterable[str], count: Size, n: Count, d: Count, seed: Seed, *, tokenizer: Callable[..., Any], model: Embedding
+    texts: Iterable[str],
+    count: Size,
+    n: Count,
+    d: Count,
+    seed: Seed,
+    *,
+    tokenizer: Callable[..., Any],
+    model: Embedding,
 ) -> Float[Tensor, "count n d"]:
     """Contexts from texts: the first d coordinates of the embeddings of the first n tokens.
 
-    A token's embedding is its row of the model's input embedding, without position; special tokens are left out. These are
-    not the data of bombari2024, which :func:`reviews` has.
+    A token's embedding is its row of the model's input embedding, without position; special tokens
+    are left out. These are not the data of bombari2024, which :func:`reviews` has.
 
     Args:
         texts: at least ``count`` of them must have n tokens.
@@ -318,7 +381,10 @@ def bert_contexts(
     """
     table = model.get_input_embeddings().weight.detach().double().cpu()
     if not 1 <= d <= table.shape[1]:
-        raise ValueError(f"this model's tokens have {table.shape[1]} coordinates, so d must lie in 1 to that, got {d}")
+        raise ValueError(
+            f"this model's tokens have {table.shape[1]} coordinates, so d must lie in 1 to that, "
+            f"got {d}"
+        )
     texts = list(texts)
     chosen = []
     for number in torch.randperm(len(texts), generator=generator(seed)).tolist():
@@ -328,4 +394,6 @@ def bert_contexts(
             chosen.append(ids)
         if len(chosen) == count:
             return on_sphere(table[torch.tensor(chosen)][..., :d])
-    raise ValueError(f"{count} texts of {n} tokens are needed, and only {len(chosen)} of {len(texts)} are that long")
+    raise ValueError(
+        f"{count} texts of {n} tokens are needed, and only {len(chosen)} of {len(texts)} are that long"
+    )

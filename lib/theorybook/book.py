@@ -1,6 +1,8 @@
-"""Where a book stands: its folder, what its ``_config.yml`` says, its version and the address at which it is published.
+"""Where a book stands: its folder, what its ``_config.yml`` says, its version and the address at
+which it is published.
 
-The section ``theorybook`` below ``sphinx: config`` of ``_config.yml`` is what this toolkit knows of a book::
+The section ``theorybook`` below ``sphinx: config`` of ``_config.yml`` is what this toolkit knows of
+a book::
 
     theorybook:
       pyproject: lib/pyproject.toml  # where the version stands; without a library of its own, version: "1.0"
@@ -29,16 +31,21 @@ def use(folder: Path) -> None:
 
 
 def root() -> Path:
-    """The folder of the book: the one that Sphinx builds, or the nearest above the current one that has a ``_config.yml``.
+    """The folder of the book: the one that Sphinx builds, or the nearest above the current one that
+    has a ``_config.yml``.
 
     Raises:
         FileNotFoundError: there is none.
     """
     if not _folder:
         here = Path.cwd()
-        found = next((folder for folder in (here, *here.parents) if (folder / "_config.yml").is_file()), None)
+        found = next(
+            (folder for folder in (here, *here.parents) if (folder / "_config.yml").is_file()), None
+        )
         if found is None:
-            raise FileNotFoundError(f"{here}: no _config.yml here or above; run this in the folder of a book")
+            raise FileNotFoundError(
+                f"{here}: no _config.yml here or above; run this in the folder of a book"
+            )
         _folder.append(found)
     return _folder[0]
 
@@ -65,7 +72,9 @@ def files(folder: Path) -> list[Path]:
     while rest:
         entry = rest.pop(0)
         if "glob" in entry:
-            raise ValueError(f"{folder / '_toc.yml'}: name each file instead of glob: {entry['glob']}")
+            raise ValueError(
+                f"{folder / '_toc.yml'}: name each file instead of glob: {entry['glob']}"
+            )
         found += [Path(entry["file"])] if "file" in entry else []
         rest = [*(below for kind in BELOW for below in entry.get(kind, [])), *rest]
     return found
@@ -77,21 +86,29 @@ def pages() -> list[str]:
 
 
 def ledgers() -> dict[str, dict[str, str]]:
-    """Ledger -> its ``name`` on pages and its module of ``printed`` formulas, in the book's order."""
+    """Ledger -> its ``name`` on pages and its module of ``printed`` formulas, in the book's
+    order.
+    """
     return settings().get("ledgers", {})
 
 
 def clone() -> Path:
-    """The folder of the repository: pages may be built from a copy of the book in which its library is a link."""
+    """The folder of the repository: pages may be built from a copy of the book in which its library
+    is a link.
+    """
     pyproject = settings().get("pyproject", "_config.yml")
     return (root() / pyproject).resolve().parents[len(Path(pyproject).parts) - 1]
 
 
 def version() -> str:
-    """Of the book's library, which is the book's; of a book without one, its setting ``version``."""
+    """Of the book's library, which is the book's; of a book without one, its setting
+    ``version``.
+    """
     if "pyproject" not in settings():
         return str(settings().get("version", "0"))
-    return tomllib.loads((root() / settings()["pyproject"]).read_text(encoding="utf-8"))["project"]["version"]
+    return tomllib.loads((root() / settings()["pyproject"]).read_text(encoding="utf-8"))["project"][
+        "version"
+    ]
 
 
 def repository() -> dict[str, str]:
@@ -100,7 +117,11 @@ def repository() -> dict[str, str]:
 
 
 def address() -> str:
-    """Where the book is published: ``baseurl`` below ``html`` of ``_config.yml``, or GitHub's pages of the repository."""
+    """Where the book is published: ``baseurl`` below ``html`` of ``_config.yml``, or GitHub's pages
+    of the repository.
+    """
     owner, name = repository()["url"].rstrip("/").removesuffix(".git").split("/")[-2:]
     own = f"{owner}.github.io".lower() == name.lower()  # the pages of the owner
-    return config().get("html", {}).get("baseurl", "").rstrip("/") or f"https://{owner}.github.io" + f"/{name}" * (not own)
+    return config().get("html", {}).get("baseurl", "").rstrip(
+        "/"
+    ) or f"https://{owner}.github.io" + f"/{name}" * (not own)

@@ -13,9 +13,18 @@ import numpy as np
 from theorybook.intervals import CONFIDENCE, Interval, power_law
 from theorybook.plain import plain
 from theorybook.prove import Proof
-from theorybook.validation import NonNegative, Numbers, OpenChance, Signed, Size, to_numpy, to_python
+from theorybook.validation import (
+    NonNegative,
+    Numbers,
+    OpenChance,
+    Signed,
+    Size,
+    to_numpy,
+    to_python,
+)
 
-#: In the order of cards. Only a proof covers all cases; of the others none is stronger than its neighbour as such.
+#: In the order of cards. Only a proof covers all cases; of the others none is stronger than its
+#: neighbour as such.
 METHODS = (
     "proof",  # covers all cases of the stated range
     "identity",  # two computations agree to rounding
@@ -27,7 +36,8 @@ METHODS = (
     "evaluation",  # constants put into numbers
     "measured",  # what a theorem predicted for trained models, against an interval over texts
 )
-#: Methods that :func:`compare` may name; the others have a function of their own, but for ``proof`` by exact algebra.
+#: Methods that :func:`compare` may name; the others have a function of their own, but for ``proof``
+#: by exact algebra.
 COMPARED = ("proof", "exact", "draws", "interval", "counterexample", "evaluation")
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -45,7 +55,8 @@ class Check:
     Attributes:
         method: one of ``METHODS``.
         holds: whether it came out as predicted.
-        text: what was compared, in words; what stands between dollars is TeX on the page and readable text in a line.
+        text: what was compared, in words; what stands between dollars is TeX on the page and
+            readable text in a line.
 
     >>> from theorybook import compare
     >>> check = compare("largest row sum", 1.5, "<=", 2)
@@ -64,7 +75,8 @@ class Check:
 
 
 def number(value: Any, digits: Size = 3) -> str:
-    """Stable short text of a number: integers and fractions in full (to 4,300 digits), others to ``digits`` significant ones.
+    """Stable short text of a number: integers and fractions in full (to 4,300 digits), others to
+    ``digits`` significant ones.
 
     >>> from theorybook import number
     >>> number(2 / 3)
@@ -78,7 +90,9 @@ def number(value: Any, digits: Size = 3) -> str:
         try:
             return str(value)
         except ValueError:  # Python writes no integer of more than 4,300 digits
-            return f"{Decimal(int(value.numerator)) / Decimal(int(value.denominator)):.{digits - 1}e}"
+            return (
+                f"{Decimal(int(value.numerator)) / Decimal(int(value.denominator)):.{digits - 1}e}"
+            )
     value = float(value)
     if value == 0:
         return "0"  # also for -0.0
@@ -86,8 +100,12 @@ def number(value: Any, digits: Size = 3) -> str:
 
 
 def _read(values: Any) -> Any:
-    """The same without tensors, at any depth: NumPy reads none on a GPU and none with a gradient."""
-    return [_read(item) for item in values] if isinstance(values, list | tuple) else to_numpy(values)
+    """The same without tensors, at any depth: NumPy reads none on a GPU and none with a
+    gradient.
+    """
+    return (
+        [_read(item) for item in values] if isinstance(values, list | tuple) else to_numpy(values)
+    )
 
 
 def _array(what: str, values: Any) -> np.ndarray:
@@ -107,17 +125,23 @@ def _pair(what: str, left: Any, right: Any) -> tuple[np.ndarray, np.ndarray]:
     try:
         left, right = np.broadcast_arrays(left, right)
     except ValueError:
-        raise ValueError(f"{what}: shapes {left.shape} and {right.shape} do not fit each other") from None
+        raise ValueError(
+            f"{what}: shapes {left.shape} and {right.shape} do not fit each other"
+        ) from None
     if left.size == 0:
         raise ValueError(f"{what}: nothing was measured, so nothing can be compared")
     return left, right
 
 
 def _ordered(what: str, *sides: np.ndarray) -> Iterator[list[Any]]:
-    """The numbers of each side as Python's, whose integers neither wrap around nor lose digits beside a float; no NaN."""
+    """The numbers of each side as Python's, whose integers neither wrap around nor lose digits
+    beside a float; no NaN.
+    """
     for side in sides:
         if side.dtype.kind == "c":
-            raise ValueError(f"{what}: complex numbers have no order; compare their parts, or use identity")
+            raise ValueError(
+                f"{what}: complex numbers have no order; compare their parts, or use identity"
+            )
         values = [to_python(value) for value in side.ravel().tolist()]
         if any(value != value for value in values):
             raise ValueError(f"{what}: not a number among the values")
@@ -146,18 +170,20 @@ def compare(
 
     Args:
         what: the measured quantity, in words.
-        measured: a number or an array; every element must satisfy the relation. The element nearest to failure is shown.
+        measured: a number or an array; every element must satisfy the relation. The element nearest
+            to failure is shown.
         relation: one of ``==``, ``<=``, ``>=``, ``<``, ``>``, or ``within``.
-        predicted: a number or an array that broadcasts against ``measured``; for ``within`` a pair (low, high) of them,
-            both ends included.
-        method: ``exact`` (no random draw), ``draws`` (seeded random instances), ``proof`` (exact algebra that covers the
-            stated range), ``evaluation`` (constants put into numbers), ``counterexample`` (``what`` says which), or
-            ``interval`` (a count of intervals).
+        predicted: a number or an array that broadcasts against ``measured``; for ``within`` a pair
+            (low, high) of them, both ends included.
+        method: ``exact`` (no random draw), ``draws`` (seeded random instances), ``proof`` (exact
+            algebra that covers the stated range), ``evaluation`` (constants put into numbers),
+            ``counterexample`` (``what`` says which), or ``interval`` (a count of intervals).
         slack: relative allowance for rounding, for bars that are tight in exact arithmetic.
         digits: significant digits shown; keep them inside the uncertainty.
 
     Raises:
-        ValueError: unknown relation or method, shapes that do not fit, nothing to compare, or a value that is not a number.
+        ValueError: unknown relation or method, shapes that do not fit, nothing to compare, or a
+            value that is not a number.
 
     >>> from theorybook import compare
     >>> compare("largest row sum", [0.5, 1.5], "<=", 2).text
@@ -166,7 +192,9 @@ def compare(
     False
     """
     if relation != "within" and relation not in RELATIONS:
-        raise ValueError(f"relation {relation!r} is unknown; choose one of {', '.join(RELATIONS)}, within")
+        raise ValueError(
+            f"relation {relation!r} is unknown; choose one of {', '.join(RELATIONS)}, within"
+        )
     if method not in COMPARED:
         raise ValueError(f"method {method!r} is unknown; choose one of {', '.join(COMPARED)}")
     if relation == "within":
@@ -175,19 +203,28 @@ def compare(
     allowance = [slack * abs(b) if slack else 0 for b in right]
     sign = {"<=": -1, "<": -1, ">=": 1, ">": 1}.get(relation)
     if sign is None:
-        margins = [0 if x == y else a - abs(_minus(x, y)) for x, y, a in zip(left, right, allowance)]
+        margins = [
+            0 if x == y else a - abs(_minus(x, y)) for x, y, a in zip(left, right, allowance)
+        ]
     else:
-        margins = [a if x == y else sign * _minus(x, y) + a for x, y, a in zip(left, right, allowance)]
+        margins = [
+            a if x == y else sign * _minus(x, y) + a for x, y, a in zip(left, right, allowance)
+        ]
     reaches = operator.ge if "=" in relation else operator.gt
     holds = all(reaches(margin, 0) for margin in margins)
     worst = min(range(len(left)), key=lambda i: margins[i])
     shown = relation if holds else f"fails {relation}"
-    text = f"{what}: {number(left[worst], digits)} {shown} {number(right[worst], digits)}{_of(len(left), holds)}"
+    text = (
+        f"{what}: {number(left[worst], digits)} {shown} "
+        f"{number(right[worst], digits)}{_of(len(left), holds)}"
+    )
     return Check(method, bool(holds), text)
 
 
 def _of(size: int, holds: bool) -> str:
-    """Which of several numbers is shown: the one nearest to failure, or the one that fails by most."""
+    """Which of several numbers is shown: the one nearest to failure, or the one that fails by
+    most.
+    """
     return f" ({'nearest' if holds else 'worst'} of {size})" if size > 1 else ""
 
 
@@ -202,24 +239,32 @@ def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digi
     if any(a > b for a, b in zip(low, high)):
         raise ValueError(f"{what}: the lower bar exceeds the upper one")
     margins = [
-        min(_minus(x, a) + slack * abs(a), _minus(b, x) + slack * abs(b)) if slack else min(_minus(x, a), _minus(b, x))
+        min(_minus(x, a) + slack * abs(a), _minus(b, x) + slack * abs(b))
+        if slack
+        else min(_minus(x, a), _minus(b, x))
         for x, a, b in zip(values, low, high)
     ]
     worst = min(range(len(values)), key=lambda i: margins[i])
     holds = margins[worst] >= 0
     bar = f"[{number(low[worst], digits)}, {number(high[worst], digits)}]"
     shown = "within" if holds else "fails within"
-    return Check(method, bool(holds), f"{what}: {number(values[worst], digits)} {shown} {bar}{_of(len(values), holds)}")
+    return Check(
+        method,
+        bool(holds),
+        f"{what}: {number(values[worst], digits)} {shown} {bar}{_of(len(values), holds)}",
+    )
 
 
 def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1e-10) -> Check:
     """Two computations of the same thing agree to rounding.
 
-    The error is the largest difference over the largest expected magnitude. The text names the tolerance it stays
-    below, since the error itself changes with the machine. Complex numbers are compared as such.
+    The error is the largest difference over the largest expected magnitude. The text names the
+    tolerance it stays below, since the error itself changes with the machine. Complex numbers are
+    compared as such.
 
     Raises:
-        ValueError: shapes that do not fit, nothing to compare, or a tolerance that is not between 0 and 1.
+        ValueError: shapes that do not fit, nothing to compare, or a tolerance that is not between 0
+            and 1.
 
     >>> from theorybook import identity
     >>> identity("two ways to a third", 1 / 3, 2 / 6).holds
@@ -229,24 +274,35 @@ def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1
     """
     tolerance = float(tolerance)
     if not 0 < tolerance < 1:
-        raise ValueError(f"{what}: tolerance = {tolerance} is not allowed: it lies strictly between 0 and 1")
+        raise ValueError(
+            f"{what}: tolerance = {tolerance} is not allowed: it lies strictly between 0 and 1"
+        )
     left, right = _pair(what, measured, expected)
-    if left.dtype.kind == right.dtype.kind == "O":  # exact numbers may be too large or small for floats
+    if (
+        left.dtype.kind == right.dtype.kind == "O"
+    ):  # exact numbers may be too large or small for floats
         left, right = (side.ravel() / (np.max(np.abs(right)) or 1) for side in (left, right))
     kind = complex if "c" in left.dtype.kind + right.dtype.kind else float
     left, right = left.astype(kind), right.astype(kind)
-    error = float(np.abs(left - right).max() / max(float(np.abs(right).max()), np.finfo(float).tiny))
+    error = float(
+        np.abs(left - right).max() / max(float(np.abs(right).max()), np.finfo(float).tiny)
+    )
     holds = error < tolerance  # False for nan
-    return Check("identity", holds, f"{what}: relative error {'<' if holds else 'not <'} {tolerance:.0e}")
+    return Check(
+        "identity", holds, f"{what}: relative error {'<' if holds else 'not <'} {tolerance:.0e}"
+    )
 
 
-def interval(what: str, estimate: Interval, relation: str, predicted: Signed, digits: Size = 3) -> Check:
+def interval(
+    what: str, estimate: Interval, relation: str, predicted: Signed, digits: Size = 3
+) -> Check:
     """Compare a confidence interval with a prediction.
 
     Args:
         what: the estimated quantity, in words.
         estimate: from :func:`rate_interval`, :func:`mean_interval` or :func:`power_law`.
-        relation: ``contains`` (the prediction lies inside), ``>=`` or ``<=`` (the whole interval lies on that side).
+        relation: ``contains`` (the prediction lies inside), ``>=`` or ``<=`` (the whole interval
+            lies on that side).
         predicted: the number.
         digits: significant digits shown.
 
@@ -260,7 +316,9 @@ def interval(what: str, estimate: Interval, relation: str, predicted: Signed, di
     return _interval("interval", what, estimate, relation, predicted, digits)
 
 
-def _interval(method: str, what: str, estimate: Interval, relation: str, predicted: float, digits: int) -> Check:
+def _interval(
+    method: str, what: str, estimate: Interval, relation: str, predicted: float, digits: int
+) -> Check:
     low, high = estimate
     if any(value != value for value in (low, high, predicted)):
         raise ValueError(f"{what}: not a number among the values")
@@ -268,7 +326,10 @@ def _interval(method: str, what: str, estimate: Interval, relation: str, predict
     if relation not in tests:
         raise ValueError(f"relation {relation!r} is unknown; choose one of {', '.join(tests)}")
     shown = relation if tests[relation] else f"fails {relation}"
-    ci = f"{100 * estimate.confidence:.12g}% interval [{number(low, digits)}, {number(high, digits)}]"
+    ci = (
+        f"{100 * estimate.confidence:.12g}% interval [{number(low, digits)}, "
+        f"{number(high, digits)}]"
+    )
     return Check(method, bool(tests[relation]), f"{what}: {ci} {shown} {number(predicted, digits)}")
 
 
@@ -282,7 +343,8 @@ def exponent(
     confidence: OpenChance = CONFIDENCE,
     digits: Size = 2,
 ) -> Check:
-    """Compare a fitted power law with a predicted exponent, through the interval of :func:`power_law`.
+    """Compare a fitted power law with a predicted exponent, through the interval of
+    :func:`power_law`.
 
     >>> from theorybook import exponent
     >>> x = [1, 2, 4, 8]
@@ -290,17 +352,27 @@ def exponent(
     True
     """
     slope, estimate = power_law(x, y, confidence)
-    return _interval("exponent", f"{what}: fitted exponent {number(slope, digits)}", estimate, relation, predicted, digits)
+    return _interval(
+        "exponent",
+        f"{what}: fitted exponent {number(slope, digits)}",
+        estimate,
+        relation,
+        predicted,
+        digits,
+    )
 
 
 def proved(what: str, *proofs: Proof) -> Check:
-    """A statement that went through :mod:`theorybook.prove` (what does not go through raises there).
+    """A statement that went through :mod:`theorybook.prove` (what does not go through raises
+    there).
 
-    It holds if what was proved is that of the layer and of the printed formula, wherever it was compared with them.
+    It holds if what was proved is that of the layer and of the printed formula, wherever it was
+    compared with them.
 
     Args:
         what: the statement, in words.
-        proofs: its proof, or one for each of its parts, tied (:meth:`~theorybook.prove.Proof.crosschecked`).
+        proofs: its proof, or one for each of its parts, tied
+            (:meth:`~theorybook.prove.Proof.crosschecked`).
 
     Raises:
         ValueError: nothing, a proof that is tied to nothing, or something that is no
@@ -316,5 +388,10 @@ def proved(what: str, *proofs: Proof) -> Check:
     if not proofs or not all(isinstance(proof, Proof) for proof in proofs):
         raise ValueError(f"{what}: needs proofs of theorybook.prove, got {proofs!r}")
     if loose := [proof.what for proof in proofs if not proof.ties]:
-        raise ValueError(f"{what}: nothing ties {loose} to the layer or the printed formula; use Proof.crosschecked")
-    return Check("proof", not any(proof.untied for proof in proofs), f"{what}: {'; '.join(map(str, proofs))}")
+        raise ValueError(
+            f"{what}: nothing ties {loose} to the layer or the printed formula; use "
+            "Proof.crosschecked"
+        )
+    return Check(
+        "proof", not any(proof.untied for proof in proofs), f"{what}: {'; '.join(map(str, proofs))}"
+    )

@@ -10,7 +10,9 @@ from theorybook.validation import ANY, Rule
 
 def _is_there(device: object) -> bool:
     try:
-        return not isinstance(device, str | torch.device) or torch.empty(0, device=device) is not None
+        return (
+            not isinstance(device, str | torch.device) or torch.empty(0, device=device) is not None
+        )
     except (RuntimeError, AssertionError, ImportError, NotImplementedError):
         return False
 

@@ -15,15 +15,18 @@ from theorybook.plain import as_written
 
 #: Of text and axes; and of guide lines.
 INK, GREY = "#24292F", "#808080"
-#: Colours by Okabe and Ito, without black and yellow, told apart by colour-blind readers, on white and on black.
+#: Colours by Okabe and Ito, without black and yellow, told apart by colour-blind readers, on white
+#: and on black.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 
 
 def use_style() -> None:
-    """Set matplotlib's defaults for the book: the lines and colours of its interactive plots, dark text on white.
+    """Set matplotlib's defaults for the book: the lines and colours of its interactive plots, dark
+    text on white.
 
     On a dark page ``book.css`` turns light into dark and keeps the hues.
-    The reader's own ``matplotlibrc`` is set aside first: if it asks for LaTeX, say, no label can be drawn without LaTeX.
+    The reader's own ``matplotlibrc`` is set aside first: if it asks for LaTeX, say, no label can be
+    drawn without LaTeX.
     """
     style: dict[Any, Any] = {
         "figure.facecolor": "white",
@@ -38,7 +41,9 @@ def use_style() -> None:
         "axes.titlesize": "medium",
         "lines.linewidth": 2,
     }
-    style |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK)
+    style |= dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK
+    )
     style |= dict.fromkeys(("xtick.color", "ytick.color", "legend.labelcolor"), INK)
     plt.rcdefaults()
     plt.rcParams.update(style)
@@ -46,7 +51,9 @@ def use_style() -> None:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A small table that a notebook shows as HTML and stores as text, so that nbval compares its numbers."""
+    """A small table that a notebook shows as HTML and stores as text, so that nbval compares its
+    numbers.
+    """
 
     rows: list[list[str]]
     headers: list[str]
@@ -56,17 +63,25 @@ class ShownTable:
 
     def _repr_html_(self) -> str:
         rows = [[as_written(cell) for cell in row] for row in self.rows]
-        shown = tabulate(rows, [as_written(header) for header in self.headers], tablefmt="html", disable_numparse=True)
+        shown = tabulate(
+            rows,
+            [as_written(header) for header in self.headers],
+            tablefmt="html",
+            disable_numparse=True,
+        )
         return re.sub(r"10\^(-?\d+\.\d+)", r"10<sup>\1</sup>", shown)
 
 
-def table(columns: dict[str, Sequence | NDArray[Any]], formats: dict[str, str] | str = ".3g") -> ShownTable:
+def table(
+    columns: dict[str, Sequence | NDArray[Any]], formats: dict[str, str] | str = ".3g"
+) -> ShownTable:
     """Table from named columns of equal length.
 
     Args:
-        columns: header -> values. Text and integers are kept as they are, other numbers are rounded.
-        formats: format of the numbers, one for all or by header. Round well inside the uncertainty: the cell is compared
-            exactly on other machines.
+        columns: header -> values. Text and integers are kept as they are, other numbers are
+            rounded.
+        formats: format of the numbers, one for all or by header. Round well inside the uncertainty:
+            the cell is compared exactly on other machines.
 
     Raises:
         ValueError: the columns differ in length.
@@ -78,9 +93,15 @@ def table(columns: dict[str, Sequence | NDArray[Any]], formats: dict[str, str] |
     def cell(header, value):
         if isinstance(value, str | int | np.integer | np.bool_):
             return str(value)
-        shown = format(float(value), formats if isinstance(formats, str) else formats.get(header, ".3g"))
-        # a zero has no sign: on which side of it a number was rounded differs from machine to machine
+        shown = format(
+            float(value), formats if isinstance(formats, str) else formats.get(header, ".3g")
+        )
+        # a zero has no sign: on which side of it a number was rounded differs from machine to
+        # machine
         return re.sub(r"^-(?=[0.]+(e[+-]\d+|%)?$)", "", shown)
 
-    rows = [[cell(header, value) for header, value in zip(columns, row)] for row in zip(*columns.values())]
+    rows = [
+        [cell(header, value) for header, value in zip(columns, row)]
+        for row in zip(*columns.values())
+    ]
     return ShownTable(rows, list(columns))

@@ -6,13 +6,16 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-#: The examples of a docstring, with the blank line before them: a page that shows a formula runs it itself.
+#: The examples of a docstring, with the blank line before them: a page that shows a formula runs it
+#: itself.
 _EXAMPLES = re.compile(r"\n\n +>>> .*?(?=\n *\n|\n *\"\"\")", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Source text that a notebook shows as Python code, and stores, so that nbval notices when it changes."""
+    """Source text that a notebook shows as Python code, and stores, so that nbval notices when it
+    changes.
+    """
 
     text: str
 
@@ -20,12 +23,15 @@ class Source:
         return self.text
 
     def _repr_markdown_(self) -> str:
-        fence = max(["``", *re.findall("`{3,}", self.text)], key=len) + "`"  # longer than any in a docstring
+        fence = (
+            max(["``", *re.findall("`{3,}", self.text)], key=len) + "`"
+        )  # longer than any in a docstring
         return f"{fence}python\n{self.text}\n{fence}"
 
 
 def formula(*functions: Callable) -> Source:
-    """The source of one or several functions; decorators and the examples of docstrings are left out.
+    """The source of one or several functions; decorators and the examples of docstrings are left
+    out.
 
     Raises:
         TypeError: an object without Python source.
@@ -33,8 +39,17 @@ def formula(*functions: Callable) -> Source:
     texts = []
     for function in functions:
         lines = textwrap.dedent(inspect.getsource(inspect.unwrap(function))).splitlines()
-        start = next((i for i, line in enumerate(lines) if line.startswith(("def ", "async def ", "class "))), None)
+        start = next(
+            (
+                i
+                for i, line in enumerate(lines)
+                if line.startswith(("def ", "async def ", "class "))
+            ),
+            None,
+        )
         if start is None:
-            raise TypeError(f"{function!r} has no source that begins with def or class; give it a name")
+            raise TypeError(
+                f"{function!r} has no source that begins with def or class; give it a name"
+            )
         texts.append(_EXAMPLES.sub("", "\n".join(lines[start:]).rstrip()))
     return Source("\n\n\n".join(texts))

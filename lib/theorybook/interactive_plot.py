@@ -1,8 +1,10 @@
-"""A picture that the reader moves: curves or bars for every value of a parameter, and sliders that work without a kernel.
+"""A picture that the reader moves: curves or bars for every value of a parameter, and sliders that
+work without a kernel.
 
-The values are computed once, in the cell, and travel with the output as rounded numbers beside an SVG and a small script. So
-a slider moves on the static page, in JupyterLab and in Colab alike, by mouse, touch and keyboard; where scripts do not run
-the picture stands at its first position. The text form holds the same rounded numbers, so that nbval compares what is seen.
+The values are computed once, in the cell, and travel with the output as rounded numbers beside an
+SVG and a small script. So a slider moves on the static page, in JupyterLab and in Colab alike, by
+mouse, touch and keyboard; where scripts do not run the picture stands at its first position. The
+text form holds the same rounded numbers, so that nbval compares what is seen.
 """
 
 import html
@@ -27,7 +29,8 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 8, 8, 42
 #: Curves differ in their dashes too, for readers who do not tell the colours apart.
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 4")
 
-# at() is Axis.place, draw() is _path and shown() is _shown: the three that must agree with Python's.
+# at() is Axis.place, draw() is _path and shown() is _shown: the three that must agree with
+# Python's.
 SCRIPT = """
 for (const root of document.querySelectorAll("figure.movable:not([data-ready])")) {
   root.dataset.ready = "";
@@ -95,11 +98,19 @@ class Axis:
         return self.start + (self.end - self.start) * share
 
     def ticks(self) -> dict[float, str]:
-        """Values with a label: decades on a logarithmic axis that has two of them, else steps of 1, 2 or 5."""
+        """Values with a label: decades on a logarithmic axis that has two of them, else steps of 1,
+        2 or 5.
+        """
         if self.log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            first, last = (
+                math.ceil(math.log10(self.low) - 1e-9),
+                math.floor(math.log10(self.high) + 1e-9),
+            )
             if last - first >= 1:
-                return {10.0**k: f"10{raised(str(k))}" for k in range(first, last + 1, 1 + (last - first) // 6)}
+                return {
+                    10.0**k: f"10{raised(str(k))}"
+                    for k in range(first, last + 1, 1 + (last - first) // 6)
+                }
             steps = [m * 10.0**k for k in range(first - 2, last + 2) for m in (1, 2, 3, 5)]
             return {v: f"{v:g}" for v in steps if self.low <= v <= self.high}
         raw = (self.high - self.low) / 5
@@ -111,7 +122,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Slider:
-    """A parameter that the reader moves: its name, its values as shown, and the index of the one shown first."""
+    """A parameter that the reader moves: its name, its values as shown, and the index of the one
+    shown first.
+    """
 
     name: str
     values: list[str]
@@ -120,7 +133,9 @@ class Slider:
 
 @dataclass(frozen=True)
 class Rows:
-    """Something that follows the sliders: slider i, moved by one, leads ``steps[i]`` rows on (0: it does not matter)."""
+    """Something that follows the sliders: slider i, moved by one, leads ``steps[i]`` rows on (0: it
+    does not matter).
+    """
 
     steps: list[int]
     rows: list[Any]
@@ -132,7 +147,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class InteractivePlot:
-    """What :func:`interactive_plot` returns: shows as the picture with its sliders, prints as the rounded numbers.
+    """What :func:`interactive_plot` returns: shows as the picture with its sliders, prints as the
+    rounded numbers.
 
     Attributes:
         x: positions, rounded; words for a picture of bars.
@@ -168,11 +184,14 @@ class InteractivePlot:
             new = {
                 name: curve.at(position)
                 for name, curve in self.curves.items()
-                if len(self.sliders) == 1 or not any(k for k, step in zip(position, curve.steps) if not step)
+                if len(self.sliders) == 1
+                or not any(k for k, step in zip(position, curve.steps) if not step)
             }
             said = self.captions.at(position)
             if new or said:
-                where = ", ".join(f"{s.name} = {s.values[k]}" for s, k in zip(self.sliders, position))
+                where = ", ".join(
+                    f"{s.name} = {s.values[k]}" for s, k in zip(self.sliders, position)
+                )
                 lines += [f"{where}: {said}" if said else f"{where}:"]
                 lines += [f"    {name}: {_numbers(row)}" for name, row in new.items()]
         return "\n".join(lines)
@@ -182,32 +201,51 @@ class InteractivePlot:
         return [str(word) for word in self.x] if isinstance(self.x[0], str) else None
 
     def _marks(self) -> list[tuple[str, float, float]]:
-        """How each curve is drawn: a line, dots, bars from left to right of each word, squares (height of the row, scale)."""
+        """How each curve is drawn: a line, dots, bars from left to right of each word, squares
+        (height of the row, scale).
+        """
         if self.hinton:
             high = (HEIGHT - BOTTOM - TOP) / len(self.curves)
             scale = round(0.47 * high / math.sqrt(self.axes[1].high), 4)
-            return [("square", round(TOP + high * (i + 0.5), 1), scale) for i in range(len(self.curves))]
+            return [
+                ("square", round(TOP + high * (i + 0.5), 1), scale) for i in range(len(self.curves))
+            ]
         bars = [name for name in self.curves if self._words and name not in self.points]
         wide = 0.8 / max(len(bars), 1)
-        edges = {name: (round(-0.4 + wide * i, 4), round(-0.4 + wide * (i + 1), 4)) for i, name in enumerate(bars)}
+        edges = {
+            name: (round(-0.4 + wide * i, 4), round(-0.4 + wide * (i + 1), 4))
+            for i, name in enumerate(bars)
+        }
         return [
-            ("bar", *edges[name]) if name in edges else ("dot" if name in self.points else "line", 0, 0) for name in self.curves
+            ("bar", *edges[name])
+            if name in edges
+            else ("dot" if name in self.points else "line", 0, 0)
+            for name in self.curves
         ]
 
     def _repr_html_(self) -> str:
         data = {
             "x": list(range(len(self.x))) if self._words else [_short(v) for v in self.x],  # type: ignore[arg-type]
-            "curves": [[c.steps, [[_short(v) for v in row] for row in c.rows]] for c in self.curves.values()],
+            "curves": [
+                [c.steps, [[_short(v) for v in row] for row in c.rows]]
+                for c in self.curves.values()
+            ],
             "marks": self._marks(),
-            "axes": [[_short(a.low), _short(a.high), int(a.log), a.start, a.end] for a in self.axes],
-            "sliders": [[slider.name, [as_written(value) for value in slider.values]] for slider in self.sliders],
+            "axes": [
+                [_short(a.low), _short(a.high), int(a.log), a.start, a.end] for a in self.axes
+            ],
+            "sliders": [
+                [slider.name, [as_written(value) for value in slider.values]]
+                for slider in self.sliders
+            ],
             "says": [self.captions.steps, [as_written(said) for said in self.captions.rows]],
         }
         packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
         key = "movable-" + sha256((packed + self.alt).encode()).hexdigest()[:8]
         # Inline style: Colab and JupyterLab do not have the book's style sheet.
         return (
-            f'<figure class="movable" id="{key}" data-movable="{packed}" style="margin:0.5em 0;max-width:36rem">'
+            f'<figure class="movable" id="{key}" data-movable="{packed}" style="margin:0.5em '
+            '0;max-width:36rem">'
             f"{''.join(self._control(key, i) for i in range(len(self.sliders)))}{self._svg()}{self._legend()}"
             f'<output for="{" ".join(self._name(key, i) for i in range(len(self.sliders)))}" '
             f'style="display:block;min-height:1.5em">{_html(self.captions.at(self.start))}</output>'
@@ -222,27 +260,40 @@ class InteractivePlot:
         slider, identity = self.sliders[i], self._name(key, i)
         shown, name = _html(slider.values[slider.start]), _html(slider.name)
         return (
-            f'<label for="{identity}" style="display:block">{name} = <strong class="movable-value">{shown}</strong></label>'
-            f'<input type="range" id="{identity}" min="0" max="{len(slider.values) - 1}" step="1" value="{slider.start}" '
-            f'aria-valuetext="{name} = {shown}" autocomplete="off" style="width:100%;min-height:2em;touch-action:pan-y">'
+            f'<label for="{identity}" style="display:block">{name} = <strong '
+            f'class="movable-value">{shown}</strong></label>'
+            f'<input type="range" id="{identity}" min="0" max="{len(slider.values) - 1}" step="1" '
+            f'value="{slider.start}" '
+            f'aria-valuetext="{name} = {shown}" autocomplete="off" '
+            'style="width:100%;min-height:2em;touch-action:pan-y">'
         )
 
     def _svg(self) -> str:
         across, up = self.axes
         grid, text = [], []
-        for value, label in (dict(enumerate(self._words)) if self._words else across.ticks()).items():
+        for value, label in (
+            dict(enumerate(self._words)) if self._words else across.ticks()
+        ).items():
             place = across.place(value)
             grid += [] if self._words else [f"M{place:.1f},{TOP}V{HEIGHT - BOTTOM}"]
-            text.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{_html(label)}</text>')
+            text.append(
+                f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" '
+                f'text-anchor="middle">{_html(label)}</text>'
+            )
         for name, (_, place, _) in zip(self.curves, self._marks() if self.hinton else ()):
-            text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{_html(name)}</text>')
+            text.append(
+                f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{_html(name)}</text>'
+            )
         for value, label in ({} if self.hinton else up.ticks()).items():
             place = up.place(value)
             grid.append(f"M{LEFT},{place:.1f}H{WIDTH - RIGHT}")
-            text.append(f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{label}</text>')
+            text.append(
+                f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{label}</text>'
+            )
         middle = (TOP + HEIGHT - BOTTOM) / 2
         text.append(
-            f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{_html(self.labels[0])}</text>'
+            f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" '
+            f'text-anchor="middle">{_html(self.labels[0])}</text>'
             f'<text transform="translate(11 {middle}) rotate(-90)" text-anchor="middle">{_html(self.labels[1])}</text>'
         )
         curves = [
@@ -269,7 +320,10 @@ class InteractivePlot:
         (across, up), (kind, left, right) = self.axes, mark
         for i, y in enumerate(self.curves[name].at(self.start)):
             if y is not None and kind == "bar":
-                foot, edges = f"{up.place(up.low):.1f}", [f"{across.place(i + edge):.1f}" for edge in (left, right)]
+                foot, edges = (
+                    f"{up.place(up.low):.1f}",
+                    [f"{across.place(i + edge):.1f}" for edge in (left, right)],
+                )
                 path += f"M{edges[0]},{foot}V{up.place(y):.1f}H{edges[1]}V{foot}Z"
             elif y is not None and kind == "square":
                 half = right * math.sqrt(y)
@@ -286,7 +340,11 @@ class InteractivePlot:
         colour = COLORS[0 if self.hinton else c % len(COLORS)]
         if kind in ("bar", "square"):
             return f'fill="{colour}" fill-opacity=".85"'
-        dash = f' stroke-dasharray="{DASHES[c % len(DASHES)]}"' if DASHES[c % len(DASHES)] and kind == "line" else ""
+        dash = (
+            f' stroke-dasharray="{DASHES[c % len(DASHES)]}"'
+            if DASHES[c % len(DASHES)] and kind == "line"
+            else ""
+        )
         width, cap = (6, "round") if kind == "dot" else (2, "butt")
         return f'fill="none" stroke="{colour}" stroke-width="{width}" stroke-linecap="{cap}" stroke-linejoin="round"{dash}'
 
@@ -297,11 +355,15 @@ class InteractivePlot:
         for c, (name, (kind, _, _)) in enumerate(zip(self.curves, self._marks())):
             line = {"line": "M0,6H26", "dot": "M13,6h0", "bar": "M8,1H18V11H8Z"}[kind]
             key = f'<svg width="26" height="12" aria-hidden="true"><path d="{line}" {self._paint(c, kind)}/></svg>'
-            items.append(f'<span style="margin-right:1.2em;white-space:nowrap">{key} {_html(name)}</span>')
+            items.append(
+                f'<span style="margin-right:1.2em;white-space:nowrap">{key} {_html(name)}</span>'
+            )
         return f'<div style="padding-left:1em">{" ".join(items)}</div>'
 
     def _table(self) -> str:
-        head = "".join(f'<th scope="col">{_html(name)}</th>' for name in (self.labels[0] or "x", *self.curves))
+        head = "".join(
+            f'<th scope="col">{_html(name)}</th>' for name in (self.labels[0] or "x", *self.curves)
+        )
         rows = []
         for i, x in enumerate(self.x):
             values = (curve.at(self.start)[i] for curve in self.curves.values())
@@ -329,7 +391,9 @@ def _shown(value: float | str) -> str:
 
 
 def _numbers(row: Sequence[float | str | None]) -> str:
-    return " ".join("-" if value is None else value if isinstance(value, str) else f"{value:g}" for value in row)
+    return " ".join(
+        "-" if value is None else value if isinstance(value, str) else f"{value:g}" for value in row
+    )
 
 
 def _short(value: float | None) -> float | int | None:
@@ -353,28 +417,37 @@ def interactive_plot(
     digits: Size = 3,
     hinton: bool = False,
 ) -> InteractivePlot:
-    """A picture of curves, or of bars, with a slider for one parameter or two, for the last line of a cell.
+    """A picture of curves, or of bars, with a slider for one parameter or two, for the last line of
+    a cell.
 
     Args:
-        x: the (k,) horizontal positions; words, each with bars above it, which begin at the lower end of ``ylim``.
-        curves: name -> (p, k) values, a row for each value of the parameter, or (k,) for a curve that stays; with two
-            parameters (p, r, k), where 1 in place of p or r says that the curve does not follow that one. ``nan`` leaves a gap.
-        parameter: name and its p values (numbers or words), for example ``("n", [10, 100, 1000])``; or two such pairs.
-        alt: one sentence for readers who do not see the picture: what it shows and what happens when it is moved.
-        xlabel: horizontal label. All words are plain text; Unicode does for most symbols (τ, √n), and 10^-3 becomes 10⁻³.
+        x: the (k,) horizontal positions; words, each with bars above it, which begin at the lower
+            end of ``ylim``.
+        curves: name -> (p, k) values, a row for each value of the parameter, or (k,) for a curve
+            that stays; with two parameters (p, r, k), where 1 in place of p or r says that the
+            curve does not follow that one. ``nan`` leaves a gap.
+        parameter: name and its p values (numbers or words), for example ``("n", [10, 100, 1000])``;
+            or two such pairs.
+        alt: one sentence for readers who do not see the picture: what it shows and what happens
+            when it is moved.
+        xlabel: horizontal label. All words are plain text; Unicode does for most symbols (τ, √n),
+            and 10^-3 becomes 10⁻³.
         ylabel: vertical label.
         log: the logarithmic axes: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
         ylim: vertical limits; all values by default. The axes stay when the picture moves.
         points: names of curves that are drawn as dots.
-        captions: a sentence for each value (for two parameters p lists of r), read out and shown below the picture.
+        captions: a sentence for each value (for two parameters p lists of r), read out and shown
+            below the picture.
         start: the value shown first, with two parameters a pair; the middle one by default.
-        digits: significant digits that are kept, of the largest value on a linear vertical axis and of each value on a
-            logarithmic one. Round well inside the uncertainty: the cell is compared exactly on other machines.
-        hinton: the curves are the rows of a matrix, from above, with words at ``x``; an entry is a square of that area.
+        digits: significant digits that are kept, of the largest value on a linear vertical axis and
+            of each value on a logarithmic one. Round well inside the uncertainty: the cell is
+            compared exactly on other machines.
+        hinton: the curves are the rows of a matrix, from above, with words at ``x``; an entry is a
+            square of that area.
 
     Raises:
-        ValueError: sizes that do not fit, fewer than two positions or parameter values, values that are infinite or not
-            positive on a logarithmic axis, an unknown name, or no ``alt``.
+        ValueError: sizes that do not fit, fewer than two positions or parameter values, values that
+            are infinite or not positive on a logarithmic axis, an unknown name, or no ``alt``.
 
     Example:
         >>> from theorybook.interactive_plot import interactive_plot
@@ -397,19 +470,27 @@ def interactive_plot(
         values = [_word(value) for value in given]
         if twice := [value for value, count in Counter(values).items() if count > 1]:
             raise ValueError(f"two values of {name} read {twice[0]}; give them as words")
-        sliders.append(Slider(name, values, len(values) // 2 if first is None else _index(name, values, first)))
+        sliders.append(
+            Slider(name, values, len(values) // 2 if first is None else _index(name, values, first))
+        )
     counts = tuple(len(slider.values) for slider in sliders)
     words = [_word(value) for value in x] if len(x) and isinstance(x[0], str) else None
-    across = np.arange(len(x), dtype=float) if words else np.asarray(x, dtype=float) + 0.0  # no -0.0
+    across = (
+        np.arange(len(x), dtype=float) if words else np.asarray(x, dtype=float) + 0.0
+    )  # no -0.0
     if across.ndim != 1 or across.size < 2 or min(counts) < 2:
         raise ValueError(
             f"x has shape {across.shape} and {', '.join(f'{s.name} {len(s.values)}' for s in sliders)} values; a picture that "
             "moves needs two of each"
         )
     if log not in ("", "x", "y", "xy") or (words and "x" in log):
-        raise ValueError(f"log = {log!r} is not possible; choose '', 'x', 'y' or 'xy', and with words at x '' or 'y'")
+        raise ValueError(
+            f"log = {log!r} is not possible; choose '', 'x', 'y' or 'xy', and with words at x '' or 'y'"
+        )
     if not alt:
-        raise ValueError("a picture needs an alt text: what it shows, and what happens when it is moved")
+        raise ValueError(
+            "a picture needs an alt text: what it shows, and what happens when it is moved"
+        )
     if not curves:
         raise ValueError("no curve was given")
     names = " and ".join(slider.name for slider in sliders)
@@ -421,39 +502,64 @@ def interactive_plot(
         table = table.astype(float)
         table = table.reshape((1,) * len(counts) + table.shape) if table.ndim == 1 else table
         if table.shape[-1:] != across.shape or len(table.shape) != len(counts) + 1:
-            raise ValueError(f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}")
+            raise ValueError(
+                f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}"
+            )
         if any(size not in (1, count) for size, count in zip(table.shape, counts)):
-            raise ValueError(f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}")
+            raise ValueError(
+                f"{key} has shape {table.shape}; {names} and x need {counts + across.shape}"
+            )
         if key in full:
             raise ValueError(f"two curves are called {key}")
         full[key] = table
     if unknown := set(points) - set(full):
-        raise ValueError(f"points names {sorted(unknown)}, which are no curves; there are {list(full)}")
-    sentences = np.asarray(captions, dtype=object) if captions is not None else np.full((1,) * len(counts), "", dtype=object)
+        raise ValueError(
+            f"points names {sorted(unknown)}, which are no curves; there are {list(full)}"
+        )
+    sentences = (
+        np.asarray(captions, dtype=object)
+        if captions is not None
+        else np.full((1,) * len(counts), "", dtype=object)
+    )
     if captions is not None and sentences.shape != counts:
         shapes = (" x ".join(map(str, shape)) for shape in (sentences.shape, counts))
         raise ValueError("captions: {} sentences for {} values of {}".format(*shapes, names))
     seen = np.concatenate([table.ravel() for table in full.values()])
     if not np.isfinite(across).all() or np.isinf(seen).any() or np.isnan(seen).all():
-        raise ValueError("positions are finite, and values finite or nan (a gap), not all of them nan")
+        raise ValueError(
+            "positions are finite, and values finite or nan (a gap), not all of them nan"
+        )
     for axis, numbers in (("x", across), ("y", np.append(seen[~np.isnan(seen)], ylim or ()))):
         if axis in log and numbers.min() <= 0:
-            raise ValueError(f"the smallest {axis} is {numbers.min():g}; a logarithmic axis needs positive numbers")
+            raise ValueError(
+                f"the smallest {axis} is {numbers.min():g}; a logarithmic axis needs positive numbers"
+            )
     if hinton and (not words or log or np.nanmin(seen) < 0):
-        raise ValueError("a Hinton diagram shows a matrix of numbers >= 0, with words at x and without a logarithmic axis")
+        raise ValueError(
+            "a Hinton diagram shows a matrix of numbers >= 0, with words at x and without a logarithmic axis"
+        )
     size = np.abs(seen[(seen != 0) & ~np.isnan(seen)])
     if size.size and not 1e-300 < (size.min() if "y" in log else size.max()) <= size.max() < 1e150:
         raise ValueError("values lie between 1e-300 and 1e150 in size; draw their logarithms")
     if ylim and not ylim[0] <= ylim[1]:
         raise ValueError(f"ylim = {ylim} is upside down")
-    decimals = None if "y" in log else digits - 1 - math.floor(math.log10(float(np.nanmax(np.abs(seen))) or 1))
+    decimals = (
+        None
+        if "y" in log
+        else digits - 1 - math.floor(math.log10(float(np.nanmax(np.abs(seen))) or 1))
+    )
     rounded = {
-        key: Rows(_steps(table.shape[:-1]), [[_round(v, digits, decimals) for v in row] for row in table.reshape(-1, len(x))])
+        key: Rows(
+            _steps(table.shape[:-1]),
+            [[_round(v, digits, decimals) for v in row] for row in table.reshape(-1, len(x))],
+        )
         for key, table in full.items()
     }
     kept = [float(f"{v:.6g}") for v in across]
     if len(set(kept)) < len({f"{v:.12g}" for v in across}):
-        raise ValueError("some positions are the same number to six digits; subtract the first of them")
+        raise ValueError(
+            "some positions are the same number to six digits; subtract the first of them"
+        )
     heights = [v for curve in rounded.values() for row in curve.rows for v in row if v is not None]
     ends = (-0.5, len(words) - 0.5) if words else (min(kept), max(kept))
     return InteractivePlot(
@@ -492,7 +598,9 @@ def _index(name: str, values: list[str], start: Any) -> int:
 def _round(value: float, digits: int, decimals: int | None) -> float | None:
     if math.isnan(value):
         return None
-    return (float(f"{value:.{digits}g}") if decimals is None else round(float(value), decimals)) + 0.0  # no -0.0
+    return (
+        float(f"{value:.{digits}g}") if decimals is None else round(float(value), decimals)
+    ) + 0.0  # no -0.0
 
 
 def _axis(low: float, high: float, log: bool, start: float, end: float) -> Axis:

@@ -27,7 +27,9 @@ class Interval(tuple):
     def __new__(cls, low: float, high: float, confidence: float = CONFIDENCE) -> "Interval":
         """Raise ValueError for a confidence outside (0, 1), or ends in the wrong order."""
         if not 0 < confidence < 1:
-            raise ValueError(f"confidence = {confidence} is not allowed: it lies strictly between 0 and 1")
+            raise ValueError(
+                f"confidence = {confidence} is not allowed: it lies strictly between 0 and 1"
+            )
         if low > high:
             raise ValueError(f"the interval [{low}, {high}] is not possible")
         interval = super().__new__(cls, (float(low), float(high)))
@@ -54,11 +56,14 @@ def _sample(values: Any, least: int) -> np.ndarray:
     return flat
 
 
-def rate_interval(successes: Natural, trials: Size, confidence: OpenChance = CONFIDENCE) -> Interval:
+def rate_interval(
+    successes: Natural, trials: Size, confidence: OpenChance = CONFIDENCE
+) -> Interval:
     """Clopper-Pearson interval of a success probability.
 
     Raises:
-        ValueError: numbers of successes and trials that are not possible, or a confidence outside (0, 1).
+        ValueError: numbers of successes and trials that are not possible, or a confidence outside
+            (0, 1).
 
     >>> from theorybook import rate_interval
     >>> [round(end, 2) for end in rate_interval(50, 100)]
@@ -76,14 +81,17 @@ def rate_interval(successes: Natural, trials: Size, confidence: OpenChance = CON
     return Interval(float(low), float(high), confidence)
 
 
-def mean_interval(samples: Numbers, confidence: OpenChance = CONFIDENCE, seed: Seed = 0, resamples: Size = 9_999) -> Interval:
+def mean_interval(
+    samples: Numbers, confidence: OpenChance = CONFIDENCE, seed: Seed = 0, resamples: Size = 9_999
+) -> Interval:
     """Bootstrap (BCa) interval of a mean; a point where all samples are equal.
 
     Args:
         samples: at least two finite numbers.
         confidence: of the interval.
         seed: of the resamples.
-        resamples: how many; of 9,999 about five lie beyond each end of a 99.9% interval, so an end moves with the seed.
+        resamples: how many; of 9,999 about five lie beyond each end of a 99.9% interval, so an end
+            moves with the seed.
 
     Raises:
         ValueError: fewer than two samples, one that is not finite, or a confidence outside (0, 1).
@@ -102,16 +110,22 @@ def mean_interval(samples: Numbers, confidence: OpenChance = CONFIDENCE, seed: S
 
     # batches stay in the processor's cache: the same numbers three times as fast
     rng = np.random.default_rng(seed)
-    found = stats.bootstrap((values,), np.mean, confidence_level=confidence, n_resamples=resamples, batch=500, rng=rng)
+    found = stats.bootstrap(
+        (values,), np.mean, confidence_level=confidence, n_resamples=resamples, batch=500, rng=rng
+    )
     ci = found.confidence_interval
     return Interval(float(ci.low), float(ci.high), confidence)
 
 
-def power_law(x: Numbers, y: Numbers, confidence: OpenChance = CONFIDENCE) -> tuple[float, Interval]:
-    """The exponent of ``y ~ x^exponent`` by least squares on logarithms, and its interval by Student's t.
+def power_law(
+    x: Numbers, y: Numbers, confidence: OpenChance = CONFIDENCE
+) -> tuple[float, Interval]:
+    """The exponent of ``y ~ x^exponent`` by least squares on logarithms, and its interval by
+    Student's t.
 
     Raises:
-        ValueError: fewer than three points, values that are not positive and finite, or a confidence outside (0, 1).
+        ValueError: fewer than three points, values that are not positive and finite, or a
+            confidence outside (0, 1).
 
     >>> from theorybook import power_law
     >>> slope, (low, high) = power_law([1, 2, 4, 8], [1, 4, 16, 65])

@@ -11,7 +11,17 @@ from beartype.door import is_bearable
 from theorybook.checks import METHODS
 
 #: Outcomes of a verdict, and those that the ledger declares without one.
-COMPUTED = ("holds", "holds-in-regime", "corrected", "reproduced", "false", "empty", "open", "held", "missed")
+COMPUTED = (
+    "holds",
+    "holds-in-regime",
+    "corrected",
+    "reproduced",
+    "false",
+    "empty",
+    "open",
+    "held",
+    "missed",
+)
 UNCOMPUTED = ("imported", "asymptotic", "planned")
 OUTCOMES = COMPUTED + UNCOMPUTED
 #: Why a hypothesis is there.
@@ -23,24 +33,30 @@ class Entry:
     """One numbered statement or figure of a paper.
 
     Attributes:
-        id: ``<citation>/<kind>-<number>[-<part>]``, or ``<citation>/own-<name>`` for a statement of the book's own.
+        id: ``<citation>/<kind>-<number>[-<part>]``, or ``<citation>/own-<name>`` for a statement of
+            the book's own.
         printed: its name in the paper; ``ours`` for own statements.
         kind: theorem, lemma, definition, equation, figure, ...
-        statement: what it claims, in our words, with every hypothesis that does not stand in ``hypotheses``; a figure: which
-            printed settings, which features. TeX stands between dollars.
-        hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it reaches, where they are told
-            apart; from its box (``theorybook.tools.statements``), if it has one of its own.
-        reasons: for an own statement each hypothesis with the reason why it is there: ``needed``, the test or the check of its
-            verdict in which it alone is dropped and the claim fails; ``convenience``, what holds without it; or ``open``, what
-            is not known.
+        statement: what it claims, in our words, with every hypothesis that does not stand in
+            ``hypotheses``; a figure: which printed settings, which features. TeX stands between
+            dollars.
+        hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it
+            reaches, where they are told apart; from its box (``theorybook.tools.statements``), if
+            it has one of its own.
+        reasons: for an own statement each hypothesis with the reason why it is there: ``needed``,
+            the test or the check of its verdict in which it alone is dropped and the claim fails;
+            ``convenience``, what holds without it; or ``open``, what is not known.
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, whose record has its verdict.
         label: its statement box, figure or table, on the chapter's page or in the record.
         code: the function that carries it, as a full path: ``doe_sums.means.harmonic``.
         method: what the statement rests on; a side check may have a stronger one.
-        seen: for a proof on the page, which people read, the method of what the machine saw of it; the method is ``proof``.
-        coq: the theorems of the proof that Coq checks, as ``proofs/Share.v:share_contrast``; the method is ``proof``.
-        proof: for a proof by the machine, the function that gives it, as a full path; the first, where it rests on several.
+        seen: for a proof on the page, which people read, the method of what the machine saw of it;
+            the method is ``proof``.
+        coq: the theorems of the proof that Coq checks, as ``proofs/Share.v:share_contrast``; the
+            method is ``proof``.
+        proof: for a proof by the machine, the function that gives it, as a full path; the first,
+            where it rests on several.
         outcome: what its verdict must give.
         note: what a reader should know besides; the reason, where there is no verdict.
 
@@ -68,7 +84,8 @@ class Entry:
     hypotheses: str = ""
     constants: str = ""
     scope: str = ""
-    reasons: Any = ()  # a sequence of dictionaries; a file may hold anything, and load_ledger says so
+    # a sequence of dictionaries; a file may hold anything, and load_ledger says so
+    reasons: Any = ()
 
     @property
     def rests_on(self) -> str:
@@ -78,9 +95,16 @@ class Entry:
 
     @property
     def paragraphs(self) -> list[tuple[str, str]]:
-        """The statement's paragraphs for pages: name (empty for a statement in one piece) and text."""
+        """The statement's paragraphs for pages: name (empty for a statement in one piece) and
+        text.
+        """
         claim = "Claim" if self.hypotheses else ""
-        found = [("Hypotheses", self.hypotheses), (claim, self.statement), ("Constants", self.constants), ("Scope", self.scope)]
+        found = [
+            ("Hypotheses", self.hypotheses),
+            (claim, self.statement),
+            ("Constants", self.constants),
+            ("Scope", self.scope),
+        ]
         return [(name, text) for name, text in found if text]
 
 
@@ -101,7 +125,8 @@ def _loader() -> type:
 
 
 def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
-    """The rows of a YAML file, each with the fields of a dataclass: all that it needs, and no others.
+    """The rows of a YAML file, each with the fields of a dataclass: all that it needs, and no
+    others.
 
     Raises:
         ValueError: no YAML, no list of mappings, or a row with unknown or missing fields.
@@ -113,7 +138,8 @@ def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(
-            f"{path}: not readable as YAML; mend it (a text with ': ' or ' #' in it needs quotes), or restore it with git "
+            f"{path}: not readable as YAML; mend it (a text with ': ' or ' #' in it needs "
+            "quotes), or restore it with git "
             f"checkout ({reason})"
         ) from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -130,15 +156,18 @@ def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
 
 def _has_reasons(listed: Any) -> bool:
     kinds = [{"hypothesis", kind} for kind in REASONS]
-    return isinstance(listed, list | tuple) and all(isinstance(one, dict) and set(one) in kinds for one in listed)
+    return isinstance(listed, list | tuple) and all(
+        isinstance(one, dict) and set(one) in kinds for one in listed
+    )
 
 
 def load_ledger(path: str | Path) -> dict[str, Entry]:
     """Read and check ``<citation>.yml``: a list of mappings with the fields of :class:`Entry`.
 
     Raises:
-        ValueError: no YAML, unknown or missing fields, a repeated id, an id of another paper, an unknown outcome or method;
-            an outcome that stands without a verdict but without a reason in ``note``; a computed one without a chapter.
+        ValueError: no YAML, unknown or missing fields, a repeated id, an id of another paper, an
+            unknown outcome or method; an outcome that stands without a verdict but without a reason
+            in ``note``; a computed one without a chapter.
 
     >>> import pathlib, tempfile
     >>> from theorybook import load_ledger
@@ -153,27 +182,46 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     for row in read_rows(path, Entry):
         for name, value in row.items():
             kind = "text" if hints[name] is str else hints[name]
-            # YAML reads no, 1.2 and 2026-11-26 as something else; sequences have a sentence of their own below
+            # YAML reads no, 1.2 and 2026-11-26 as something else; sequences have a sentence of
+            # their own below
             if kind in ("text", str | None, list[str]) and not is_bearable(value, hints[name]):
-                raise ValueError(f"{path.name}: {row['id']}: {name} = {value!r} is no {kind}; a text may need quotes")
+                raise ValueError(
+                    f"{path.name}: {row['id']}: {name} = {value!r} is no {kind}; a text may need "
+                    "quotes"
+                )
         entry = Entry(**row)
         problems = {
             "the id repeats": entry.id in entries,
-            f"its anchor {anchor(entry.id)} is that of {anchors.setdefault(anchor(entry.id), entry.id)} too": entry.id
-            not in (*entries, anchors[anchor(entry.id)]),
+            (
+                f"its anchor {anchor(entry.id)} is that of "
+                f"{anchors.setdefault(anchor(entry.id), entry.id)} too"
+            ): entry.id not in (*entries, anchors[anchor(entry.id)]),
             f"the id must begin with {path.stem}/": not entry.id.startswith(path.stem + "/"),
-            f"unknown outcome {entry.outcome!r}, not one of {', '.join(OUTCOMES)}": entry.outcome not in OUTCOMES,
-            f"unknown method {entry.method!r}, not one of {', '.join(METHODS)}": entry.method not in METHODS
+            f"unknown outcome {entry.outcome!r}, not one of {', '.join(OUTCOMES)}": entry.outcome
+            not in OUTCOMES,
+            f"unknown method {entry.method!r}, not one of {', '.join(METHODS)}": entry.method
+            not in METHODS
             and (entry.method or entry.outcome in COMPUTED),
             f"seen is one of {', '.join(METHODS)}, and goes with the method proof": bool(entry.seen)
             and (entry.seen not in METHODS or entry.method != "proof"),
-            "proof goes with the method proof, and not with seen, which is for proofs on the page": bool(entry.proof)
-            and (entry.method != "proof" or bool(entry.seen)),
-            "coq is a list of <file>:<theorem>, and goes with seen, for proofs on the page": bool(entry.coq)
-            and (isinstance(entry.coq, str) or not all(name.count(":") == 1 for name in entry.coq) or not entry.seen),
-            f"reasons is a list, each of a hypothesis and one of {', '.join(REASONS)}": not _has_reasons(entry.reasons),
+            (
+                "proof goes with the method proof, and not with seen, which is for proofs on the "
+                "page"
+            ): bool(entry.proof) and (entry.method != "proof" or bool(entry.seen)),
+            "coq is a list of <file>:<theorem>, and goes with seen, for proofs on the page": bool(
+                entry.coq
+            )
+            and (
+                isinstance(entry.coq, str)
+                or not all(name.count(":") == 1 for name in entry.coq)
+                or not entry.seen
+            ),
+            (
+                f"reasons is a list, each of a hypothesis and one of {', '.join(REASONS)}"
+            ): not _has_reasons(entry.reasons),
             "a computed outcome needs a chapter": entry.outcome in COMPUTED and not entry.chapter,
-            "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic") and not entry.note,
+            "this outcome needs a reason in note": entry.outcome in ("imported", "asymptotic")
+            and not entry.note,
         }
         for problem, present in problems.items():
             if present:
@@ -183,7 +231,8 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
 
 
 def record_of(chapter: str, book: Path) -> str:
-    """The page that holds a chapter's verdicts: its record, ``<part>/record/<slug>``, or the chapter if it has none.
+    """The page that holds a chapter's verdicts: its record, ``<part>/record/<slug>``, or the
+    chapter if it has none.
 
     >>> from pathlib import Path
     >>> from theorybook import record_of
@@ -196,9 +245,13 @@ def record_of(chapter: str, book: Path) -> str:
 
 
 def book_folders() -> Iterator[Path]:
-    """Where ``ledger`` and ``data`` may be: in a clone beside the notebook (Colab), in the current folder, or above it."""
+    """Where ``ledger`` and ``data`` may be: in a clone beside the notebook (Colab), in the current
+    folder, or above it.
+    """
     here = Path.cwd()
-    clones = {toc.parent for toc in here.glob("*/_toc.yml")} | {ledger.parents[1] for ledger in here.glob("*/book/ledger")}
+    clones = {toc.parent for toc in here.glob("*/_toc.yml")} | {
+        ledger.parents[1] for ledger in here.glob("*/book/ledger")
+    }
     yield from (clone / "book" for clone in sorted(clones))
     for folder in (here, *here.parents):
         yield folder / "book"
@@ -206,7 +259,8 @@ def book_folders() -> Iterator[Path]:
 
 
 def anchor(claim: str) -> str:
-    """The page anchor of a claim's verdict: ``doe2026/lemma-4.2-2`` -> ``verdict-doe2026-lemma-4-2-2``.
+    """The page anchor of a claim's verdict: ``doe2026/lemma-4.2-2`` ->
+    ``verdict-doe2026-lemma-4-2-2``.
 
     >>> from theorybook import anchor
     >>> anchor("doe2026/lemma-4.2-2")
@@ -216,7 +270,8 @@ def anchor(claim: str) -> str:
 
 
 def find_ledger(claim: str) -> Path | None:
-    """``ledger/<citation>.yml`` in the nearest of :func:`book_folders`; none for a notebook opened without the book.
+    """``ledger/<citation>.yml`` in the nearest of :func:`book_folders`; none for a notebook opened
+    without the book.
 
     Raises:
         FileNotFoundError: the book is there (its ``_toc.yml``), but the file is missing.
@@ -238,7 +293,8 @@ def find_ledger(claim: str) -> Path | None:
             return path
         if folder.name == "book" and (folder.parent / "_toc.yml").is_file():
             raise FileNotFoundError(
-                f"{path} is missing, so {claim} cannot be judged; write the id as <citation>/<name>, or restore the file "
+                f"{path} is missing, so {claim} cannot be judged; write the id as "
+                "<citation>/<name>, or restore the file "
                 "with git checkout"
             )
     return None

@@ -1,13 +1,55 @@
-"""Mathematics as readable text: TeX between dollars, and numbers and indices as programs print them."""
+"""Mathematics as readable text: TeX between dollars, and numbers and indices as programs print
+them.
+"""
 
 import re
 import unicodedata
 
 _SIGNS = {
-    **{"le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "ll": "≪", "gg": "≫", "approx": "≈", "sim": "~"},
-    **{"times": "×", "cdot": "·", "pm": "±", "in": "∈", "to": "→", "mapsto": "↦", "infty": "∞", "sum": "Σ", "prod": "Π"},
-    **{"sqrt": "√", "int": "∫", "partial": "∂", "nabla": "∇", "langle": "⟨", "rangle": "⟩", "|": "‖", "Vert": "‖", "top": "ᵀ"},
-    **{"ell": "ℓ", "ldots": "...", "dots": "...", "cdots": "...", "propto": "∝", "subset": "⊂", "odot": "⊙", "perp": "⊥"},
+    **{
+        "le": "≤",
+        "leq": "≤",
+        "ge": "≥",
+        "geq": "≥",
+        "ne": "≠",
+        "neq": "≠",
+        "ll": "≪",
+        "gg": "≫",
+        "approx": "≈",
+        "sim": "~",
+    },
+    **{
+        "times": "×",
+        "cdot": "·",
+        "pm": "±",
+        "in": "∈",
+        "to": "→",
+        "mapsto": "↦",
+        "infty": "∞",
+        "sum": "Σ",
+        "prod": "Π",
+    },
+    **{
+        "sqrt": "√",
+        "int": "∫",
+        "partial": "∂",
+        "nabla": "∇",
+        "langle": "⟨",
+        "rangle": "⟩",
+        "|": "‖",
+        "Vert": "‖",
+        "top": "ᵀ",
+    },
+    **{
+        "ell": "ℓ",
+        "ldots": "...",
+        "dots": "...",
+        "cdots": "...",
+        "propto": "∝",
+        "subset": "⊂",
+        "odot": "⊙",
+        "perp": "⊥",
+    },
     **{
         "lfloor": "⌊",
         "rfloor": "⌋",
@@ -18,7 +60,15 @@ _SIGNS = {
         "varepsilon": "ε",
         "epsilon": "ε",
     },
-    **{"vartheta": "θ", "varphi": "φ", "lambda": "λ", "Lambda": "Λ", "qquad": " ", "quad": " ", "square": ""},
+    **{
+        "vartheta": "θ",
+        "varphi": "φ",
+        "lambda": "λ",
+        "Lambda": "Λ",
+        "qquad": " ",
+        "quad": " ",
+        "square": "",
+    },
 }
 #: Commands that say how something looks.
 _LOOKS = re.compile(
@@ -31,7 +81,9 @@ def _sign(name: str) -> str:
     if name in _SIGNS:
         return _SIGNS[name]
     try:
-        return unicodedata.lookup(f"GREEK {'CAPITAL' if name[0].isupper() else 'SMALL'} LETTER {name}")
+        return unicodedata.lookup(
+            f"GREEK {'CAPITAL' if name[0].isupper() else 'SMALL'} LETTER {name}"
+        )
     except KeyError:
         return name  # log, max, exp, ...
 
@@ -60,7 +112,9 @@ def _plain(tex: str) -> str:
         )
         tex = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"binom(\1, \2)", tex)
         tex = re.sub(r"(?<![_^\\}])(?<!frac)(?<!sqrt)\{([^{}]*)\}(?!\s*\{)", r"\1", tex)
-    tex = re.sub(r"\\([A-Za-z]+|\|)(\s*)", lambda found: _sign(found[1]) + " " * bool(found[2]), tex)
+    tex = re.sub(
+        r"\\([A-Za-z]+|\|)(\s*)", lambda found: _sign(found[1]) + " " * bool(found[2]), tex
+    )
     tex = re.sub(r"\\[,;!: \\]|[&~]", " ", tex).replace("\\", "").replace("^ᵀ", "ᵀ")
     return re.sub(r"\s+", " ", re.sub(r"(?<=[∂∇√]) ", "", tex)).strip()
 
@@ -72,7 +126,8 @@ _PRINTED = re.compile(
 
 
 def as_written(text: str) -> str:
-    """A line as a person would write it: powers of ten, exponents and indices instead of what programs print.
+    """A line as a person would write it: powers of ten, exponents and indices instead of what
+    programs print.
 
     >>> from theorybook.plain import as_written
     >>> as_written("5.5e+03, 2e-06, 10^12, T_4")
@@ -88,7 +143,9 @@ def as_written(text: str) -> str:
 
 
 def power_of_ten(front: str, power: str) -> str:
-    """``front`` times 10 to the ``power``: 5,500 up to a million, then 2 × 10⁷, and 10⁷ for a front of 1."""
+    """``front`` times 10 to the ``power``: 5,500 up to a million, then 2 × 10⁷, and 10⁷ for a front
+    of 1.
+    """
     k = int(power)
     if 0 <= k < 6 and len(front.partition(".")[2]) <= k:
         return f"{float(front) * 10**k:,.0f}"

@@ -1,7 +1,8 @@
-"""Predictions: what a theorem says about trained models, fixed and committed before anything is measured.
+"""Predictions: what a theorem says about trained models, fixed and committed before anything is
+measured.
 
-A file of predictions is a YAML list. ``commit`` is the commit that brought a prediction; it is written after that commit, and a
-test asks git whether the prediction stood there as it stands now.
+A file of predictions is a YAML list. ``commit`` is the commit that brought a prediction; it is
+written after that commit, and a test asks git whether the prediction stood there as it stands now.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from theorybook.intervals import mean_interval
 from theorybook.ledger import book_folders, read_rows
 from theorybook.validation import ANY, Numbers, Size
 
-#: Ten times the usual number: a mean near an end of its predicted range is decided by the texts and hardly by the resamples.
+#: Ten times the usual number: a mean near an end of its predicted range is decided by the texts and
+#: hardly by the resamples.
 RESAMPLES = 99_999
 
 
@@ -26,10 +28,12 @@ class Prediction:
 
     Attributes:
         id: its name.
-        theorem: the ledger id of the statement that is asked, or the label of one that its chapter brings.
+        theorem: the ledger id of the statement that is asked, or the label of one that its chapter
+            brings.
         measures: the number that is taken from each text, in words.
         why: how the prediction follows from the theorem.
-        low, high: the predicted range of its mean over texts; infinite where the theorem bounds one side only.
+        low, high: the predicted range of its mean over texts; infinite where the theorem bounds one
+            side only.
         known: what had been seen in trials when this was written.
         date: when it was written.
         commit: the commit that brought it.
@@ -55,8 +59,11 @@ class Prediction:
             raise ValueError(f"{self.id}: the range from {self.low} to {self.high} is empty")
 
 
-def load_predictions(path: str | Path | None = None, part: str = "trained") -> dict[str, Prediction]:
-    """The predictions of a file by id; without a path, of the book's ``predictions.yml`` of that part.
+def load_predictions(
+    path: str | Path | None = None, part: str = "trained"
+) -> dict[str, Prediction]:
+    """The predictions of a file by id; without a path, of the book's ``predictions.yml`` of that
+    part.
 
     Raises:
         FileNotFoundError: there is no such file here.
@@ -73,22 +80,27 @@ def load_predictions(path: str | Path | None = None, part: str = "trained") -> d
         places = (folder / part / "predictions.yml" for folder in book_folders())
         path = next((place for place in places if place.is_file()), None)
         if path is None:
-            raise FileNotFoundError(f"{part}/predictions.yml is not here: open the chapter in a clone of the book")
+            raise FileNotFoundError(
+                f"{part}/predictions.yml is not here: open the chapter in a clone of the book"
+            )
     path = Path(path)
     found: dict[str, Prediction] = {}
     for row in read_rows(path, Prediction):
         if row["id"] in found:
             raise ValueError(f"{path.name}: the prediction {row['id']} stands there twice")
-        found[row["id"]] = Prediction(**row | {"low": float(row["low"]), "high": float(row["high"]), "date": str(row["date"])})
+        found[row["id"]] = Prediction(
+            **row | {"low": float(row["low"]), "high": float(row["high"]), "date": str(row["date"])}
+        )
     return found
 
 
 def measured(prediction: Prediction, draws: Sequence[Numbers], digits: Size = 3) -> Check:
     """Compare what a prediction says about trained models with what was measured on texts.
 
-    It is *held* if, in every draw of texts, the whole 99.9% interval of the mean over texts lies in the predicted range; an
-    interval that reaches over an end of the range counts as missed. The interval is a BCa bootstrap over the texts (not over
-    rows or heads, which depend on each other) with 99,999 resamples and a fixed seed.
+    It is *held* if, in every draw of texts, the whole 99.9% interval of the mean over texts lies in
+    the predicted range; an interval that reaches over an end of the range counts as missed. The
+    interval is a BCa bootstrap over the texts (not over rows or heads, which depend on each other)
+    with 99,999 resamples and a fixed seed.
 
     Args:
         prediction: fixed before the run (:func:`load_predictions`).
@@ -114,7 +126,8 @@ def measured(prediction: Prediction, draws: Sequence[Numbers], digits: Size = 3)
     return Check(
         "measured",
         holds,
-        f"{prediction.measures}: predicted [{number(low, digits)}, {number(high, digits)}] on {prediction.date} in "
+        f"{prediction.measures}: predicted [{number(low, digits)}, {number(high, digits)}] on "
+        f"{prediction.date} in "
         f"{prediction.commit[:7] or 'a commit to come'}; 99.9% intervals in {texts} {seen}: "
         f"{'held' if holds else 'missed'}",
     )

@@ -1,13 +1,16 @@
-"""Proofs by computation: a statement in a few real parameters, settled for a whole range at once, and tied to what it is about.
+"""Proofs by computation: a statement in a few real parameters, settled for a whole range at once,
+and tied to what it is about.
 
-All exact. :func:`prove_less` covers a box by smaller ones, on each of which ball arithmetic (Arb, through python-flint)
-shows left < right. :func:`prove_le` proves left <= right for rational functions on a box or an unbounded orthant: moved to
-the corner, the difference has no negative coefficient. :func:`prove_identity` shows by algebra that two expressions are one;
-:func:`prove_by_cases` goes through all cases. Each returns a :class:`Proof` or raises :class:`NotProved` with the box or the
-point where it stops.
+All exact. :func:`prove_less` covers a box by smaller ones, on each of which ball arithmetic (Arb,
+through python-flint) shows left < right. :func:`prove_le` proves left <= right for rational
+functions on a box or an unbounded orthant: moved to the corner, the difference has no negative
+coefficient. :func:`prove_identity` shows by algebra that two expressions are one;
+:func:`prove_by_cases` goes through all cases. Each returns a :class:`Proof` or raises
+:class:`NotProved` with the box or the point where it stops.
 
-A proof is about algebra. :meth:`Proof.crosschecked` compares both sides of what was proved with the layer and the printed
-formula at drawn points inside the range; only a tied proof makes a check (:func:`theorybook.proved`).
+A proof is about algebra. :meth:`Proof.crosschecked` compares both sides of what was proved with the
+layer and the printed formula at drawn points inside the range; only a tied proof makes a check
+(:func:`theorybook.proved`).
 
 >>> from theorybook.prove import prove_le, prove_less
 >>> prove_less("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
@@ -35,7 +38,8 @@ Range = tuple[Number, Number | None]
 MOST_BOXES, MOST_HALVINGS = 20_000, 12
 #: A box narrower than this fraction of its range is not split further.
 FINEST = Fraction(1, 2**50)
-#: A box narrower than this fraction of its range is also tried at its corners, for a point where the statement is false.
+#: A box narrower than this fraction of its range is also tried at its corners, for a point where
+#: the statement is false.
 COARSE = Fraction(1, 2**8)
 #: Relative difference up to which two computations of one number agree.
 ROUNDING = 1e-9
@@ -50,9 +54,10 @@ class Proof:
         range: the parameters that it covers, from the box itself.
         boxes: how many pieces the proof has.
         by: what a piece is: boxes, coefficients, identities, cases.
-        sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the box.
-        ties: what was compared with the layer or the printed formula, in how many comparisons (a side at a point is one), and
-            whether they agree.
+        sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the
+            box.
+        ties: what was compared with the layer or the printed formula, in how many comparisons (a
+            side at a point is one), and whether they agree.
 
     >>> from theorybook.prove import prove_le
     >>> proof = prove_le("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
@@ -66,7 +71,9 @@ class Proof:
     range: str
     boxes: Size
     by: str = "boxes"
-    sides: Callable[[Mapping[str, Any]], tuple[Any, Any]] | None = field(default=None, repr=False, compare=False)
+    sides: Callable[[Mapping[str, Any]], tuple[Any, Any]] | None = field(
+        default=None, repr=False, compare=False
+    )
     ties: tuple[tuple[str, int, bool], ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
@@ -79,8 +86,9 @@ class Proof:
 
         Args:
             at: the points, each by its letters or with them as its attributes, inside the range.
-            left, right: what the sides of the statement stand for there: a number or an array for each point, a function of the
-                letters (of the object, where a point is one) that gives it, or one number for all.
+            left, right: what the sides of the statement stand for there: a number or an array for
+                each point, a function of the letters (of the object, where a point is one) that
+                gives it, or one number for all.
 
         Raises:
             NotProved: a point lies outside of what was proved.
@@ -88,12 +96,18 @@ class Proof:
         points = list(at)
         if not points or (left is None and right is None):
             raise ValueError(f"{self.what}: a tie needs points and what one of the sides is there")
-        found, pairs = self, [self.at(point if isinstance(point, Mapping) else vars(point)) for point in points]
+        found, pairs = (
+            self,
+            [self.at(point if isinstance(point, Mapping) else vars(point)) for point in points],
+        )
         for name, column, side in zip(("left", "right"), zip(*pairs), (left, right)):
             if side is not None:
                 values = _at_points(side, points)
                 if len(values) != len(points):
-                    raise ValueError(f"{self.what}: {len(points)} points, but {len(values)} values of the {name} side")
+                    raise ValueError(
+                        f"{self.what}: {len(points)} points, but {len(values)} values of the "
+                        f"{name} side"
+                    )
                 found = found.crosschecked_values(f"{name} side", column, values)
         return found
 
@@ -109,7 +123,8 @@ class Proof:
         return [what for what, _, holds in self.ties if not holds]
 
     def crosschecked_values(self, what: str, found: Any, expected: Any) -> "Proof":
-        """The same proof with one more crosscheck: two computations of what it is about, number by number.
+        """The same proof with one more crosscheck: two computations of what it is about, number by
+        number.
 
         Args:
             what: what is compared.
@@ -119,15 +134,21 @@ class Proof:
             ValueError: anything but numbers, sizes that do not fit, or nothing to compare.
         """
         try:
-            pairs = [(np.ravel(_floats(x)), np.ravel(_floats(y))) for x, y in zip(found, expected, strict=True)]
+            pairs = [
+                (np.ravel(_floats(x)), np.ravel(_floats(y)))
+                for x, y in zip(found, expected, strict=True)
+            ]
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"{self.what}: {what}: needs a number or an array for each point on both sides ({error})"
+                f"{self.what}: {what}: needs a number or an array for each point on both sides "
+                f"({error})"
             ) from error
         if not pairs or any(x.shape != y.shape or not x.size for x, y in pairs):
             raise ValueError(f"{self.what}: {what}: sizes that do not fit, or nothing to compare")
         finite = all(np.isfinite(y).all() for _, y in pairs)  # infinities agree about nothing
-        holds = finite and all(np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs)
+        holds = finite and all(
+            np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs
+        )
         return replace(self, ties=(*self.ties, (what, len(pairs), holds)))
 
 
@@ -144,12 +165,15 @@ def _said(ties: tuple[tuple[str, int, bool], ...]) -> str:
     failed = [what for what, _, holds in ties if not holds]
     pairs = sum(pairs for _, pairs, _ in ties)
     return (
-        f", {', '.join(failed)}: NOT that of the layer" if failed else f", tied by {pairs} comparison{'s' if pairs > 1 else ''}"
+        f", {', '.join(failed)}: NOT that of the layer"
+        if failed
+        else f", tied by {pairs} comparison{'s' if pairs > 1 else ''}"
     )
 
 
 class NotProved(ArithmeticError):
-    """No proof: ``box`` is a point where the statement is certainly violated, or a box that could not be decided.
+    """No proof: ``box`` is a point where the statement is certainly violated, or a box that could
+    not be decided.
 
     >>> from theorybook.prove import prove_less
     >>> prove_less("x < 1", lambda x: (x, 1), x=(0, 2))
@@ -161,7 +185,10 @@ class NotProved(ArithmeticError):
     def __init__(self, what: str, box: Mapping[str, Any], violated: bool, why: str = ""):
         self.what, self.box, self.violated = what, dict(box), violated
         found = "violated at" if violated else "undecided on"
-        super().__init__(f"{what}: {found} {', '.join(f'{k} = {v}' for k, v in box.items())}{why and f' ({why})'}")
+        super().__init__(
+            f"{what}: {found} "
+            f"{', '.join(f'{k} = {v}' for k, v in box.items())}{why and f' ({why})'}"
+        )
 
 
 def _floats(x: Any) -> Any:
@@ -196,7 +223,11 @@ def _end(x: Fraction, inward: int) -> str:
     return f"{rounded.divide(Decimal(x.numerator), Decimal(x.denominator)):g}"
 
 
-def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[str, str], opened: Iterable[str] = ()) -> str:
+def _range(
+    box: Mapping[str, tuple[Fraction, Fraction | None]],
+    where: Mapping[str, str],
+    opened: Iterable[str] = (),
+) -> str:
     """The box in the paper's letters; a point is written as one."""
 
     def line(name: str, low: Fraction, high: Fraction | None) -> str:
@@ -205,7 +236,11 @@ def _range(box: Mapping[str, tuple[Fraction, Fraction | None]], where: Mapping[s
             return f"{letters} = {_short(low)}"
         sign = ">" if name in opened else ">="
         first = _end(low, 1)
-        return f"{letters} {sign} {first}" if high is None else f"{letters} in [{first}, {_end(high, -1)}]"
+        return (
+            f"{letters} {sign} {first}"
+            if high is None
+            else f"{letters} in [{first}, {_end(high, -1)}]"
+        )
 
     return ", ".join(line(name, *ends) for name, ends in box.items())
 
@@ -214,10 +249,15 @@ def _letters(name: str, where: Mapping[str, str]) -> str:
     return where.get(name, name).replace("**", "^").replace("*", " ")
 
 
-def _start(what: str, ranges: Mapping[str, Range], bounded: bool) -> dict[str, tuple[Fraction, Fraction | None]]:
+def _start(
+    what: str, ranges: Mapping[str, Range], bounded: bool
+) -> dict[str, tuple[Fraction, Fraction | None]]:
     if not ranges:
         raise ValueError(f"{what}: a proof needs at least one parameter with its range")
-    box = {name: (_exact(low), None if high is None else _exact(high)) for name, (low, high) in ranges.items()}
+    box = {
+        name: (_exact(low), None if high is None else _exact(high))
+        for name, (low, high) in ranges.items()
+    }
     for name, (low, high) in box.items():
         if high is None and bounded:
             raise ValueError(f"{what}: {name} has no upper end; ball arithmetic needs one")
@@ -230,35 +270,55 @@ def _pair(sides: Any) -> tuple[Any, Any]:
     return sides if isinstance(sides, tuple) else (0, sides)
 
 
-def _sides(what: str, f: Callable[..., Any], box: Mapping[str, Any], where: Mapping[str, str], number: Callable) -> Callable:
-    """Both sides at a point given by its letters, through the change of variables that the card shows."""
+def _sides(
+    what: str,
+    f: Callable[..., Any],
+    box: Mapping[str, Any],
+    where: Mapping[str, str],
+    number: Callable,
+) -> Callable:
+    """Both sides at a point given by its letters, through the change of variables that the card
+    shows.
+    """
     read = {name: compile(text, f"<{what}>", "eval") for name, text in where.items() if name in box}
 
     def sides(letters: Mapping[str, Any]) -> tuple[Any, Any]:
         known = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt, **letters}
         try:
-            point = {name: eval(read[name], {"__builtins__": {}}, known) if name in read else known[name] for name in box}
+            point = {
+                name: eval(read[name], {"__builtins__": {}}, known) if name in read else known[name]
+                for name in box
+            }
         except (KeyError, NameError) as error:
-            raise ValueError(f"{what}: a point gives {', '.join(letters)}, but the range is {_range(box, where)}") from error
+            raise ValueError(
+                f"{what}: a point gives {', '.join(letters)}, but the range is {_range(box, where)}"
+            ) from error
         for name, (low, high) in box.items():
             slack = 1e-9 * (1 + abs(point[name]))
             if point[name] < low - slack or (high is not None and point[name] > high + slack):
                 raise NotProved(
-                    what, {name: point[name]}, violated=True, why=f"outside of what was proved, {_range(box, where)}"
+                    what,
+                    {name: point[name]},
+                    violated=True,
+                    why=f"outside of what was proved, {_range(box, where)}",
                 )
         return _pair(f(**{name: number(x) for name, x in point.items()}))
 
     return sides
 
 
-def prove_less(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | None = None, **ranges: Range) -> Proof:
+def prove_less(
+    what: str, f: Callable[..., Any], *, where: Mapping[str, str] | None = None, **ranges: Range
+) -> Proof:
     """Prove left < right on a closed box, by bisection in ball arithmetic.
 
     Args:
         what: the inequality, for the reader.
-        f: takes the parameters by name as ``flint.arb`` balls and returns (left, right), or right alone where left is 0. Where
-            they are equal on the border of the box, divide by what vanishes first (:func:`exprel`).
-        where: what a parameter is in the paper's letters, as a Python expression: ``{"x": "log(n)"}``.
+        f: takes the parameters by name as ``flint.arb`` balls and returns (left, right), or right
+            alone where left is 0. Where they are equal on the border of the box, divide by what
+            vanishes first (:func:`exprel`).
+        where: what a parameter is in the paper's letters, as a Python expression:
+            ``{"x": "log(n)"}``.
         ranges: (low, high) of each parameter, both ends included.
 
     Raises:
@@ -271,7 +331,9 @@ def prove_less(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | N
         return ball(low) if low == high else ball(low).union(ball(high))
 
     def gap(box: dict[str, Any]) -> "flint.arb":
-        left, right = (ball(side) if isinstance(side, Fraction) else side for side in _pair(f(**box)))
+        left, right = (
+            ball(side) if isinstance(side, Fraction) else side for side in _pair(f(**box))
+        )
         return flint.arb(right - left)
 
     where = where or {}
@@ -286,16 +348,22 @@ def prove_less(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | N
                 boxes += 1
                 continue
             middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
-            widths = {name: (high - low) / width[name] for name, (low, high) in box.items() if high > low}
+            widths = {
+                name: (high - low) / width[name] for name, (low, high) in box.items() if high > low
+            }
             widest = max(widths, key=widths.__getitem__, default=None)
             points = [middle]
             if widest is None or tried == 1 or widths[widest] < COARSE:
                 points += [dict(zip(box, corner)) for corner in itertools.product(*box.values())]
             for point in points:
                 if gap({name: ball(x) for name, x in point.items()}) <= 0:
-                    raise NotProved(what, {name: _short(x) for name, x in point.items()}, violated=True)
+                    raise NotProved(
+                        what, {name: _short(x) for name, x in point.items()}, violated=True
+                    )
             if widest is None or widths[widest] < FINEST or tried > MOST_BOXES:
-                found = {name: f"[{float(low)!r}, {float(high)!r}]" for name, (low, high) in box.items()}
+                found = {
+                    name: f"[{float(low)!r}, {float(high)!r}]" for name, (low, high) in box.items()
+                }
                 raise NotProved(what, found, violated=False, why=f"after {tried} boxes")
             low, high = box[widest]
             todo += [box | {widest: (middle[widest], high)}, box | {widest: (low, middle[widest])}]
@@ -303,7 +371,9 @@ def prove_less(what: str, f: Callable[..., Any], *, where: Mapping[str, str] | N
 
 
 class _Seen:
-    """An element of a field of rational functions that notes what it is divided by, so that no factor cancels unseen."""
+    """An element of a field of rational functions that notes what it is divided by, so that no
+    factor cancels unseen.
+    """
 
     def __init__(self, value: Any, divisors: list[Any]):
         self.value, self.divisors = value, divisors
@@ -362,22 +432,25 @@ def prove_le(
     opened: tuple[str, ...] = (),
     **ranges: Range,
 ) -> Proof:
-    """Prove left <= right (left < right) for rational functions on a box or orthant, by the signs of coefficients.
+    """Prove left <= right (left < right) for rational functions on a box or orthant, by the signs
+    of coefficients.
 
-    With x = low + s, or (low + high s)/(1 + s) where there is an upper end, s >= 0 covers the range; a fraction of polynomials
-    in s with coefficients >= 0 is >= 0 there. Ranges for which that fails are halved. All that is divided by on the way must
-    have one sign on the whole range, so that there is no pole and nothing cancels that could be 0.
+    With x = low + s, or (low + high s)/(1 + s) where there is an upper end, s >= 0 covers the
+    range; a fraction of polynomials in s with coefficients >= 0 is >= 0 there. Ranges for which
+    that fails are halved. All that is divided by on the way must have one sign on the whole range,
+    so that there is no pole and nothing cancels that could be 0.
 
     Args:
-        f: takes the parameters by name, as elements of a field of rational functions, uses + - * / and whole powers only, and
-            returns (left, right), or right alone where left is 0.
+        f: takes the parameters by name, as elements of a field of rational functions, uses + - * /
+            and whole powers only, and returns (left, right), or right alone where left is 0.
         strict: left < right, also at the ends that belong to the range.
         where: as in :func:`prove_less`.
         opened: parameters whose lower end does not belong to the range.
         ranges: (low, high), or (low, None) for all numbers from low on.
 
     Raises:
-        NotProved: with a point at which left > right (>=) or a side is not defined, or the range that stays undecided.
+        NotProved: with a point at which left > right (>=) or a side is not defined, or the range
+            that stays undecided.
     """
     from sympy import QQ
     from sympy.polys.fields import field as rational
@@ -392,7 +465,11 @@ def prove_le(
         inside, divisors = {}, []
         for (name, (low, high)), s in zip(box.items(), variables):
             low = QQ(low.numerator, low.denominator)
-            x = low + s if high is None else (low + QQ(high.numerator, high.denominator) * s) / (1 + s)
+            x = (
+                low + s
+                if high is None
+                else (low + QQ(high.numerator, high.denominator) * s) / (1 + s)
+            )
             inside[name] = _Seen(x, divisors)
         left, right = map(_plain, _pair(f(**inside)))
         bounded = [high is not None for _, high in box.values()]
@@ -407,7 +484,11 @@ def prove_le(
             continue
         for point in _points(box):
             # just inside an end that does not belong to the range
-            point |= {name: whole[name][0] + Fraction(1, 1000) for name in opened if point[name] == whole[name][0]}
+            point |= {
+                name: whole[name][0] + Fraction(1, 1000)
+                for name in opened
+                if point[name] == whole[name][0]
+            }
             shown_point = {name: _short(x) for name, x in point.items()}
             try:
                 left, right = _pair(f(**point))
@@ -417,29 +498,51 @@ def prove_le(
                 raise NotProved(what, shown_point, violated=True)
         if halvings >= MOST_HALVINGS:
             raise NotProved(
-                what, {n: f"[{low}, {'oo' if high is None else high}]" for n, (low, high) in box.items()}, violated=False
+                what,
+                {n: f"[{low}, {'oo' if high is None else high}]" for n, (low, high) in box.items()},
+                violated=False,
             )
         name = names[halvings % len(names)]
         low, high = box[name]
         middle = 2 * abs(low) + 1 if high is None else (low + high) / 2
-        todo += [(box | {name: (middle, high)}, halvings + 1), (box | {name: (low, middle)}, halvings + 1)]
-    return Proof(what, _range(whole, where, opened), pieces, "coefficients", _sides(what, f, whole, where, float))
+        todo += [
+            (box | {name: (middle, high)}, halvings + 1),
+            (box | {name: (low, middle)}, halvings + 1),
+        ]
+    return Proof(
+        what,
+        _range(whole, where, opened),
+        pieces,
+        "coefficients",
+        _sides(what, f, whole, where, float),
+    )
 
 
 def _coefficients(value: Any, bounded: list[bool], strict: bool, opened: list[bool]) -> int | None:
-    """How many coefficients the numerator has, if none is negative (and, strictly, those at the corners are positive)."""
+    """How many coefficients the numerator has, if none is negative (and, strictly, those at the
+    corners are positive).
+    """
     above, below = value.numer, value.denom
     if below.LC < 0:
         above, below = -above, -below
     if any(c < 0 for c in below.values()) or any(c < 0 for c in above.values()):
         return None
     if strict:
-        top, bottom = [[max(powers) for powers in zip(*p)] if p else [0] * len(bounded) for p in (above, below)]
+        top, bottom = [
+            [max(powers) for powers in zip(*p)] if p else [0] * len(bounded) for p in (above, below)
+        ]
         if any(b > t for t, b, closed in zip(top, bottom, bounded) if closed):
             return None
         # at an open end any power of the distance from it is positive
-        ends = [(None,) if start else (0, high) if closed else (0,) for high, closed, start in zip(top, bounded, opened)]
-        found = {tuple(None if start else k for k, start in zip(powers, opened)) for powers, c in above.items() if c > 0}
+        ends = [
+            (None,) if start else (0, high) if closed else (0,)
+            for high, closed, start in zip(top, bounded, opened)
+        ]
+        found = {
+            tuple(None if start else k for k, start in zip(powers, opened))
+            for powers, c in above.items()
+            if c > 0
+        }
         if not found.issuperset(itertools.product(*ends)):
             return None
     return max(len(above), 1)
@@ -448,7 +551,9 @@ def _coefficients(value: Any, bounded: list[bool], strict: bool, opened: list[bo
 def _points(box: dict[str, Any]) -> Iterable[dict[str, Fraction]]:
     """Corners and middles; from an open end on three numbers farther out."""
     lines = [
-        [low, low + 1, 2 * abs(low) + 10, 1000 * (abs(low) + 1)] if high is None else [low, (low + high) / 2, high]
+        [low, low + 1, 2 * abs(low) + 10, 1000 * (abs(low) + 1)]
+        if high is None
+        else [low, (low + high) / 2, high]
         for low, high in box.values()
     ]
     for point in itertools.product(*lines):
@@ -464,28 +569,39 @@ def prove_identity(
     sizes: str = "",
     where: Mapping[str, str] | None = None,
 ) -> Proof:
-    """Prove that two SymPy expressions, numbers, or matrices of them are equal for all values of their symbols, by algebra.
+    """Prove that two SymPy expressions, numbers, or matrices of them are equal for all values of
+    their symbols, by algebra.
 
     Args:
-        nonzero: what is divided by and may be 0 for some values, which the card then leaves out. All else that is divided by
-            must be known not to be 0 from the assumptions on the symbols.
+        nonzero: what is divided by and may be 0 for some values, which the card then leaves out.
+            All else that is divided by must be known not to be 0 from the assumptions on the
+            symbols.
         sizes: where the symbols stand at one size, which, and why the others follow.
         where: what a symbol is in the letters of :meth:`Proof.crosschecked`, if something else.
 
     Raises:
-        NotProved: a point where they differ, what is left of the difference, or a divisor that may be 0.
+        NotProved: a point where they differ, what is left of the difference, or a divisor that may
+            be 0.
     """
     import sympy
 
     if left is None or right is None:
-        raise ValueError(f"{what}: a side is None; it must be an expression, a number or a matrix of them")
+        raise ValueError(
+            f"{what}: a side is None; it must be an expression, a number or a matrix of them"
+        )
     left, right = sympy.Matrix([left]), sympy.Matrix([right])
     if left.shape != right.shape or not len(left):
-        raise ValueError(f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and at least one")
+        raise ValueError(
+            f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and "
+            "at least one"
+        )
     rest = left - right
     symbols = sorted({*left.free_symbols, *right.free_symbols}, key=str)
     if len(set(map(str, symbols))) < len(symbols):
-        raise ValueError(f"{what}: two symbols have one name and other assumptions, among {', '.join(map(str, symbols))}")
+        raise ValueError(
+            f"{what}: two symbols have one name and other assumptions, among "
+            f"{', '.join(map(str, symbols))}"
+        )
     point = {str(symbol): (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
     for entry in rest:
         # what is wrong differs at almost every point, and algebra would look for long
@@ -507,8 +623,13 @@ def prove_identity(
     covered = f"all {', '.join(letters.values())}" if symbols else "numbers"
     if signed := [letters[str(symbol)] for symbol in symbols if symbol.is_positive]:
         covered += " > 0" if len(signed) == len(symbols) else f", {', '.join(signed)} > 0"
-    covered += "".join(f", {str(x).replace('**', '^').replace('*', ' ')} != 0" for x in left_out) + (sizes and f" ({sizes})")
-    box = {str(symbol): (Fraction(0) if symbol.is_nonnegative else -math.inf, None) for symbol in symbols}
+    covered += "".join(
+        f", {str(x).replace('**', '^').replace('*', ' ')} != 0" for x in left_out
+    ) + (sizes and f" ({sizes})")
+    box = {
+        str(symbol): (Fraction(0) if symbol.is_nonnegative else -math.inf, None)
+        for symbol in symbols
+    }
     both = sympy.lambdify(symbols, (left, right), "numpy")
     sides = _sides(what, lambda **x: both(*x.values()), box, where, float)
     return Proof(what, covered, len(rest), "identities", sides)
@@ -517,11 +638,20 @@ def prove_identity(
 def _factors(x: Any) -> list[Any]:
     import sympy
 
-    return [base for base, _ in sympy.factor_list(sympy.numer(sympy.together(x)))[1]] if x.free_symbols else []
+    return (
+        [base for base, _ in sympy.factor_list(sympy.numer(sympy.together(x)))[1]]
+        if x.free_symbols
+        else []
+    )
 
 
 def prove_by_cases(
-    what: str, holds: Callable[..., bool | np.bool_], cases: Iterable[Any], *, name: str = "case", argued: str = ""
+    what: str,
+    holds: Callable[..., bool | np.bool_],
+    cases: Iterable[Any],
+    *,
+    name: str = "case",
+    argued: str = "",
 ) -> Proof:
     """Prove a statement by going through all its cases; ``holds`` decides each in exact arithmetic.
 
@@ -544,18 +674,34 @@ def prove_by_cases(
         if not answer:
             raise NotProved(what, {"case": case}, violated=True)
     first, last = (", ".join(map(str, case)) for case in (cases[0], cases[-1]))
-    covered = f"{name} = {first}" + f", ..., {last}" * (len(cases) > 1) + (argued and f", beyond by argument: {argued}")
+    covered = (
+        f"{name} = {first}"
+        + f", ..., {last}" * (len(cases) > 1)
+        + (argued and f", beyond by argument: {argued}")
+    )
     return Proof(what, covered, len(cases), "cases")
 
 
 def conjunction(what: str, *proofs: Proof) -> Proof:
-    """One statement proved in several steps or piece by piece; it is crosschecked if every step is."""
+    """One statement proved in several steps or piece by piece; it is crosschecked if every step
+    is.
+    """
     if not proofs:
         raise ValueError(f"{what}: no proof was given")
     by = {proof.by for proof in proofs}
     ranges = " and ".join(dict.fromkeys(proof.range for proof in proofs))
-    ties = tuple(tie for proof in proofs for tie in proof.ties) if all(proof.ties for proof in proofs) else ()
-    return Proof(what, ranges, sum(proof.boxes for proof in proofs), by.pop() if len(by) == 1 else "pieces", ties=ties)
+    ties = (
+        tuple(tie for proof in proofs for tie in proof.ties)
+        if all(proof.ties for proof in proofs)
+        else ()
+    )
+    return Proof(
+        what,
+        ranges,
+        sum(proof.boxes for proof in proofs),
+        by.pop() if len(by) == 1 else "pieces",
+        ties=ties,
+    )
 
 
 def letters(**vectors: Any) -> dict[str, float]:
@@ -565,9 +711,15 @@ def letters(**vectors: Any) -> dict[str, float]:
         ValueError: anything but a list or array of numbers.
     """
     for name, values in vectors.items():
-        if isinstance(values, str) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
+        if (
+            isinstance(values, str)
+            or not hasattr(values, "__iter__")
+            or getattr(values, "ndim", 1) != 1
+        ):
             raise ValueError(f"{name} = {values!r} is no list of numbers")
-    return {f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)}
+    return {
+        f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)
+    }
 
 
 def ball(x: Number) -> Any:

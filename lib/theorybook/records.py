@@ -1,9 +1,11 @@
-"""Records: what took too long for a chapter, stored with where it came from. One format, one reader, one writer.
+"""Records: what took too long for a chapter, stored with where it came from. One format, one
+reader, one writer.
 
-A record is one JSON file, ``book/data/<name>.json``: ``provenance`` (command, function, device, versions, date),
-``settings`` (arguments that all points share) and ``points``, one to a line, each with its arguments, its result and the
-seconds it took. Numbers are readable and rounded; an array of more than one dimension or of more than 256 numbers is
-stored inside by shape, dtype and compressed bytes (base64). No pickles.
+A record is one JSON file, ``book/data/<name>.json``: ``provenance`` (command, function, device,
+versions, date), ``settings`` (arguments that all points share) and ``points``, one to a line, each
+with its arguments, its result and the seconds it took. Numbers are readable and rounded; an array
+of more than one dimension or of more than 256 numbers is stored inside by shape, dtype and
+compressed bytes (base64). No pickles.
 
 A chapter reads; :class:`theorybook.sweep.Recording` writes, and ``make records-check`` recomputes.
 
@@ -41,16 +43,22 @@ from theorybook.validation import NonNegative, Size, to_numpy
 READABLE = 256
 #: Significant digits of the numbers in a record.
 DIGITS = 6
-#: Relative difference up to which a recomputed number counts as the recorded one: the rounding of six digits.
+#: Relative difference up to which a recomputed number counts as the recorded one: the rounding of
+#: six digits.
 TOLERANCE = 1e-5
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class Row(dict):
-    """A row of a record; a column that it does not have is named, since a record may be older than the page that reads it."""
+    """A row of a record; a column that it does not have is named, since a record may be older than
+    the page that reads it.
+    """
 
     def __missing__(self, key: str) -> Any:
-        raise ValueError(f"no column is called {key!r}; there are {', '.join(self)}: is the record older than this page?")
+        raise ValueError(
+            f"no column is called {key!r}; there are {', '.join(self)}: is the record older than "
+            "this page?"
+        )
 
 
 @dataclass(frozen=True)
@@ -84,10 +92,19 @@ class Table(Sequence):
         Raises:
             ValueError: no row has.
         """
-        allowed = {key: value if isinstance(value, tuple) else (value,) for key, value in values.items()}
-        found = [row for row in self.rows if all(key in row and row[key] in some for key, some in allowed.items())]
+        allowed = {
+            key: value if isinstance(value, tuple) else (value,) for key, value in values.items()
+        }
+        found = [
+            row
+            for row in self.rows
+            if all(key in row and row[key] in some for key, some in allowed.items())
+        ]
         if not found:
-            raise ValueError(f"no row has {values}; the columns are {', '.join(self.rows[0] if self.rows else ())}")
+            raise ValueError(
+                f"no row has {values}; the columns are "
+                f"{', '.join(self.rows[0] if self.rows else ())}"
+            )
         return Table(found)
 
     def of(self, name: str, **values: Any) -> NDArray[Any]:
@@ -96,11 +113,18 @@ class Table(Sequence):
 
     def mean(self, name: str, axis: str, **values: Any) -> NDArray[Any]:
         """The mean of a column at each value of an axis, in order."""
-        return np.array([self.of(name, **values, **{axis: value}).mean() for value in np.unique(self[axis])])
+        return np.array(
+            [self.of(name, **values, **{axis: value}).mean() for value in np.unique(self[axis])]
+        )
 
     def spread(self, name: str, axis: str, **values: Any) -> NDArray[Any]:
         """Its standard deviation."""
-        return np.array([self.of(name, **values, **{axis: value}).std(ddof=1) for value in np.unique(self[axis])])
+        return np.array(
+            [
+                self.of(name, **values, **{axis: value}).std(ddof=1)
+                for value in np.unique(self[axis])
+            ]
+        )
 
     def settings(self, *names: str) -> dict[str, tuple]:
         """The values that a run went through, in order."""
@@ -116,7 +140,8 @@ class Record:
         provenance: command, function, device, versions, date.
         settings: arguments that all points share.
         points: the arguments of each point.
-        results: what each point gave: a dict, or a list of dicts (rows), or a number; dataclasses come back as dicts.
+        results: what each point gave: a dict, or a list of dicts (rows), or a number; dataclasses
+            come back as dicts.
         seconds: how long each point took; empty if nobody looked.
     """
 
@@ -129,11 +154,15 @@ class Record:
 
     def __post_init__(self):
         if len(self.points) != len(self.results) or len(self.seconds) not in (0, len(self.points)):
-            raise ValueError(f"record {self.name!r}: {len(self.points)} points, but {len(self.results)} results")
+            raise ValueError(
+                f"record {self.name!r}: {len(self.points)} points, but {len(self.results)} results"
+            )
 
     @property
     def rows(self) -> Table:
-        """Point and result of each point as one row; a result that is a list of rows gives several, a number ``value``."""
+        """Point and result of each point as one row; a result that is a list of rows gives several,
+        a number ``value``.
+        """
         found = []
         for point, result in zip(self.points, self.results):
             for row in result if isinstance(result, list) else [result]:
@@ -146,7 +175,10 @@ class Record:
         found = []
         for point, result in zip(self.points, self.results):
             single = {key: value for key, value in point.items() if np.ndim(value) == 0}
-            found += [Row(single | dict(zip(result, cells))) for cells in zip(*result.values(), strict=True)]
+            found += [
+                Row(single | dict(zip(result, cells)))
+                for cells in zip(*result.values(), strict=True)
+            ]
         return Table(found)
 
     def where(self, **values: Any) -> Table:
@@ -159,19 +191,25 @@ class Record:
 
 
 def encoded(value: Any, digits: Size = DIGITS) -> Any:
-    """A value as JSON can hold it; :func:`decoded` is its inverse, up to rounding and the names of dataclasses.
+    """A value as JSON can hold it; :func:`decoded` is its inverse, up to rounding and the names of
+    dataclasses.
 
     Raises:
         TypeError: an object that a record cannot hold.
     """
     if isinstance(value, int) and value.bit_length() > _BITS:
-        raise TypeError(f"a record cannot hold an integer of {value.bit_length()} bits; return its logarithm, or hex() of it")
+        raise TypeError(
+            f"a record cannot hold an integer of {value.bit_length()} bits; return its logarithm, "
+            "or hex() of it"
+        )
     if isinstance(value, bool | str | int | None):
         return value
     if isinstance(value, np.bool_ | np.integer):
         return value.item()
     if isinstance(value, float | np.floating):
-        return _rounded(float(value), digits) if math.isfinite(value) else {"float": str(float(value))}
+        return (
+            _rounded(float(value), digits) if math.isfinite(value) else {"float": str(float(value))}
+        )
     value = to_numpy(value)
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
@@ -183,13 +221,22 @@ def encoded(value: Any, digits: Size = DIGITS) -> Any:
         value = value._asdict()  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(value, Mapping):
         if _MARKS & set(value):
-            raise TypeError(f"a record cannot hold a field named {sorted(_MARKS & set(value))[0]!r}; choose another name")
+            raise TypeError(
+                f"a record cannot hold a field named {sorted(_MARKS & set(value))[0]!r}; choose "
+                "another name"
+            )
         if len(names := {str(key) for key in value}) < len(value):
-            raise TypeError(f"a record cannot hold {len(value)} keys that read as {len(names)} names; choose others")
+            raise TypeError(
+                f"a record cannot hold {len(value)} keys that read as {len(names)} names; choose "
+                "others"
+            )
         return {str(key): encoded(item, digits) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
         return [encoded(item, digits) for item in value]
-    raise TypeError(f"a record cannot hold {value!r}; return numbers, text, arrays, lists, dicts or dataclasses of them")
+    raise TypeError(
+        f"a record cannot hold {value!r}; return numbers, text, arrays, lists, dicts or "
+        "dataclasses of them"
+    )
 
 
 #: Keys that mark something other than a dict of results.
@@ -230,7 +277,8 @@ def decoded(value: Any) -> Any:
 
 
 def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> Path:
-    """Write ``<folder>/<name>.json``, whole or not at all, and return its path; where that is a link, what it leads to.
+    """Write ``<folder>/<name>.json``, whole or not at all, and return its path; where that is a
+    link, what it leads to.
 
     Raises:
         ValueError: a name that is no file name.
@@ -247,13 +295,16 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
             line["seconds"] = _rounded(record.seconds[i], 2)
         whole = line | {"result": encoded(result, digits)}
         lines.append(json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
-    text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items())
+    text = ",\n".join(
+        f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()
+    )
     text = "{\n" + text + ',\n"points": [\n' + ",\n".join(lines) + "\n]\n}\n"
     path = Path(folder) / f"{record.name}.json"
     target = path.resolve()
     partial = target.with_suffix(".json.tmp")
     try:
-        # a path on the command line may hold bytes that are no text; JSON escapes these as Python does
+        # a path on the command line may hold bytes that are no text; JSON escapes these as Python
+        # does
         partial.write_text(text, encoding="utf-8", errors="backslashreplace")
         partial.replace(target)
     except BaseException:
@@ -263,7 +314,8 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
 
 
 def find_record(name: str, folder: str | Path | None = None) -> Path:
-    """``data/<name>.json`` in the nearest of :func:`theorybook.ledger.book_folders`; with ``folder``, there.
+    """``data/<name>.json`` in the nearest of :func:`theorybook.ledger.book_folders`; with
+    ``folder``, there.
 
     Raises:
         ValueError: a name that is no file name.
@@ -271,7 +323,9 @@ def find_record(name: str, folder: str | Path | None = None) -> Path:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"record name {name!r} is no plain file name")
-    for place in [Path(folder)] if folder is not None else [base / "data" for base in book_folders()]:
+    for place in (
+        [Path(folder)] if folder is not None else [base / "data" for base in book_folders()]
+    ):
         if (place / f"{name}.json").is_file():
             return place / f"{name}.json"
     where = folder if folder is not None else f"data/ of {Path.cwd()} or above"
@@ -291,7 +345,9 @@ def read_record(name: str, folder: str | Path | None = None) -> Record:
     """
     path = find_record(name, folder)
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors begin a file with a mark
+        data = json.loads(
+            path.read_text(encoding="utf-8-sig")
+        )  # Windows' editors begin a file with a mark
         lines = data["points"]
         return Record(
             name,
@@ -303,43 +359,66 @@ def read_record(name: str, folder: str | Path | None = None) -> Record:
         )
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path}: not a readable record; restore it with git checkout -- {path.name} ({reason})") from None
+        raise ValueError(
+            f"{path}: not a readable record; restore it with git checkout -- {path.name} ({reason})"
+        ) from None
 
 
 def differences(
-    recorded: Any, computed: Any, tolerance: NonNegative | Mapping[str, float] = TOLERANCE, path: str = ""
+    recorded: Any,
+    computed: Any,
+    tolerance: NonNegative | Mapping[str, float] = TOLERANCE,
+    path: str = "",
 ) -> Iterator[str]:
     """Where a recomputed result differs from the recorded one, as sentences; nothing if they agree.
 
     Args:
         recorded, computed: results, both as they come from a record.
-        tolerance: relative difference allowed between floats (of arrays: of the largest difference, over the largest
-            number). A mapping gives it for each field by name, and for the others under ``""``. Integers, text and
-            shapes agree exactly, unless their field is named.
+        tolerance: relative difference allowed between floats (of arrays: of the largest difference,
+            over the largest number). A mapping gives it for each field by name, and for the others
+            under ``""``. Integers, text and shapes agree exactly, unless their field is named.
         path: where we are.
     """
     name = re.sub(r"\[\d+\]$", "", path).rpartition(".")[2]
     named = isinstance(tolerance, Mapping) and name in tolerance
-    allowed = (tolerance.get(name, tolerance.get("", TOLERANCE))) if isinstance(tolerance, Mapping) else tolerance
-    if isinstance(recorded, dict) and isinstance(computed, dict) and recorded.keys() == computed.keys():
+    allowed = (
+        (tolerance.get(name, tolerance.get("", TOLERANCE)))
+        if isinstance(tolerance, Mapping)
+        else tolerance
+    )
+    if (
+        isinstance(recorded, dict)
+        and isinstance(computed, dict)
+        and recorded.keys() == computed.keys()
+    ):
         for key in recorded:
-            yield from differences(recorded[key], computed[key], tolerance, f"{path}.{key}" if path else key)
-    elif isinstance(recorded, list) and isinstance(computed, list) and len(recorded) == len(computed):
+            yield from differences(
+                recorded[key], computed[key], tolerance, f"{path}.{key}" if path else key
+            )
+    elif (
+        isinstance(recorded, list) and isinstance(computed, list) and len(recorded) == len(computed)
+    ):
         for i, (left, right) in enumerate(zip(recorded, computed)):
             yield from differences(left, right, tolerance, f"{path}[{i}]")
-    elif all(map(_is_number, (recorded, computed))) or all(isinstance(side, np.ndarray) for side in (recorded, computed)):
+    elif all(map(_is_number, (recorded, computed))) or all(
+        isinstance(side, np.ndarray) for side in (recorded, computed)
+    ):
         left, right = np.asarray(recorded), np.asarray(computed)
         if left.shape != right.shape:
             yield f"{path}: shape {left.shape} recorded, {right.shape} computed"
             return
         exact = not named and left.dtype.kind not in "fc" and right.dtype.kind not in "fc"
         # integers as they are: as floats, neighbours beyond 2^53 would be one
-        errors, scale = ((left != right).ravel().astype(float), 1.0) if exact else _errors(left, right)
+        errors, scale = (
+            ((left != right).ravel().astype(float), 1.0) if exact else _errors(left, right)
+        )
         if errors.size and allowed < math.inf and errors.max() > (0 if exact else allowed * scale):
             worst = int(errors.argmax())
             shown = f"{left.ravel()[worst]} recorded, {right.ravel()[worst]} computed"
             yield f"{path}: {shown} (relative difference allowed: {0 if exact else allowed:g})"
-    elif not (named and allowed == math.inf) and (type(recorded) is not type(computed) or recorded != computed):
+    elif not (named and allowed == math.inf) and (
+        type(recorded) is not type(computed) or recorded != computed
+    ):
         yield f"{path}: {str(recorded)[:80]} recorded, {str(computed)[:80]} computed"
 
 
@@ -348,7 +427,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _errors(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
-    """Difference of each pair, infinite where one is not finite and the other is something else; and the largest number."""
+    """Difference of each pair, infinite where one is not finite and the other is something else;
+    and the largest number.
+    """
     left, right = left.astype(complex).ravel(), right.astype(complex).ravel()
     finite = np.isfinite(left) & np.isfinite(right)
     same = (left == right) | (np.isnan(left) & np.isnan(right))

@@ -1,4 +1,5 @@
-"""Sweeps: one function over a list of points, in parallel, with a progress bar; and recordings, sweeps that are kept.
+"""Sweeps: one function over a list of points, in parallel, with a progress bar; and recordings,
+sweeps that are kept.
 
 A module of ``<part>/runs/`` whose result is a file in ``book/data/`` ends with::
 
@@ -49,12 +50,22 @@ from theorybook.validation import ANY, Count, NonNegative, Size, finite, recheck
 
 #: After so many deaths, the last of them alone with its worker, a point is given up.
 DEATHS = 3
-#: Points that a Dask scheduler is given ahead of its workers; more where they are more than a quarter of it.
+#: Points that a Dask scheduler is given ahead of its workers; more where they are more than a
+#: quarter of it.
 AHEAD = 1000
 #: What file systems without locks say: cluster file systems, NFS without its daemon.
 LOCKLESS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 #: What a full disk and a folder that is not ours to write, or no folder, say.
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+UNWRITABLE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EEXIST,
+)
 
 
 class _Died(Exception):
@@ -70,19 +81,21 @@ def sweep(
 ) -> Annotated[list, ANY]:
     """``[function(**point) for point in points]``, in order.
 
-    Runs on joblib: ``jobs`` processes, or whatever backend is active, so that the same call runs on a cluster inside
-    ``with joblib.parallel_config(backend="dask")``. A worker that dies costs the points it worked on, which are
-    started again after all others, and alone after a second death. Randomness belongs into the points, as seeds. A
-    result that is infinite or NaN is returned as it is, and a warning names its point. The bar shows on a terminal and
-    in a notebook that somebody looks at; a notebook that a program executes stays without.
+    Runs on joblib: ``jobs`` processes, or whatever backend is active, so that the same call runs on
+    a cluster inside ``with joblib.parallel_config(backend="dask")``. A worker that dies costs the
+    points it worked on, which are started again after all others, and alone after a second death.
+    Randomness belongs into the points, as seeds. A result that is infinite or NaN is returned as it
+    is, and a warning names its point. The bar shows on a terminal and in a notebook that somebody
+    looks at; a notebook that a program executes stays without.
 
     Args:
         function: of a point's arguments.
         points: the arguments, by name.
-        jobs: processes, -1 for all cores; if not given, the ``n_jobs`` of the active backend, without that all workers
-            of a cluster, and one process where no backend is active.
+        jobs: processes, -1 for all cores; if not given, the ``n_jobs`` of the active backend,
+            without that all workers of a cluster, and one process where no backend is active.
         title: of the bar.
-        finished: called here, in this process, with the number and the result of each point as soon as it is there.
+        finished: called here, in this process, with the number and the result of each point as soon
+            as it is there.
 
     Raises:
         RuntimeError: workers die again and again; the points that are left are named.
@@ -99,8 +112,12 @@ def sweep(
     blame: Counter[int] = Counter()  # of how many deaths each point may be guilty
     fruitless, death = 0, None
     with _bar(len(points), title) as bar:
-        while fruitless < 2 * DEATHS and (left := [i for i in range(len(points)) if i not in results and blame[i] < DEATHS]):
-            left = sorted((i for i in left if blame[i] < 2), key=blame.__getitem__) or left[:1]  # twice blamed: alone
+        while fruitless < 2 * DEATHS and (
+            left := [i for i in range(len(points)) if i not in results and blame[i] < DEATHS]
+        ):
+            left = (
+                sorted((i for i in left if blame[i] < 2), key=blame.__getitem__) or left[:1]
+            )  # twice blamed: alone
             before, begun = len(results), set()
             tasks = (begun.add(i) or (i, function, points[i]) for i in left)
             try:
@@ -111,15 +128,21 @@ def sweep(
                         finished(i, result)
             except (TerminatedWorkerError, _Died) as error:
                 death, fruitless = error, fruitless + 1 if len(results) == before else 0
-                blame.update(dict.fromkeys(begun - results.keys(), 2 if isinstance(error, _Died) else 1))
+                blame.update(
+                    dict.fromkeys(begun - results.keys(), 2 if isinstance(error, _Died) else 1)
+                )
     if len(results) < len(points):
         undone = [points[i] for i in range(len(points)) if i not in results]
         raise RuntimeError(
-            f"workers died again and again (out of memory?); {len(undone)} points are left, first {undone[:4]}; try fewer jobs"
+            f"workers died again and again (out of memory?); {len(undone)} points are left, first "
+            f"{undone[:4]}; try fewer jobs"
         ) from death
     odd = [points[i] for i in range(len(points)) if not finite(results[i])]
     if odd:
-        warnings.warn(f"{len(odd)} of {len(points)} results are infinite or NaN, first those of {odd[:4]}", stacklevel=3)
+        warnings.warn(
+            f"{len(odd)} of {len(points)} results are infinite or NaN, first those of {odd[:4]}",
+            stacklevel=3,
+        )
     return [results[i] for i in range(len(points))]
 
 
@@ -132,7 +155,9 @@ def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, A
 
 
 def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[int, Any]]:
-    """Number and result of each point, as it finishes; on backends that answer at the end only, in batches."""
+    """Number and result of each point, as it finishes; on backends that answer at the end only, in
+    batches.
+    """
     backend, active = cast(tuple[Any, Any], get_active_backend())
     if type(backend).__module__ == "joblib._dask":
         yield from _on_dask(backend, tasks)
@@ -149,7 +174,8 @@ def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[
 
 
 def _on_dask(backend: Any, tasks: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
-    """The same without joblib, whose Dask backend waits for ever for a point that kills its workers.
+    """The same without joblib, whose Dask backend waits for ever for a point that kills its
+    workers.
 
     The scheduler holds a bounded number of points: another one goes there when one comes back.
     """
@@ -157,7 +183,10 @@ def _on_dask(backend: Any, tasks: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
 
     client, tasks, killed = backend.client, iter(tasks), None
     submit = functools.partial(client.submit, _numbered, pure=False, **backend.submit_kwargs)
-    unfinished = {submit(*task) for task in itertools.islice(tasks, max(AHEAD, 4 * sum(client.nthreads().values())))}
+    unfinished = {
+        submit(*task)
+        for task in itertools.islice(tasks, max(AHEAD, 4 * sum(client.nthreads().values())))
+    }
     finishing = as_completed(unfinished)
     try:
         with backend.retrieval_context():
@@ -178,7 +207,9 @@ def _on_dask(backend: Any, tasks: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
 
 
 def _bar(total: int, title: str) -> Any:
-    """A bar where somebody looks: on a terminal, or in a notebook whose front end can be asked for input."""
+    """A bar where somebody looks: on a terminal, or in a notebook whose front end can be asked for
+    input.
+    """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     kernel = getattr(shell, "kernel", None)
     if getattr(kernel, "_allow_stdin", False):
@@ -190,11 +221,15 @@ def _bar(total: int, title: str) -> Any:
 
 
 def provenance(device: Device = "cpu") -> dict[str, Any]:
-    """Where, with what and when a record was computed; its command and seeds are for the record to add."""
+    """Where, with what and when a record was computed; its command and seeds are for the record to
+    add.
+    """
     device = torch.device(device)
     libraries = {module.__name__: str(module.__version__) for module in (torch, numpy, scipy)}
     return {
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {platform.machine()}",
+        "device": torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else f"CPU, {platform.machine()}",
         "versions": {"python": platform.python_version()} | libraries,
         "date": date.today().isoformat(),
     }
@@ -206,15 +241,19 @@ class Recording:
 
     Attributes:
         name: the record's: ``book/data/<name>.json``.
-        function: of a module, called as ``function(**settings, **point)``; what it returns goes into the record.
+        function: of a module, called as ``function(**settings, **point)``; what it returns goes
+            into the record.
         points: the arguments of each point, or a function without arguments that gives them.
-        settings: arguments that all points share; stored in the record, and a test compares them with it.
-        tolerance: relative difference at which a recomputed number counts as another one; by field name if a mapping
-            (``""`` for all others, ``math.inf`` for what cannot be repeated, as seconds).
+        settings: arguments that all points share; stored in the record, and a test compares them
+            with it.
+        tolerance: relative difference at which a recomputed number counts as another one; by field
+            name if a mapping (``""`` for all others, ``math.inf`` for what cannot be repeated, as
+            seconds).
         digits: significant digits of the numbers in the record.
-        chaotic: values of the points that follow rounding, so that another processor comes to other numbers: they are
-            not compared.
-        shipped: False for a record that is not part of the book (for example of data that must be downloaded).
+        chaotic: values of the points that follow rounding, so that another processor comes to other
+            numbers: they are not compared.
+        shipped: False for a record that is not part of the book (for example of data that must be
+            downloaded).
 
     >>> import tempfile
     >>> from theorybook.sweep import Recording
@@ -242,13 +281,17 @@ class Recording:
         Raises:
             ValueError: they do not.
         """
-        points = [dict(point) for point in (self.points() if callable(self.points) else self.points)]
+        points = [
+            dict(point) for point in (self.points() if callable(self.points) else self.points)
+        ]
         signature = inspect.signature(self.function)
         for point in points:
             try:
                 signature.bind(**{**self.settings, **point})
             except TypeError as error:
-                raise ValueError(f"recording {self.name}: point {point} does not fit its function: {error}") from None
+                raise ValueError(
+                    f"recording {self.name}: point {point} does not fit its function: {error}"
+                ) from None
         if len({_key(point) for point in points}) < len(points):
             raise ValueError(f"recording {self.name}: a point comes twice")
         return points
@@ -274,8 +317,8 @@ class Recording:
     ) -> Record:
         """Compute the points (all if none are given) and write the record.
 
-        Every finished point is a line of ``<name>.json.partial`` with a checksum; the same call continues from there, and
-        a damaged line costs its point.
+        Every finished point is a line of ``<name>.json.partial`` with a checksum; the same call
+        continues from there, and a damaged line costs its point.
 
         Args:
             folder: where to.
@@ -283,15 +326,17 @@ class Recording:
             jobs: as of :func:`sweep`.
             command: for the provenance.
             device: given to the function as its argument ``device``, if not empty.
-            share: (3, 16) computes every sixteenth point from the third on and leaves them in ``<name>.3of16.json.partial``.
-                Runs of all shares, on any machines, may write to one folder at a time; a call without ``share`` afterwards
-                computes what they did not finish, writes the record and removes their files.
-            take_over: continue the file of a run on another machine that is dead, but still named as its writer. Only a
-                file system without locks leaves such a name behind.
+            share: (3, 16) computes every sixteenth point from the third on and leaves them in
+                ``<name>.3of16.json.partial``. Runs of all shares, on any machines, may write to one
+                folder at a time; a call without ``share`` afterwards computes what they did not
+                finish, writes the record and removes their files.
+            take_over: continue the file of a run on another machine that is dead, but still named
+                as its writer. Only a file system without locks leaves such a name behind.
             extra: settings instead of the recording's.
 
         Raises:
-            ValueError: another run writes there, or what is there belongs to other settings or another version.
+            ValueError: another run writes there, or what is there belongs to other settings or
+                another version.
             OSError: the folder cannot be written.
         """
         points = self.grid() if points is None else list(points)
@@ -300,7 +345,8 @@ class Recording:
         origin = {"command": command, "function": f"{function.__module__}.{function.__qualname__}"}
         origin |= provenance(device or "cpu")
         head = json.dumps(
-            {"settings": encoded(settings, 17)} | {key: origin[key] for key in ("function", "device", "versions")}
+            {"settings": encoded(settings, 17)}
+            | {key: origin[key] for key in ("function", "device", "versions")}
         )
         folder.mkdir(parents=True, exist_ok=True)
         if share is None:
@@ -317,14 +363,28 @@ class Recording:
 
                 def keep(i: int, timed: tuple[float, Any]) -> None:
                     done[_key(left[i])] = timed
-                    line = json.dumps({"point": encoded(left[i], 17), "seconds": timed[0], "result": timed[1]}, allow_nan=False)
+                    line = json.dumps(
+                        {"point": encoded(left[i], 17), "seconds": timed[0], "result": timed[1]},
+                        allow_nan=False,
+                    )
                     print(_summed(line, head), file=file, flush=True)
 
                 given = settings | ({"device": device} if device else {})
-                sweep(functools.partial(_timed, function, self.digits, given), left, jobs, self.name, keep)
+                sweep(
+                    functools.partial(_timed, function, self.digits, given),
+                    left,
+                    jobs,
+                    self.name,
+                    keep,
+                )
             found = [done.pop(_key(point)) for point in points]
             record = Record(
-                self.name, origin, settings, points, [decoded(result) for _, result in found], tuple(s for s, _ in found)
+                self.name,
+                origin,
+                settings,
+                points,
+                [decoded(result) for _, result in found],
+                tuple(s for s, _ in found),
             )
             if share is None:
                 write_record(record, folder, self.digits)
@@ -343,7 +403,9 @@ class Recording:
         command_line([self], arguments)
 
     def _here(self) -> Callable:
-        """The function as a module has it: ``python -m`` calls that module ``__main__``, where no process would find it."""
+        """The function as a module has it: ``python -m`` calls that module ``__main__``, where no
+        process would find it.
+        """
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         if self.function.__module__ != "__main__" or spec is None:
             return self.function
@@ -352,7 +414,8 @@ class Recording:
 
 @contextlib.contextmanager
 def _writing(partial: Path, take_over: bool) -> Iterator[None]:
-    """Nobody else writes this file: a lock that ends with its process; on a file system without locks, a holder's name.
+    """Nobody else writes this file: a lock that ends with its process; on a file system without
+    locks, a holder's name.
 
     Raises:
         ValueError: another run writes it.
@@ -370,7 +433,8 @@ def _writing(partial: Path, take_over: bool) -> Iterator[None]:
         lock = _acquired(lock)
         if lock is None and (whose := _elsewhere(holder)):
             raise ValueError(
-                f"{busy}, {whose}, says {holder}; wait for it or choose another folder, or if it is dead add --take-over"
+                f"{busy}, {whose}, says {holder}; wait for it or choose another folder, or if it "
+                "is dead add --take-over"
             ) from None
     if lock is None:
         raise ValueError(f"{busy}; wait for it or choose another folder")
@@ -405,7 +469,9 @@ def _elsewhere(holder: Path) -> str:
     return "" if machine == here else f"process {pid} of {machine} since {since}"
 
 
-def _timed(function: Callable, digits: int, settings: dict[str, Any], /, **point: Any) -> tuple[float, Any]:
+def _timed(
+    function: Callable, digits: int, settings: dict[str, Any], /, **point: Any
+) -> tuple[float, Any]:
     start = time.perf_counter()
     result = encoded(function(**settings, **point), digits)
     return time.perf_counter() - start, result
@@ -421,7 +487,8 @@ def _summed(line: str, head: str = "") -> str:
 
 
 def _resumed(partial: Path, head: str) -> dict[str, tuple[float, Any]]:
-    """Seconds and results of the points that an interrupted run has finished: of the whole lines whose checksum is right.
+    """Seconds and results of the points that an interrupted run has finished: of the whole lines
+    whose checksum is right.
 
     Afterwards the file can be written on; nothing in it is overwritten.
     """
@@ -430,11 +497,15 @@ def _resumed(partial: Path, head: str) -> dict[str, tuple[float, Any]]:
     whole = [line[:-9] for line in lines if line == _summed(line[:-9], head)]
     if first != _summed(head) and (first == _summed(first[:-9]) or len(lines) > len(whole) == 0):
         raise ValueError(
-            f"{partial} cannot be continued: it belongs to other settings, another function, device or versions; "
+            f"{partial} cannot be continued: it belongs to other settings, another function, "
+            "device or versions; "
             "choose another folder, or finish it with the command that began it"
         )
     if len(whole) < len(lines):
-        message = f"{partial}: {len(lines) - len(whole)} damaged lines are left out, their points computed again"
+        message = (
+            f"{partial}: {len(lines) - len(whole)} damaged lines are left out, their points "
+            "computed again"
+        )
         warnings.warn(message, stacklevel=2)
     if not text.endswith("\n"):
         with partial.open("a", encoding="utf-8") as file:
@@ -444,21 +515,31 @@ def _resumed(partial: Path, head: str) -> dict[str, tuple[float, Any]]:
 
 
 def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | None = None) -> None:
-    """The command line of a module's recordings: ``--out FOLDER [--jobs N] [--only NAME] [--where KEY=VALUE] [--points N]``.
+    """The command line of a module's recordings:
+    ``--out FOLDER [--jobs N] [--only NAME] [--where KEY=VALUE] [--points N]``.
 
-    Everything is checked before anything is computed: the values, the points that are chosen, and that the folder can
-    be written. An interrupted run continues with the same command.
+    Everything is checked before anything is computed: the values, the points that are chosen, and
+    that the folder can be written. An interrupted run continues with the same command.
     """
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     module = spec.name if spec is not None else Path(sys.argv[0]).name
     doc = (inspect.getdoc(main) or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=doc)
-    parser.add_argument("--out", type=Path, required=True, help="folder to write, for the book's own records book/data")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder to write, for the book's own records book/data",
+    )
     parser.add_argument("--jobs", type=int, help="processes (default 1)")
     parser.add_argument("--points", type=int, help="only the first so many points")
     parser.add_argument(
-        "--where", nargs="+", default=[], metavar="KEY=VALUE[,VALUE]", help="only points with these values, as seed=0,1"
+        "--where",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE[,VALUE]",
+        help="only points with these values, as seed=0,1",
     )
     parser.add_argument(
         "--share",
@@ -467,12 +548,18 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
         "the same command without --share then writes the record",
     )
     parser.add_argument(
-        "--take-over", action="store_true", help="continue what a dead run on another machine still claims to write"
+        "--take-over",
+        action="store_true",
+        help="continue what a dead run on another machine still claims to write",
     )
     names = [recording.name for recording in recordings]
     if len(recordings) > 1:
-        parser.add_argument("--only", nargs="+", choices=names, default=names, help="only these records")
-    if any("device" in inspect.signature(recording.function).parameters for recording in recordings):
+        parser.add_argument(
+            "--only", nargs="+", choices=names, default=names, help="only these records"
+        )
+    if any(
+        "device" in inspect.signature(recording.function).parameters for recording in recordings
+    ):
         parser.add_argument("--device", default="", help="cpu (default), cuda or cuda:1")
     words = list(sys.argv[1:] if arguments is None else arguments)
     given = parser.parse_args(words)
@@ -483,9 +570,15 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
     chosen = []
     for recording in recordings:
         if recording.name in getattr(given, "only", names):
-            points = [p for p in recording.grid() if all(str(p.get(key)) in values for key, values in wanted.items())]
+            points = [
+                p
+                for p in recording.grid()
+                if all(str(p.get(key)) in values for key, values in wanted.items())
+            ]
             if not points:
-                parser.error(f"no point of {recording.name} has {' '.join(given.where)}; one point is {recording.grid()[0]}")
+                parser.error(
+                    f"no point of {recording.name} has {' '.join(given.where)}; one point is {recording.grid()[0]}"
+                )
             chosen.append((recording, points[: given.points]))
     device = getattr(given, "device", "")
     try:
@@ -499,7 +592,9 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
         for recording, points in chosen:
             movable = "device" in inspect.signature(recording.function).parameters
             there = device if movable else ""
-            record = recording.record(given.out, points, given.jobs, command, there, share, given.take_over)
+            record = recording.record(
+                given.out, points, given.jobs, command, there, share, given.take_over
+            )
             of = f"share {given.share} of " if share else ""
             print(f"{of}{given.out / recording.name}.json: {len(record.points)} points")
     except OSError as error:

@@ -1,29 +1,36 @@
 """What arguments may be: one check for all public functions, made from their signatures.
 
-Importing the package puts :func:`checked` around every public function, method and constructor, so that none has to check by
-hand what its signature says already. In every call, whoever makes it:
+Importing the package puts :func:`checked` around every public function, method and constructor, so
+that none has to check by hand what its signature says already. In every call, whoever makes it:
 
-- numbers and words lie in their range, from the annotation: ``n: Count``, ``delta: OpenChance``, ``m: Annotated[int, Limits(1,
-  10)]``, ``model: Literal["cross"]``; so a formula refuses the same inside another function as by itself;
-- NumPy's integers and floats become Python's, which do not overflow and which every library takes, and where a list is meant,
-  an array becomes one.
+- numbers and words lie in their range, from the annotation: ``n: Count``, ``delta: OpenChance``,
+  ``m: Annotated[int, Limits(1, 10)]``, ``model: Literal["cross"]``; so a formula refuses the same
+  inside another function as by itself;
+- NumPy's integers and floats become Python's, which do not overflow and which every library takes,
+  and where a list is meant, an array becomes one.
 
-At the boundary only (inside the library tensors are not looked at again, since their values take time):
+At the boundary only (inside the library tensors are not looked at again, since their values take
+time):
 
-- types and shapes, by beartype and jaxtyping; the same letter is the same size in all arguments of a call, and in its object;
+- types and shapes, by beartype and jaxtyping; the same letter is the same size in all arguments of
+  a call, and in its object;
 - tensors are dense and hold numbers (no sparse, nested or meta ones);
-- numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all floating tensors of a call
-  (those that its object holds included) have one precision, float32 or float64, and one device;
-- what comes back: all its numbers are finite, but for results and their fields that are marked ``ANY``.
+- numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all
+  floating tensors of a call (those that its object holds included) have one precision, float32 or
+  float64, and one device;
+- what comes back: all its numbers are finite, but for results and their fields that are marked
+  ``ANY``.
 
-What ``torch.compile`` and ``torch.export`` trace is not checked. Computed is in the precision of the tensors that were given:
-``torch.autocast`` ends at the boundary (else a kernel in float32 would be off by .7%, unseen), and so does
-``torch.set_default_device``: a function's own argument says where it draws.
+What ``torch.compile`` and ``torch.export`` trace is not checked. Computed is in the precision of
+the tensors that were given: ``torch.autocast`` ends at the boundary (else a kernel in float32 would
+be off by .7%, unseen), and so does ``torch.set_default_device``: a function's own argument says
+where it draws.
 
-A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the value and the rule. What
-depends on several arguments (n a multiple of d - 2) remains with the function. What shows only while computing (a number
-overflows, a matrix is singular, memory does not suffice, the result is NaN) becomes an InputError that names the arguments. A
-call costs some tens of microseconds.
+A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the
+value and the rule. What depends on several arguments (n a multiple of d - 2) remains with the
+function. What shows only while computing (a number overflows, a matrix is singular, memory does not
+suffice, the result is NaN) becomes an InputError that names the arguments. A call costs some tens
+of microseconds.
 """
 
 import contextlib
@@ -62,21 +69,35 @@ class InputError(ValueError, TypeError):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Limits:
-    """Numbers from ``low`` to ``high``; ``open`` names the ends that are excluded: ``low``, ``high``, ``both``."""
+    """Numbers from ``low`` to ``high``; ``open`` names the ends that are excluded: ``low``,
+    ``high``, ``both``.
+    """
 
     low: float = -math.inf
     high: float = math.inf
     open: str = ""
 
     def __contains__(self, value: Any) -> bool:
-        if not isinstance(value, (int, float)) and not isinstance(value, numbers.Real):  # the first is quick
+        if not isinstance(value, (int, float)) and not isinstance(
+            value, numbers.Real
+        ):  # the first is quick
             return True  # the limits are those of numbers; what else it may be says the type
         above = value > self.low if self.open in ("low", "both") else value >= self.low  # type: ignore[operator]
-        return bool(above and (value < self.high if self.open in ("high", "both") else value <= self.high))
+        return bool(
+            above and (value < self.high if self.open in ("high", "both") else value <= self.high)
+        )
 
     def __str__(self) -> str:
-        low = f"{'above' if self.open in ('low', 'both') else 'at least'} {self.low:g}" if self.low > -math.inf else ""
-        high = f"{'below' if self.open in ('high', 'both') else 'at most'} {self.high:g}" if self.high < math.inf else ""
+        low = (
+            f"{'above' if self.open in ('low', 'both') else 'at least'} {self.low:g}"
+            if self.low > -math.inf
+            else ""
+        )
+        high = (
+            f"{'below' if self.open in ('high', 'both') else 'at most'} {self.high:g}"
+            if self.high < math.inf
+            else ""
+        )
         return " and ".join(filter(None, (low, high))) or "any number"
 
 
@@ -97,20 +118,29 @@ class Rule:
 def _is_number(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return False
-    return hasattr(value, "__mul__") and hasattr(value, "__truediv__") and not isinstance(value, complex)
+    return (
+        hasattr(value, "__mul__")
+        and hasattr(value, "__truediv__")
+        and not isinstance(value, complex)
+    )
 
 
-#: Plain numbers and words, which are looked at in every call. (Balls, symbols and arrays go where their function takes them.)
+#: Plain numbers and words, which are looked at in every call. (Balls, symbols and arrays go where
+#: their function takes them.)
 PLAIN = (int, float, Fraction, str)
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether a value is a NumPy number that is not also a Python number (NumPy's float64 is both)."""
+    """Whether a value is a NumPy number that is not also a Python number (NumPy's float64 is
+    both).
+    """
     return isinstance(value, np.integer | np.floating) and not isinstance(value, float)
 
 
 def to_python(value: Any) -> Any:
-    """NumPy numbers converted to Python's, also inside a list or tuple; any other value unchanged."""
+    """NumPy numbers converted to Python's, also inside a list or tuple; any other value
+    unchanged.
+    """
     if _is_foreign(value):
         return int(value) if isinstance(value, np.integer) else float(value)
     if type(value) in (list, tuple) and any(map(_is_foreign, value)):
@@ -119,7 +149,9 @@ def to_python(value: Any) -> Any:
 
 
 def _surroundings() -> contextlib.AbstractContextManager[Any]:
-    """Computing in the precision of the tensors and on the device that is named, whatever the caller made torch's defaults."""
+    """Computing in the precision of the tensors and on the device that is named, whatever the
+    caller made torch's defaults.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         return contextlib.nullcontext()
@@ -140,10 +172,15 @@ def _is_array_like(value: Any) -> bool:
         array = None if is_tensor(value) else np.asarray(value)
     except ValueError:
         return False
-    return array is None or array.dtype.kind in "biufc" or (array.size > 0 and isinstance(array.flat[0], numbers.Number))
+    return (
+        array is None
+        or array.dtype.kind in "biufc"
+        or (array.size > 0 and isinstance(array.flat[0], numbers.Number))
+    )
 
 
-#: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of another precision or device.
+#: Marks a parameter, a result or a field of one that may be infinite or NaN, and a tensor of
+#: another precision or device.
 ANY = "any"
 #: Marks a tensor that may be empty, and a collection that may not.
 EMPTY, FILLED = "may be empty", "not empty"
@@ -158,7 +195,8 @@ Natural = Annotated[int, Limits(0)]
 Count = Annotated[int, Limits(1)]
 Bit = Annotated[int, Limits(0, 1)]
 Seed = Annotated[int, Limits(0, 2**63 - 1)]
-#: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of formulas have no such limit.)
+#: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of
+#: formulas have no such limit.)
 Size = Annotated[int, Limits(1, 2**31)]
 Steps = Annotated[int, Limits(0, 2**31)]
 Signed = Annotated[float, Limits()]
@@ -177,7 +215,8 @@ FORMS = 1000
 _CONF = BeartypeConf(is_pep484_tower=True)
 
 
-# Values -----------------------------------------------------------------------------------------------------------------
+# Values
+# --------------------------------------------------------------------------------------------------
 
 
 def is_tensor(value: Any) -> "TypeGuard[torch.Tensor]":
@@ -186,21 +225,31 @@ def is_tensor(value: Any) -> "TypeGuard[torch.Tensor]":
 
 
 def _is_dense(value: "torch.Tensor") -> bool:
-    return value.layout is sys.modules["torch"].strided and not value.is_meta and not value.is_nested
+    return (
+        value.layout is sys.modules["torch"].strided and not value.is_meta and not value.is_nested
+    )
 
 
 def to_numpy(values: Any) -> Any:
-    """A tensor as an array, on whatever device, of whatever precision, view or layout; anything else unchanged.
+    """A tensor as an array, on whatever device, of whatever precision, view or layout; anything
+    else unchanged.
 
     Raises:
         ValueError: an array with masked entries, which NumPy would use as if they were not.
     """
     if is_tensor(values):
         values = values.detach().cpu().to_dense().resolve_conj().resolve_neg()
-        known = not values.is_floating_point() or str(values.dtype) in ("torch.float16", "torch.float32", "torch.float64")
+        known = not values.is_floating_point() or str(values.dtype) in (
+            "torch.float16",
+            "torch.float32",
+            "torch.float64",
+        )
         return values.numpy() if known else values.float().numpy()  # NumPy has no bfloat16
     if np.ma.is_masked(values):
-        raise ValueError("masked entries have no value: drop them with .compressed() or give them one with .filled(...)")
+        raise ValueError(
+            "masked entries have no value: drop them with .compressed() or give them one with "
+            ".filled(...)"
+        )
     return values
 
 
@@ -217,16 +266,22 @@ def _brief(value: Any) -> str:
 
 
 def _largest(value: Any) -> float:
-    """The size of the largest float that a value holds, NaN if one is NaN; 0 for what holds none."""
+    """The size of the largest float that a value holds, NaN if one is NaN; 0 for what holds
+    none.
+    """
     if isinstance(value, float):
         return abs(value)
     if is_tensor(value):
         torch = sys.modules["torch"]
-        if not (value.is_floating_point() or value.is_complex()) or torch._C._functorch.is_functorch_wrapped_tensor(value):
+        if not (
+            value.is_floating_point() or value.is_complex()
+        ) or torch._C._functorch.is_functorch_wrapped_tensor(value):
             return 0.0  # a transformed function may not look at values
         if not value.numel():
             return 0.0
-        low, high = torch.aminmax(value.detach().abs() if value.is_complex() else value.detach())  # a fifth of a norm's time
+        low, high = torch.aminmax(
+            value.detach().abs() if value.is_complex() else value.detach()
+        )  # a fifth of a norm's time
         return max(-low.item(), high.item())
     if isinstance(value, np.ndarray):
         return float(np.abs(value).max()) if value.dtype.kind in "fc" and value.size else 0.0
@@ -242,7 +297,9 @@ def is_ours(made: type) -> bool:
 
 
 def finite(result: Any) -> bool:
-    """Whether all numbers of a result are finite: a number, a tensor, what lists, dicts and our frozen results hold."""
+    """Whether all numbers of a result are finite: a number, a tensor, what lists, dicts and our
+    frozen results hold.
+    """
     if is_ours(type(result)) and (dataclasses.is_dataclass(result) or hasattr(result, "_fields")):
         return all(finite(getattr(result, name, None)) for name in _finite_fields(type(result)))
     if isinstance(result, list | tuple | dict):
@@ -253,21 +310,35 @@ def finite(result: Any) -> bool:
 @functools.cache
 def _finite_fields(made: type) -> list[str]:
     """The fields of a class of results that are finite."""
-    return [name for name, hint in typing.get_type_hints(made, include_extras=True).items() if _bounded(hint)]
+    return [
+        name
+        for name, hint in typing.get_type_hints(made, include_extras=True).items()
+        if _bounded(hint)
+    ]
 
 
 @functools.cache
 def _shaped(made: type) -> list[tuple[str, Any]]:
-    """The tensors, and tuples of them, that an object of a class of this library (or a frozen one) holds: name, annotation."""
+    """The tensors, and tuples of them, that an object of a class of this library (or a frozen one)
+    holds: name, annotation.
+    """
     if not dataclasses.is_dataclass(made) and not is_ours(made):
         return []
     hints = typing.get_type_hints(inspect.unwrap(made.__init__)) | typing.get_type_hints(made)
-    inner = lambda hint: typing.get_args(hint) if typing.get_origin(hint) is tuple else _members(hint)
-    return [(name, hint) for name, hint in hints.items() if name != "return" and any(map(_is_shape, inner(hint)))]
+    inner = lambda hint: (
+        typing.get_args(hint) if typing.get_origin(hint) is tuple else _members(hint)
+    )
+    return [
+        (name, hint)
+        for name, hint in hints.items()
+        if name != "return" and any(map(_is_shape, inner(hint)))
+    ]
 
 
 def _form(value: Any) -> Any:
-    """A key for the type, shape, precision and device of a value; a fresh object, equal to no other, if that is too long."""
+    """A key for the type, shape, precision and device of a value; a fresh object, equal to no
+    other, if that is too long.
+    """
     if isinstance(value, np.ndarray) or is_tensor(value):
         return type(value), value.dtype, value.shape, getattr(value, "device", "")
     if isinstance(value, str):
@@ -280,7 +351,9 @@ def _form(value: Any) -> Any:
 
 
 def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
-    """The floating tensors that a value holds, by name: itself, those in a list or tuple, a dataclass's fields, a parameter."""
+    """The floating tensors that a value holds, by name: itself, those in a list or tuple, a
+    dataclass's fields, a parameter.
+    """
     if is_tensor(value):
         if value.is_floating_point():
             yield path, value
@@ -294,7 +367,8 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, "torch.Tensor"]]:
             yield from _tensors(getattr(value, name, None), f"{path}.{name}")
 
 
-# Annotations ------------------------------------------------------------------------------------------------------------
+# Annotations
+# --------------------------------------------------------------------------------------------------
 
 
 def _is_shape(hint: Any) -> bool:
@@ -314,7 +388,9 @@ def _members(hint: Any) -> list[Any]:
 
 
 def _bounded(hint: Any) -> bool:
-    """Whether values of this annotation must be finite: not if it is marked ``ANY``, is ``Any``, or a collection of those."""
+    """Whether values of this annotation must be finite: not if it is marked ``ANY``, is ``Any``, or
+    a collection of those.
+    """
     return hint is not Any and ANY not in _marks(hint) and all(map(_bounded, typing.get_args(hint)))
 
 
@@ -323,12 +399,19 @@ def _name_of(hint: Any) -> str:
     if _is_shape(hint):
         kind = hint.__name__.split("[")[0].lower()
         kind = {"float": "floating", "int": "integer"}.get(kind, kind)
-        return f"a {kind} {hint.array_type.__name__.lower()} of shape ({', '.join(hint.dim_str.split())})"
+        return (
+            f"a {kind} {hint.array_type.__name__.lower()} of shape "
+            f"({', '.join(hint.dim_str.split())})"
+        )
     if typing.get_origin(hint) is Literal:
         return f"one of {', '.join(map(str, typing.get_args(hint)))}"
     if hint is type(None):
         return "None"
-    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else re.sub(r"[a-z_]+\.(?=\w)", "", str(hint))
+    return (
+        hint.__name__
+        if isinstance(hint, type) and not typing.get_args(hint)
+        else re.sub(r"[a-z_]+\.(?=\w)", "", str(hint))
+    )
 
 
 class _Argument:
@@ -336,18 +419,32 @@ class _Argument:
 
     def __init__(self, hint: Any):
         self.hint, self.kinds, self.seen = hint, _members(hint), {}
-        inner = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else ()
+        inner = (
+            typing.get_args(hint)
+            if typing.get_origin(hint) in (types.UnionType, typing.Union)
+            else ()
+        )
         self.marks = [mark for item in (hint, *inner) for mark in _marks(item)]
         self.rules = [mark for mark in self.marks if isinstance(mark, Limits | Rule)]
         self.any, self.empty, self.filled = (mark in self.marks for mark in (ANY, EMPTY, FILLED))
-        self.collects = any((typing.get_origin(kind) or kind) in (Iterable, Sequence, list) for kind in self.kinds)
-        # bool is an int, and a string a sequence, to Python; where another one is meant it is a mistake
+        self.collects = any(
+            (typing.get_origin(kind) or kind) in (Iterable, Sequence, list) for kind in self.kinds
+        )
+        # bool is an int, and a string a sequence, to Python; where another one is meant it is a
+        # mistake
         self.truth = any(kind in (bool, object, Any) for kind in self.kinds)
-        self.words = any(kind in (str, bytes, object) or typing.get_origin(kind) is Literal for kind in self.kinds)
+        self.words = any(
+            kind in (str, bytes, object) or typing.get_origin(kind) is Literal
+            for kind in self.kinds
+        )
 
     def fits(self, value: Any) -> bool:
-        """Whether a value has the type and shape; inside a jaxtyping context, which binds the letters of shapes to sizes."""
-        if (isinstance(value, bool) and not self.truth) or (isinstance(value, str | bytes) and not self.words):
+        """Whether a value has the type and shape; inside a jaxtyping context, which binds the
+        letters of shapes to sizes.
+        """
+        if (isinstance(value, bool) and not self.truth) or (
+            isinstance(value, str | bytes) and not self.words
+        ):
             return False
         return is_bearable(value, self.hint, conf=_CONF)
 
@@ -358,9 +455,14 @@ class _Argument:
         return all(value in rule for rule in self.rules)
 
     def fault(self, value: Any) -> tuple[str, str] | None:
-        """What is wrong with a value of the right type and shape, and the rule for it; None if nothing is."""
+        """What is wrong with a value of the right type and shape, and the rule for it; None if
+        nothing is.
+        """
         if not self.any:
-            largest, single = _largest(value), is_tensor(value) and str(value.dtype) == "torch.float32"
+            largest, single = (
+                _largest(value),
+                is_tensor(value) and str(value.dtype) == "torch.float32",
+            )
             if not math.isfinite(largest):
                 return "" if isinstance(value, float) else " with NaN or infinity", "finite"
             if largest > (limit := LARGE_FLOAT32 if single else LARGE):
@@ -373,7 +475,9 @@ class _Argument:
 
     def python(self, value: Any) -> Any:
         """A value whose numbers are Python's, as is an array where a list of them is meant."""
-        return value.tolist() if self.collects and isinstance(value, np.ndarray) else to_python(value)
+        return (
+            value.tolist() if self.collects and isinstance(value, np.ndarray) else to_python(value)
+        )
 
     @property
     def plain(self) -> bool:
@@ -394,61 +498,99 @@ class _Argument:
         return " or ".join(map(_name_of, self.kinds))
 
 
-# Calls ------------------------------------------------------------------------------------------------------------------
+# Calls
+# --------------------------------------------------------------------------------------------------
 
-#: What C code says of numbers and sizes that it cannot compute with; other errors are faults of ours.
+#: What C code says of numbers and sizes that it cannot compute with; other errors are faults of
+#: ours.
 _BEYOND = re.compile(
-    r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|different signs|ASSERT FAILED.*LinearAlgebra",
+    r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|different "
+    r"signs|ASSERT FAILED.*LinearAlgebra",
     re.IGNORECASE,
 )
 
 
 def _beyond(error: Exception) -> bool:
-    """Whether an error means that the arguments are too large or too small to compute with, not that our code is wrong."""
+    """Whether an error means that the arguments are too large or too small to compute with, not
+    that our code is wrong.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] if trace else ""
     ours = is_ours(type(error))  # NotProved says what it has to say
-    if ours or package not in (*PACKAGES, "torch", "numpy", "scipy"):  # the reader's own function fails in its own words
+    if ours or package not in (
+        *PACKAGES,
+        "torch",
+        "numpy",
+        "scipy",
+    ):  # the reader's own function fails in its own words
         return False
     # torch's LinAlgError, and its way of saying that memory does not suffice, are RuntimeErrors
     kinds = ArithmeticError | MemoryError | np.linalg.LinAlgError
-    return isinstance(error, kinds) or type(error).__name__ == "_LinAlgError" or bool(_BEYOND.search(str(error)))
+    return (
+        isinstance(error, kinds)
+        or type(error).__name__ == "_LinAlgError"
+        or bool(_BEYOND.search(str(error)))
+    )
 
 
 def _sizes(wrong: _Argument, shapes: list[tuple[Any, Any]]) -> str:
-    """The sizes that other shapes and their values give to the letters of an annotation, in words."""
+    """The sizes that other shapes and their values give to the letters of an annotation, in
+    words.
+    """
     sizes = {}
     for hint, value in shapes:
-        if _is_shape(hint) and hasattr(value, "shape"):  # from the last letter, as far as there is no star
-            letters = itertools.takewhile(lambda letter: letter[0] not in "*.", reversed(hint.dim_str.split()))
+        if _is_shape(hint) and hasattr(
+            value, "shape"
+        ):  # from the last letter, as far as there is no star
+            letters = itertools.takewhile(
+                lambda letter: letter[0] not in "*.", reversed(hint.dim_str.split())
+            )
             sizes = dict(zip(letters, reversed(value.shape))) | sizes
     letters = [letter for kind in wrong.kinds if _is_shape(kind) for letter in kind.dim_str.split()]
-    known = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if letter in sizes)
+    known = ", ".join(
+        f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if letter in sizes
+    )
     return f", where {known}" if known else ""
 
 
 class Checks:
-    """The checks of one function, made when it is called first. Types and shapes are checked once for each form of call."""
+    """The checks of one function, made when it is called first. Types and shapes are checked once
+    for each form of call.
+    """
 
     def __init__(self, function: Callable):
         self.function = function
         parameters = inspect.signature(function).parameters.values()
-        self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.positional = [
+            p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
         self.several = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "")
         self.method = self.positional[:1] == ["self"] and function.__name__ != "__init__"
         hints = typing.get_type_hints(function, include_extras=True)
         self.finite = _bounded(hints.pop("return", None))
         # an argument that may be anything has no description
-        self.known = {name: found for name, hint in hints.items() if (found := _Argument(hint)).rules or Any not in found.kinds}
+        self.known = {
+            name: found
+            for name, hint in hints.items()
+            if (found := _Argument(hint)).rules or Any not in found.kinds
+        }
         self.accepted: set[tuple] = set()
         places = {name: place for place, name in enumerate(self.positional)}
-        self.plain = [(places.get(name, sys.maxsize), name, known) for name, known in self.known.items() if known.plain]
-        self.rest = next((self.known.get(p.name) for p in parameters if p.kind == p.VAR_KEYWORD), None)
+        self.plain = [
+            (places.get(name, sys.maxsize), name, known)
+            for name, known in self.known.items()
+            if known.plain
+        ]
+        self.rest = next(
+            (self.known.get(p.name) for p in parameters if p.kind == p.VAR_KEYWORD), None
+        )
 
     def numbers(self, arguments: tuple, keywords: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-        """The arguments of a call inside the library, with Python's numbers; InputError unless each is in its range."""
+        """The arguments of a call inside the library, with Python's numbers; InputError unless each
+        is in its range.
+        """
         for place, name, known in self.plain:
             if place < len(arguments):
                 value = arguments[place]
@@ -475,20 +617,37 @@ class Checks:
         return self.known.get(name, None if name in self.positional else self.rest)
 
     def converted(self, arguments: tuple, keywords: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-        """The arguments of a call, with Python's numbers wherever their annotation takes a number."""
-        named = itertools.zip_longest(self.positional[: len(arguments)], arguments, fillvalue=self.several)
-        values = [known.python(value) if (known := self.of(name)) else value for name, value in named]
-        words = {name: known.python(value) if (known := self.of(name)) else value for name, value in keywords.items()}
+        """The arguments of a call, with Python's numbers wherever their annotation takes a
+        number.
+        """
+        named = itertools.zip_longest(
+            self.positional[: len(arguments)], arguments, fillvalue=self.several
+        )
+        values = [
+            known.python(value) if (known := self.of(name)) else value for name, value in named
+        ]
+        words = {
+            name: known.python(value) if (known := self.of(name)) else value
+            for name, value in keywords.items()
+        }
         return tuple(values), words
 
     def __call__(self, arguments: tuple, keywords: dict[str, Any]) -> None:
-        """Raise InputError unless all arguments have their type and shape, are finite, and lie in their range."""
+        """Raise InputError unless all arguments have their type and shape, are finite, and lie in
+        their range.
+        """
         values = [*zip(self.positional, arguments), *keywords.items()]
         if self.several:
             values += [(self.several, value) for value in arguments[len(self.positional) :]]
         for name, value in values:
             if is_tensor(value) and self.of(name) and not _is_dense(value):
-                kind = "nested" if value.is_nested else "meta" if value.is_meta else str(value.layout).removeprefix("torch.")
+                kind = (
+                    "nested"
+                    if value.is_nested
+                    else "meta"
+                    if value.is_meta
+                    else str(value.layout).removeprefix("torch.")
+                )
                 self.refuse(name, f"a {kind} tensor", "a dense one that holds numbers")
         form = tuple([(name, _form(value)) for name, value in values])
         if new := form not in self.accepted:
@@ -513,23 +672,37 @@ class Checks:
                 known = self.of(name)
                 if known and not known.fits(value):
                     before = held + [
-                        (kind, value) for name, value in values[:i] for kind in getattr(self.of(name), "kinds", ())
+                        (kind, value)
+                        for name, value in values[:i]
+                        for kind in getattr(self.of(name), "kinds", ())
                     ]
                     self.refuse(name, _brief(value), f"{known}{_sizes(known, before)}")
 
     def alike(self, values: list[tuple[str, Any]]) -> None:
-        """Raise InputError unless all floating tensors have one precision, float32 or float64, and one device."""
+        """Raise InputError unless all floating tensors have one precision, float32 or float64, and
+        one device.
+        """
         # an object under construction holds nothing yet
-        of = {name for name, _ in values if (self.method if name == "self" else (known := self.of(name)) and not known.any)}
+        of = {
+            name
+            for name, _ in values
+            if (self.method if name == "self" else (known := self.of(name)) and not known.any)
+        }
         found = [item for name, value in values if name in of for item in _tensors(value, name)]
         for name, tensor in found[:1]:
             if str(tensor.dtype) not in ("torch.float32", "torch.float64"):
                 self.refuse(name, _brief(tensor), "computed with are float32 and float64")
         for name, tensor in found[1:]:
             first, other = found[0]
-            for what, a, b in (("precision", other.dtype, tensor.dtype), ("device", other.device, tensor.device)):
+            for what, a, b in (
+                ("precision", other.dtype, tensor.dtype),
+                ("device", other.device, tensor.device),
+            ):
                 if a != b:
-                    text = f"{str(b).removeprefix('torch.')}, but {first} is {str(a).removeprefix('torch.')}"
+                    text = (
+                        f"{str(b).removeprefix('torch.')}, but {first} is "
+                        f"{str(a).removeprefix('torch.')}"
+                    )
                     self.refuse(name, text, f"all tensors of a call have one {what}")
 
     def computed(self, arguments: tuple, keywords: dict[str, Any]) -> Any:
@@ -547,11 +720,20 @@ class Checks:
         values.pop("self", None)
         if not values:
             raise InputError(f"{self.function.__qualname__}: computing failed: {reason}") from error
-        self.refuse(", ".join(values), ", ".join(map(_brief, values.values())), f"computing failed: {reason}", error)
+        self.refuse(
+            ", ".join(values),
+            ", ".join(map(_brief, values.values())),
+            f"computing failed: {reason}",
+            error,
+        )
 
-    def refuse(self, name: str, value: str, rule: str, cause: Exception | None = None) -> typing.NoReturn:
+    def refuse(
+        self, name: str, value: str, rule: str, cause: Exception | None = None
+    ) -> typing.NoReturn:
         """Raise InputError."""
-        raise InputError(f"{self.function.__qualname__}: {name} = {value} is not allowed: {rule}") from cause
+        raise InputError(
+            f"{self.function.__qualname__}: {name} = {value} is not allowed: {rule}"
+        ) from cause
 
 
 class _State(threading.local):
@@ -565,7 +747,9 @@ _state = _State()
 
 @contextlib.contextmanager
 def unchecked() -> Iterator[None]:
-    """In this block nothing is checked: for timing, and for a loop that calls a small function a million times."""
+    """In this block nothing is checked: for timing, and for a loop that calls a small function a
+    million times.
+    """
     before, _state.off = _state.off, True
     try:
         yield
@@ -574,7 +758,9 @@ def unchecked() -> Iterator[None]:
 
 
 def recheck_callback(function: Callable[P, R]) -> Callable[P, R]:
-    """The reader's own function, to be called inside a checked call: what it calls is checked as anywhere else."""
+    """The reader's own function, to be called inside a checked call: what it calls is checked as
+    anywhere else.
+    """
 
     def called(*arguments: P.args, **keywords: P.kwargs) -> R:
         before, _state.inside = _state.inside, False
@@ -587,12 +773,15 @@ def recheck_callback(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _is_traced() -> bool:
-    """Whether ``torch.compile`` or ``torch.export`` follows this call: it sees no values, and no state of ours."""
+    """Whether ``torch.compile`` or ``torch.export`` follows this call: it sees no values, and no
+    state of ours.
+    """
     return "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling()
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which now refuses arguments that its signature does not allow; inside another call, numbers and words only.
+    """The function, which now refuses arguments that its signature does not allow; inside another
+    call, numbers and words only.
 
     >>> from theorybook.validation import NonNegative, checked
     >>> @checked
@@ -632,9 +821,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_module(module: types.ModuleType) -> None:
-    """Put :func:`checked` around the public functions of a module and around the methods and constructors of its classes."""
+    """Put :func:`checked` around the public functions of a module and around the methods and
+    constructors of its classes.
+    """
     for name, thing in list(vars(module).items()):
-        if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__ or hasattr(thing, "__checked__"):
+        if (
+            name.startswith("_")
+            or getattr(thing, "__module__", None) != module.__name__
+            or hasattr(thing, "__checked__")
+        ):
             continue
         if inspect.isfunction(thing) or hasattr(thing, "cache_info"):
             setattr(module, name, checked(thing))
@@ -667,7 +862,11 @@ class _Finder:
 
 
 def install(package: str, but: Collection[str] = ()) -> None:
-    """Check all calls into modules of this package imported from now on; ``but`` names modules that readers do not call."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "package", None) != package]
+    """Check all calls into modules of this package imported from now on; ``but`` names modules that
+    readers do not call.
+    """
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if getattr(finder, "package", None) != package
+    ]
     PACKAGES.add(package)
     sys.meta_path.insert(0, _Finder(package, but))

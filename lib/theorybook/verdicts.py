@@ -1,4 +1,6 @@
-"""Verdicts: the outcome that checks give, shown as a card, stored in the notebook, compared with the ledger."""
+"""Verdicts: the outcome that checks give, shown as a card, stored in the notebook, compared with
+the ledger.
+"""
 
 import difflib
 import html
@@ -30,7 +32,8 @@ class VerdictError(AssertionError):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of the checks on one numbered statement. Shows as a card, prints as one line, stores itself as data.
+    """The outcome of the checks on one numbered statement. Shows as a card, prints as one line,
+    stores itself as data.
 
     Attributes:
         claim: ledger id.
@@ -60,8 +63,12 @@ class Verdict:
         return sorted({check.method for check in self.checks}, key=METHODS.index)
 
     def __repr__(self) -> str:
-        parts = [f"Verdict {self.claim}: {self.outcome}{ALONE * self.alone} ({', '.join(self.methods)})"]
-        parts += [plain(words) for words in (*(check.text for check in self.checks), self.remark) if words]
+        parts = [
+            f"Verdict {self.claim}: {self.outcome}{ALONE * self.alone} ({', '.join(self.methods)})"
+        ]
+        parts += [
+            plain(words) for words in (*(check.text for check in self.checks), self.remark) if words
+        ]
         return " | ".join(parts)
 
     def _repr_html_(self) -> str:
@@ -76,14 +83,20 @@ class Verdict:
         return (
             f'<div class="verdict verdict-{self.outcome}" id="{html.escape(anchor(self.claim))}" '
             'style="border-left:4px solid #808080;padding:2px 10px;margin:4px 0">'
-            f"<strong>{self.outcome}</strong>{ALONE * self.alone} <code>{html.escape(self.claim)}</code> "
+            f"<strong>{self.outcome}</strong>{ALONE * self.alone} "
+            f"<code>{html.escape(self.claim)}</code> "
             f"<small>{' · '.join([', '.join(self.methods), *links])}</small>{text}{remark}</div>"
         )
 
     def data(self) -> dict[str, Any]:
         """What the notebook stores."""
         checks = [{"method": c.method, "holds": c.holds, "text": c.text} for c in self.checks]
-        return {"claim": self.claim, "outcome": self.outcome, "checks": checks, "remark": self.remark}
+        return {
+            "claim": self.claim,
+            "outcome": self.outcome,
+            "checks": checks,
+            "remark": self.remark,
+        }
 
     def show(self) -> None:
         """The card in a notebook, the line elsewhere."""
@@ -93,20 +106,27 @@ class Verdict:
         if get_ipython() is None:
             print(repr(self))
         else:
-            display({"text/plain": repr(self), "text/html": self._repr_html_(), MIME: self.data()}, raw=True)
+            display(
+                {"text/plain": repr(self), "text/html": self._repr_html_(), MIME: self.data()},
+                raw=True,
+            )
 
     def _ipython_display_(self) -> None:
         self.show()
 
 
 def _line(words: str, shown: str = "{}") -> str:
-    """A line of a card: readable text, since not every notebook sets TeX; the page takes the TeX from its attribute."""
+    """A line of a card: readable text, since not every notebook sets TeX; the page takes the TeX
+    from its attribute.
+    """
     tex = f' data-tex="{html.escape(words)}"' if plain(words) != words else ""
     return f"<div{tex}>{shown.format(html.escape(plain(words)))}</div>"
 
 
 class ShownVerdict(Verdict):
-    """A verdict that :func:`verdict` has shown already: as the last line of a cell it is not shown again."""
+    """A verdict that :func:`verdict` has shown already: as the last line of a cell it is not shown
+    again.
+    """
 
     def _ipython_display_(self) -> None:
         """Shown already."""
@@ -126,12 +146,13 @@ def judge(
 
     Args:
         claim: ledger id, for example ``doe2026/lemma-4.2-2``.
-        printed: checks of the statement as the paper prints it; for a figure or table, of the features that its row names.
+        printed: checks of the statement as the paper prints it; for a figure or table, of the
+            features that its row names.
         corrected: checks of the corrected statement, for one that fails as printed.
         empty: checks that its hypotheses or constants exclude every size that can be run.
         settings: for a figure or table, checks that the run has the printed settings.
-        regime: the range of parameters in which the checks of ``printed`` were made, when it is not the printed one; for
-            a figure the data, when they are not the printed ones.
+        regime: the range of parameters in which the checks of ``printed`` were made, when it is not
+            the printed one; for a figure the data, when they are not the printed ones.
         remark: one sentence that stands on the card.
 
     ===================  ==================================================================
@@ -146,7 +167,8 @@ def judge(
     ``unsettled``        anything else; no ledger may declare it
     ===================  ==================================================================
 
-    Where ``printed`` fails, each of its counterexamples must: one that holds refutes nothing, and gives ``unsettled``.
+    Where ``printed`` fails, each of its counterexamples must: one that holds refutes nothing, and
+    gives ``unsettled``.
 
     Raises:
         ValueError: a group without a check, or something that is not a check.
@@ -174,7 +196,9 @@ def _group(claim: str, checks: Checks | None) -> tuple[Check, ...]:
         return ()
     group = (checks,) if isinstance(checks, Check) else tuple(checks)
     if not group:
-        raise ValueError(f"{claim}: a verdict needs a check in every group that it is given, got {checks!r}")
+        raise ValueError(
+            f"{claim}: a verdict needs a check in every group that it is given, got {checks!r}"
+        )
     return group
 
 
@@ -214,15 +238,17 @@ def verdict(
     regime: str = "",
     remark: str = "",
 ) -> Verdict:
-    """State what was found on a numbered statement: judge it, show it, and compare it with the ledger.
+    """State what was found on a numbered statement: judge it, show it, and compare it with the
+    ledger.
 
-    Takes the arguments of :func:`judge`. Where the ledger says ``open``, a statement without a proof, checks that hold give
-    ``open``.
+    Takes the arguments of :func:`judge`. Where the ledger says ``open``, a statement without a
+    proof, checks that hold give ``open``.
 
     Raises:
-        VerdictError: the outcome is ``unsettled`` or not the one that the ledger declares, or the ledger lacks the claim.
-            Without the book (no ledger in :func:`theorybook.ledger.book_folders`) only ``unsettled``
-            raises, and the verdict says that its outcome was not compared.
+        VerdictError: the outcome is ``unsettled`` or not the one that the ledger declares, or the
+            ledger lacks the claim. Without the book (no ledger in
+            :func:`theorybook.ledger.book_folders`) only ``unsettled`` raises, and the verdict says
+            that its outcome was not compared.
         FileNotFoundError: the book is there but its ledger is not.
 
     >>> import os, tempfile
@@ -235,12 +261,27 @@ def verdict(
     >>> found.outcome
     'holds'
     """
-    found = judge(claim, printed=printed, corrected=corrected, empty=empty, settings=settings, regime=regime, remark=remark)
+    found = judge(
+        claim,
+        printed=printed,
+        corrected=corrected,
+        empty=empty,
+        settings=settings,
+        regime=regime,
+        remark=remark,
+    )
     entry = declared(claim)
     expected = entry.outcome if entry else None
-    outcome = "open" if expected == "open" and found.outcome in ("holds", "holds-in-regime") else found.outcome
+    outcome = (
+        "open"
+        if expected == "open" and found.outcome in ("holds", "holds-in-regime")
+        else found.outcome
+    )
     if outcome == "unsettled" or expected not in (None, outcome):
-        raise VerdictError(f"{claim}: the ledger declares {expected!r}, the checks give {found.outcome!r}\n{found!r}")
+        raise VerdictError(
+            f"{claim}: the ledger declares {expected!r}, the checks give "
+            f"{found.outcome!r}\n{found!r}"
+        )
     places = (entry.label, entry.code) if entry else (None, None)
     shown = ShownVerdict(claim, outcome, found.checks, found.remark, *places, alone=entry is None)
     shown.show()
@@ -255,7 +296,10 @@ def declared(claim: str) -> Entry | None:
     entries = _entries(path, path.stat().st_mtime_ns)
     if claim not in entries:
         near = difflib.get_close_matches(claim, entries, n=1)
-        raise VerdictError(f"{claim} is not in {path.name}: {f'is {near[0]} meant?' if near else 'it needs a row there'}")
+        raise VerdictError(
+            f"{claim} is not in {path.name}: "
+            f"{f'is {near[0]} meant?' if near else 'it needs a row there'}"
+        )
     return entries[claim]
 
 
@@ -283,4 +327,6 @@ def stored_verdicts(notebook: str | Path) -> list[dict[str, Any]]:
         outputs = (output for cell in cells for output in cell.get("outputs", []))
         return [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"{notebook}: not a readable notebook; write it again with theorybook.tools.execute") from None
+        raise ValueError(
+            f"{notebook}: not a readable notebook; write it again with theorybook.tools.execute"
+        ) from None

@@ -1,4 +1,6 @@
-"""Kernels of networks with any u in fractions, labels that no width fits, and descent beside its kernel at the start."""
+"""Kernels of networks with any u in fractions, labels that no width fits, and descent beside its
+kernel at the start.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,28 +10,47 @@ from typing import Annotated, Any
 import torch
 from attention_theory.attention import Weights
 from attention_theory.device import generator
-from attention_theory.exponential.kernels import WeightedNetwork, kernel_coefficients, monomials, start_network
+from attention_theory.exponential.kernels import (
+    WeightedNetwork,
+    kernel_coefficients,
+    monomials,
+    start_network,
+)
 from attention_theory.tangent.kernel import eigenvalues, tangent_kernel
 from attention_theory.tangent.training import train
 from jaxtyping import Float
 from scipy import special
-from theorybook.validation import FILLED, Count, Extended, Limits, Natural, NonNegative, Positive, Seed, Steps
+from theorybook.validation import (
+    FILLED,
+    Count,
+    Extended,
+    Limits,
+    Natural,
+    NonNegative,
+    Positive,
+    Seed,
+    Steps,
+)
 from torch import Tensor
 
 
 def unseen_weight(degree: Natural, sharpness: NonNegative) -> float:
-    """sum_(k > p) b^k / (k - 1)!, b = sharpness^2: what of softmax's limit kernel the powers up to p leave on its diagonal.
+    """sum_(k > p) b^k / (k - 1)!, b = sharpness^2: what of softmax's limit kernel the powers up to
+    p leave on its diagonal.
 
-    At more than ``seen_dimension(p, d)`` points n times this bounds the smallest eigenvalue from above.
+    At more than ``seen_dimension(p, d)`` points n times this bounds the smallest eigenvalue from
+    above.
     """
     b = sharpness**2
     return b * float(special.gammainc(degree, b)) * math.exp(b) if degree else b * math.exp(b)
 
 
 def fittable_share(n: Annotated[int, Limits(1, 10**5)], dimension: Natural) -> Fraction:
-    """Share of the 2^n labellings by signs of n points in general position that a linear space of this dimension reaches.
+    """Share of the 2^n labellings by signs of n points in general position that a linear space of
+    this dimension reaches.
 
-    2^(1-n) sum_(k < dimension) C(n - 1, k): all for n <= dimension, half at n = 2 dimension (Cover 1965).
+    2^(1-n) sum_(k < dimension) C(n - 1, k): all for n <= dimension, half at n = 2 dimension (Cover
+    1965).
     """
     return Fraction(2 * sum(math.comb(n - 1, k) for k in range(min(dimension, n))), 2**n)
 
@@ -37,10 +58,12 @@ def fittable_share(n: Annotated[int, Limits(1, 10**5)], dimension: Natural) -> F
 def forbidden_labels(degree: Count, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
     """Labels +-1 that no network of this degree fits even in sign, at any width: for n > R points.
 
-    R is the dimension of the polynomials up to the degree on the sphere (for degree 1 the constants count: u = 1 + z).
+    R is the dimension of the polynomials up to the degree on the sphere (for degree 1 the constants
+    count: u = 1 + z).
 
-    The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over one point more than they have
-    dimensions: sign N = sign c would make every term >= 0. All other points, and those where c vanishes, get +1.
+    The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over one
+    point more than they have dimensions: sign N = sign c would make every term >= 0. All other
+    points, and those where c vanishes, get +1.
 
     Raises:
         ValueError: n <= R, where every labelling of points in general position can be fitted.
@@ -48,7 +71,10 @@ def forbidden_labels(degree: Count, x: Float[Tensor, "n d"]) -> Float[Tensor, "n
     features = monomials(degree, x)
     n, seen = features.shape
     if n <= seen:
-        raise ValueError(f"n = {n} points are at most the {seen} dimensions of degree {degree}: no labels are forbidden")
+        raise ValueError(
+            f"n = {n} points are at most the {seen} dimensions of degree {degree}: no labels are "
+            "forbidden"
+        )
     few = seen + 1  # points in general position have one such vector, up to its length and sign
     c = torch.linalg.svd(features[:few]).U[:, -1]
     return torch.cat([1 - 2 * (c * c[0].sign() < 0).to(x), x.new_ones(n - few)])
@@ -61,7 +87,9 @@ def smallest(kernel: Float[Tensor, "n n"]) -> Extended:
 
 
 def rational_points(n: Count, d: Count, seed: Seed) -> list[list[Fraction]]:
-    """Points of S^(d-1) with rational coordinates: stereographic images of random points of a grid."""
+    """Points of S^(d-1) with rational coordinates: stereographic images of random points of a
+    grid.
+    """
     random = generator(seed)
     grid = torch.randint(-40, 41, (n, d - 1), generator=random).tolist()
     points = []
@@ -73,16 +101,22 @@ def rational_points(n: Count, d: Count, seed: Seed) -> list[list[Fraction]]:
 
 
 def exact_limit_kernel(weights: Weights, points: list[list[Fraction]]) -> list[list[Any]]:
-    """The limit kernel of a polynomial u at rational points of the sphere, with sigma = 1, in fractions."""
+    """The limit kernel of a polynomial u at rational points of the sphere, with sigma = 1, in
+    fractions.
+    """
     coefficients = kernel_coefficients(weights)
     gram = [[sum(a * b for a, b in zip(p, q)) for q in points] for p in points]
-    return [[sum(c * rho ** (k + 1) for k, c in enumerate(coefficients)) for rho in row] for row in gram]
+    return [
+        [sum(c * rho ** (k + 1) for k, c in enumerate(coefficients)) for rho in row] for row in gram
+    ]
 
 
 def exact_width_kernel(
     weights: Weights, points: Annotated[list[list[Fraction]], FILLED], m: Count, seed: Seed
 ) -> list[list[Any]]:
-    """The tangent kernel of m paired neurons with rational weights, up to the factors 1 / sum u of its rows and columns."""
+    """The tangent kernel of m paired neurons with rational weights, up to the factors 1 / sum u of
+    its rows and columns.
+    """
     degree, d = len(kernel_coefficients(weights)), len(points[0])
     keys = (torch.randint(-30, 31, (m // 2, d), generator=generator(seed))).tolist()
 
@@ -91,7 +125,10 @@ def exact_width_kernel(
             return degree * z ** (degree - 1)
         return sum((z**k / math.factorial(k) for k in range(degree)), Fraction(0))
 
-    features = [[slope(sum((Fraction(w, 10) * v for w, v in zip(key, p)), Fraction(0))) for key in keys] for p in points]
+    features = [
+        [slope(sum((Fraction(w, 10) * v for w, v in zip(key, p)), Fraction(0))) for key in keys]
+        for p in points
+    ]
     gram = [[sum(a * b for a, b in zip(p, q)) for q in points] for p in points]
     return [
         [rho * sum(a * b for a, b in zip(left, right)) for rho, right in zip(row, features)]
@@ -101,8 +138,8 @@ def exact_width_kernel(
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the same and its floor for the kernel frozen at the start,
-    signs that are right, rank of that kernel.
+    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the same and its floor for the
+    kernel frozen at the start, signs that are right, rank of that kernel.
     """
 
     steps: list[int]
@@ -114,9 +151,11 @@ class Fit:
 
 
 def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
-    """Of each entry of the tangent kernel at the start, an average over independent pairs of neurons: the delta method.
+    """Of each entry of the tangent kernel at the start, an average over independent pairs of
+    neurons: the delta method.
 
-    With v = u / E u and s = u' / E u an entry is rho E[s s'] / (E v E v'), and a pair adds s s' - E[s s'] (v + v' - 1).
+    With v = u / E u and s = u' / E u an entry is rho E[s s'] / (E v E v'), and a pair adds s s' -
+    E[s s'] (v + v' - 1).
     """
     weights, z = net.family, x @ net.W[:, ::2]
     mean = weights(z).mean(dim=1, keepdim=True)
@@ -132,9 +171,16 @@ def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tenso
 
 
 def descend(
-    weights: Weights, x: Float[Tensor, "n d"], y: Float[Tensor, "n"], m: Count, seed: Seed, steps: Steps, speed: Positive = 1.0
+    weights: Weights,
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n"],
+    m: Count,
+    seed: Seed,
+    steps: Steps,
+    speed: Positive = 1.0,
 ) -> Fit:
-    """Gradient descent on half the squared error, all keys trained, values fixed; step size speed / (m lambda_max).
+    """Gradient descent on half the squared error, all keys trained, values fixed; step size speed /
+    (m lambda_max).
 
     Args:
         weights: the family.

@@ -1,4 +1,6 @@
-"""Groups of patches with any weights: the range that they need, and how soon descent can reach it."""
+"""Groups of patches with any weights: the range that they need, and how soon descent can reach
+it.
+"""
 
 import math
 
@@ -7,12 +9,13 @@ from theorybook.validation import AtLeastOne, Count, NonNegative, Positive
 
 
 def least_ratio(D: Count, C: Count, against: Count) -> float:
-    """((L - 1) k + t ((L - 2) k - C)) / (C - t k), t = (L - 1)^(1/3): the range that rows of three weights need.
+    """((L - 1) k + t ((L - 2) k - C)) / (C - t k), t = (L - 1)^(1/3): the range that rows of three
+    weights need.
 
     Where strangers have the smallest weight of a row: with less, one of the images of
-    :func:`attention_theory.exponential.space.crowd_images` is misread, and all of them if every row has the same three
-    weights; with more weight on the whole own group they are read (ours; chapter "Space", "The range that groups need").
-    The layer answers with the sign of a sum of cubes.
+    :func:`attention_theory.exponential.space.crowd_images` is misread, and all of them if every row
+    has the same three weights; with more weight on the whole own group they are read (ours; chapter
+    "Space", "The range that groups need"). The layer answers with the sign of a sum of cubes.
 
     Raises:
         ValueError: C does not divide D, a vote reads the image right, or perfect groups misread it.
@@ -20,14 +23,18 @@ def least_ratio(D: Count, C: Count, against: Count) -> float:
     least, root = least_range(D, C, against), (D // C - 1) ** (1 / 3)
     if least <= 1 or root * against >= C:
         raise ValueError(
-            f"D = {D}, C = {C}, against = {against}: (L - 1) k must exceed C, and (L - 1)^(1/3) k be below it, "
+            f"D = {D}, C = {C}, against = {against}: (L - 1) k must exceed C, and (L - 1)^(1/3) k "
+            "be below it, "
             "or equal weights, or no weights, read the image"
         )
     return (C * least + root * ((D // C - 2) * against - C)) / (C - root * against)
 
 
-def score_gradient_bound(D: Count, alpha: NonNegative, p: Count = 3, nu: NonNegative = 1e-3) -> float:
-    """G = 2 D alpha (p (D alpha)^(p-1) + nu): |dF/dA_ij| <= G beta S_ij for softmax of sharpness beta and patches in [-1, 1].
+def score_gradient_bound(
+    D: Count, alpha: NonNegative, p: Count = 3, nu: NonNegative = 1e-3
+) -> float:
+    """G = 2 D alpha (p (D alpha)^(p-1) + nu): |dF/dA_ij| <= G beta S_ij for softmax of sharpness
+    beta and patches in [-1, 1].
 
     Args:
         D, alpha, p, nu: as in :func:`attention_theory.exponential.space.population_descent_with`.
@@ -36,11 +43,19 @@ def score_gradient_bound(D: Count, alpha: NonNegative, p: Count = 3, nu: NonNega
 
 
 def escape_steps(
-    beta: Positive, ratio: AtLeastOne, D: Count, alpha: Positive, rate: Positive = 10.0, p: Count = 3, nu: NonNegative = 1e-3
+    beta: Positive,
+    ratio: AtLeastOne,
+    D: Count,
+    alpha: Positive,
+    rate: Positive = 10.0,
+    p: Count = 3,
+    nu: NonNegative = 1e-3,
 ) -> float:
-    """Before so many steps no two weights off the diagonal of a row differ by this ratio, for any data in [-1, 1].
+    """Before so many steps no two weights off the diagonal of a row differ by this ratio, for any
+    data in [-1, 1].
 
-    (1 - ratio^(-1/2)) e^beta / (rate beta^2 G), for scores that start at 0 beside a fixed diagonal of 1.
+    (1 - ratio^(-1/2)) e^beta / (rate beta^2 G), for scores that start at 0 beside a fixed diagonal
+    of 1.
 
     Args:
         beta: sharpness.
@@ -49,4 +64,8 @@ def escape_steps(
         alpha: a bound on |alpha| during these steps; the value vector may point either way.
         rate: of descent on the scores.
     """
-    return (1 - ratio**-0.5) * math.exp(beta) / (rate * beta**2 * score_gradient_bound(D, alpha, p, nu))
+    return (
+        (1 - ratio**-0.5)
+        * math.exp(beta)
+        / (rate * beta**2 * score_gradient_bound(D, alpha, p, nu))
+    )

@@ -1,4 +1,6 @@
-"""How large a knob must be: the least degree of a Taylor sum, and where the window of X = I closes."""
+"""How large a knob must be: the least degree of a Taylor sum, and where the window of X = I
+closes.
+"""
 
 import math
 from collections.abc import Callable
@@ -12,7 +14,8 @@ from theorybook.validation import OpenChance, Positive, Size
 
 
 def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Positive = 1e4) -> float:
-    """X = I, the paper's sizes: the log10 of the n at which lower and upper edge meet, and no knob is left.
+    """X = I, the paper's sizes: the log10 of the n at which lower and upper edge meet, and no knob
+    is left.
 
     Args:
         family: :func:`attention_theory.exponential.sharp` or ``power``.
@@ -29,7 +32,8 @@ def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Posit
 def least_truncation(
     high: Positive, low: Positive, rivals: Positive, wanted: OpenChance = 0.5, most: Size = 100_000
 ) -> int | None:
-    """The least even degree of the truncated exponential with that share; none when exp itself falls short.
+    """The least even degree of the truncated exponential with that share; none when exp itself
+    falls short.
 
     Raises:
         ValueError: scores that are not 0 < low < high; more than ``most`` terms are needed.

@@ -1,4 +1,6 @@
-"""Bounds on the word sensitivity with any weights, from above and from below, at a context and in the mean."""
+"""Bounds on the word sensitivity with any weights, from above and from below, at a context and in
+the mean.
+"""
 
 import math
 from dataclasses import dataclass
@@ -13,10 +15,12 @@ from torch import Tensor
 
 
 def nearly_three(n: Count, tilt: Positive = 1e-4) -> tuple[OneTokenAttention, Float[Tensor, "1 2"]]:
-    """Hard maximum, d = 2: a context and a move with |change| / |phi(X)| = sqrt(9 - 5/n) up to O(tilt).
+    """Hard maximum, d = 2: a context and a move with |change| / |phi(X)| = sqrt(9 - 5/n) up to
+    O(tilt).
 
-    Token 0 is sqrt(2) e_1, all others lie near its opposite, and W makes all of those attend to one of them; the move doubles
-    token 0 and turns it by 4 tilt, which wins their rows. Row 0 goes from itself to the opposite.
+    Token 0 is sqrt(2) e_1, all others lie near its opposite, and W makes all of those attend to one
+    of them; the move doubles token 0 and turns it by 4 tilt, which wins their rows. Row 0 goes from
+    itself to the opposite.
 
     Args:
         n: tokens, at least 3.
@@ -31,7 +35,9 @@ def nearly_three(n: Count, tilt: Positive = 1e-4) -> tuple[OneTokenAttention, Fl
 
 @dataclass(frozen=True)
 class Parts:
-    """What bounds S(X): how far the other rows and the moved row can change, and the length of the features."""
+    """What bounds S(X): how far the other rows and the moved row can change, and the length of the
+    features.
+    """
 
     others: float
     own: float
@@ -44,20 +50,22 @@ class Parts:
 
 
 def largest_weight(view: OneTokenAttention) -> Float[Tensor, "n"]:
-    """The largest weight that each other row can give to the moved token, over all moves of length sqrt(d) at most.
+    """The largest weight that each other row can give to the moved token, over all moves of length
+    sqrt(d) at most.
 
-    The score moves by |K_j| sqrt(d) at most, and u is largest at an end of that range: every u of the families grows, or falls
-    and then grows.
+    The score moves by |K_j| sqrt(d) at most, and u is largest at an end of that range: every u of
+    the families grows, or falls and then grows.
     """
     reach = view.K.norm(dim=1) * math.sqrt(len(view.x))
     return torch.maximum(view.weight_at(view.scores + reach), view.weight_at(view.scores - reach))
 
 
 def three_parts(view: OneTokenAttention) -> Parts:
-    """The three parts of the bound on S(X) that holds for every context and every u >= 0 of the families.
+    """The three parts of the bound on S(X) that holds for every context and every u >= 0 of the
+    families.
 
-    A row j changes by p_j delta + (p_j - a_j)(x_i - M_j), at most by its largest weight times sqrt(d) + |x_i - M_j|. The moved
-    row is an average of tokens, before and after.
+    A row j changes by p_j delta + (p_j - a_j)(x_i - M_j), at most by its largest weight times
+    sqrt(d) + |x_i - M_j|. The moved row is an average of tokens, before and after.
 
     Raises:
         ValueError: the features are 0.
@@ -79,13 +87,16 @@ class Sides:
 
 
 def gathered(view: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
-    """The change that one move makes, from both sides: the attention that it gathers, times sqrt(d). (Source: ours.)
+    """The change that one move makes, from both sides: the attention that it gathers, times
+    sqrt(d). (Source: ours.)
 
-    Lower: sqrt(d) times the root of the sum of (gamma_j p_j)^2 over the other rows whose weight of the token does not fall,
-    p_j after the move, gamma_j = (1 + sqrt 2)^(-|M_j|^2 / d) >= sqrt(2) - 1. Upper: 3 sqrt(d (1 + sum max(a_j, p_j)^2)).
+    Lower: sqrt(d) times the root of the sum of (gamma_j p_j)^2 over the other rows whose weight of
+    the token does not fall, p_j after the move, gamma_j = (1 + sqrt 2)^(-|M_j|^2 / d) >= sqrt(2) -
+    1. Upper: 3 sqrt(d (1 + sum max(a_j, p_j)^2)).
 
     Args:
-        view: attention features as a function of one token; tokens of norm sqrt(d); for the hard maximum no ties.
+        view: attention features as a function of one token; tokens of norm sqrt(d); for the hard
+            maximum no ties.
         delta: (d,) of length sqrt(d), not against the token: delta . x >= 0.
 
     Raises:
@@ -94,7 +105,10 @@ def gathered(view: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
     d, slack = len(view.x), 1e-6
     length, along = float(delta.norm()) / math.sqrt(d), float(delta @ view.x) / d
     if abs(length - 1) > slack or along < -slack:
-        raise ValueError(f"|delta| / sqrt(d) = {length:g}, delta . x / d = {along:g} are not allowed: they must be 1, and >= 0")
+        raise ValueError(
+            f"|delta| / sqrt(d) = {length:g}, delta . x / d = {along:g} are not allowed: they "
+            "must be 1, and >= 0"
+        )
     p, a = view.weight_at(view.scores + view.K @ delta), view.unmoved_weight
     gamma = (1 + math.sqrt(2)) ** (-view.M.square().sum(dim=1) / d)
     lower = math.sqrt(d) * float((gamma * p * (p >= a)).norm())
@@ -102,14 +116,17 @@ def gathered(view: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
 
 
 def raising_move(view: OneTokenAttention, rows: Int[Tensor, "m"]) -> Float[Tensor, "d"]:
-    """The move of length sqrt(d), orthogonal to the token, that raises the scores of these other rows by the same amount.
+    """The move of length sqrt(d), orthogonal to the token, that raises the scores of these other
+    rows by the same amount.
 
     Args:
         view: attention features as a function of one token, d >= 2.
-        rows: (m,) indices among the other rows; for m > d - 1 the scores rise equally in the sense of least squares.
+        rows: (m,) indices among the other rows; for m > d - 1 the scores rise equally in the sense
+            of least squares.
 
     Raises:
-        ValueError: d = 1, where no move is orthogonal to the token; or no such move raises all these scores alike.
+        ValueError: d = 1, where no move is orthogonal to the token; or no such move raises all
+            these scores alike.
     """
     if len(view.x) == 1:
         raise ValueError("d = 1 is not allowed: no move is orthogonal to the token")
@@ -117,15 +134,20 @@ def raising_move(view: OneTokenAttention, rows: Int[Tensor, "m"]) -> Float[Tenso
     K = view.K[rows]
     move = level_move(K - (K @ unit)[:, None] * unit)
     if move is None:
-        raise ValueError(f"rows = {rows.tolist()} are not allowed: no move raises all their scores by the same amount")
+        raise ValueError(
+            f"rows = {rows.tolist()} are not allowed: no move raises all their scores by the same "
+            "amount"
+        )
     return move
 
 
 def from_below(view: OneTokenAttention) -> float:
-    """S(X) is at least this: the best of a few explicit moves by :func:`gathered`, and of moving the token to 0.
+    """S(X) is at least this: the best of a few explicit moves by :func:`gathered`, and of moving
+    the token to 0.
 
-    The moves are :func:`raising_move` of the 1, 2, 4, ... rows that can give the token the largest weights. Moved to 0, where
-    u(0) > 0, the token averages: its row changes by phi_i minus the sum of the others over n. (Source: ours.)
+    The moves are :func:`raising_move` of the 1, 2, 4, ... rows that can give the token the largest
+    weights. Moved to 0, where u(0) > 0, the token averages: its row changes by phi_i minus the sum
+    of the others over n. (Source: ours.)
 
     Raises:
         ValueError: d = 1, or features that are 0.
@@ -136,18 +158,22 @@ def from_below(view: OneTokenAttention) -> float:
     order = view.weight_at(view.scores + view.K.norm(dim=1) * math.sqrt(d)).argsort(descending=True)
     sizes = {min(2**k, n - 1, max(1, d - 2)) for k in range(d.bit_length())}
     best = max(gathered(view, raising_move(view, order[:m])).lower for m in sizes)
-    if view.weights.family == "truncated" or (view.weights.family == "sharp" and view.weights.knob < math.inf):
+    if view.weights.family == "truncated" or (
+        view.weights.family == "sharp" and view.weights.knob < math.inf
+    ):
         best = max(best, float((view.unmoved_own - view.others.sum(dim=0) / n).norm()))
     return best / float(view.norm)
 
 
 def from_above(view: OneTokenAttention, cells: Size = 200) -> float:
-    """S(X) is at most this: the certificate of Part I in which no row's score moves by more than the move can reach.
+    """S(X) is at most this: the certificate of Part I in which no row's score moves by more than
+    the move can reach.
 
-    The scores t_j that a move adds obey |t_j| <= |K_j| sqrt(d) and sum_j t_j^2 <= sigma_max(K)^2 d = R^2. For each m >= 0 the
-    squared changes of the other rows sum to at most m R^2 + sum_j max (h_j - m t^2), h_j as in
-    :func:`attention_theory.sensitivity.upper_bound.rows_bound`, over cells of each row's own range. At m = 0 this is no more
-    than :func:`three_parts`. (Source: ours.)
+    The scores t_j that a move adds obey |t_j| <= |K_j| sqrt(d) and sum_j t_j^2 <= sigma_max(K)^2 d
+    = R^2. For each m >= 0 the squared changes of the other rows sum to at most m R^2 + sum_j max
+    (h_j - m t^2), h_j as in
+    :func:`attention_theory.sensitivity.upper_bound.rows_bound`, over cells of each row's own range.
+    At m = 0 this is no more than :func:`three_parts`. (Source: ours.)
 
     Args:
         view: attention features as a function of one token.
@@ -170,7 +196,9 @@ def from_above(view: OneTokenAttention, cells: Size = 200) -> float:
     at = change(view.scores + edges)
     highest = torch.maximum(at[:-1], at[1:])
     if view.weights.family in ("truncated", "power"):  # u falls and then grows
-        highest = torch.maximum(highest, change(torch.full_like(view.scores, lowest_score(view.weights))))
+        highest = torch.maximum(
+            highest, change(torch.full_like(view.scores, lowest_score(view.weights)))
+        )
     nearest = torch.minimum(edges[:-1].square(), edges[1:].square())
     multipliers = [0.0, *(d * 10 ** (k / 10) for k in range(-60, 21))]
     others = min(m * budget + float((highest - m * nearest).amax(dim=0).sum()) for m in multipliers)
@@ -179,7 +207,9 @@ def from_above(view: OneTokenAttention, cells: Size = 200) -> float:
 
 @dataclass(frozen=True)
 class Law:
-    """Lower bounds in n, d and the sharpness: what other rows change, what the moved row changes, the length of a row."""
+    """Lower bounds in n, d and the sharpness: what other rows change, what the moved row changes,
+    the length of a row.
+    """
 
     rows: float
     own: float
@@ -193,10 +223,11 @@ class Law:
 
 
 def mean_row(beta: Positive, n: AtLeastOne, d: Count) -> float:
-    """The root of E |phi_j|^2 is at most this, for n independent tokens on the sphere, u = exp(beta z), W random, d >= 2.
+    """The root of E |phi_j|^2 is at most this, for n independent tokens on the sphere, u = exp(beta
+    z), W random, d >= 2.
 
-    (c beta + sqrt(c^2 beta^2 + 4 d Q)) / 2, c = d / (d - 1), Q = (1 - 4 beta^2 (1 - 1/n) / d)^(-d/2) / n, at most sqrt(d).
-    (Source: ours.)
+    (c beta + sqrt(c^2 beta^2 + 4 d Q)) / 2, c = d / (d - 1), Q = (1 - 4 beta^2 (1 - 1/n) /
+    d)^(-d/2) / n, at most sqrt(d). (Source: ours.)
     """
     if d < 2:
         raise ValueError(f"d = {d} is not allowed: on a line no token can turn")
@@ -206,7 +237,8 @@ def mean_row(beta: Positive, n: AtLeastOne, d: Count) -> float:
 
 
 def random_law(beta: Positive, n: AtLeastOne, d: Count) -> Law:
-    """A lower bound on the mean of S(X) over independent tokens on the sphere and random W, u = exp(beta z), in n, d and beta.
+    """A lower bound on the mean of S(X) over independent tokens on the sphere and random W, u =
+    exp(beta z), in n, d and beta.
 
     The formulas and their proof stand on the page "Words". (Source: ours.)
 
@@ -229,7 +261,9 @@ def random_law(beta: Positive, n: AtLeastOne, d: Count) -> Law:
 
 
 def _rise(d: int, m: int) -> float:
-    """The mean of the most by which one move raises m scores alike, orthogonally to its token, is at least this."""
+    """The mean of the most by which one move raises m scores alike, orthogonally to its token, is
+    at least this.
+    """
     return math.sqrt((d - m - 1) * (d - m - 0.5) / (m * (d - 2))) if m > 1 else math.sqrt(d - 1.5)
 
 
@@ -243,19 +277,25 @@ def _raised(beta: float, n: float, d: int, m: int) -> float:
 
 
 def long_context_limit(W: Float[Tensor, "d d"]) -> float:
-    """The limit of sqrt(n) S(X) for n standard normal tokens, W and the sharpness fixed: sqrt(d) |W|_2 / |W|_F."""
+    """The limit of sqrt(n) S(X) for n standard normal tokens, W and the sharpness fixed: sqrt(d)
+    |W|_2 / |W|_F.
+    """
     return math.sqrt(len(W)) * float(torch.linalg.matrix_norm(W, 2) / W.norm())
 
 
 def expected_sensitivity(beta: Positive, n: AtLeastOne, d: Count) -> float:
-    """A guess for S at independent tokens, u = exp(beta z) and random W, with no constant fitted and no proof.
+    """A guess for S at independent tokens, u = exp(beta z) and random W, with no constant fitted
+    and no proof.
 
-    (2 d rows min(1, crowd/n)^2 + own^2) over the squared length d min(n, exp(beta^2)) + n beta^2. A move raises about
-    d beta^2 / (log n + beta^2/2)^2 rows, crowd = exp(beta sqrt(d) - beta^2/2) is the contrast that one row can reach, and
-    own = max(2 beta, sqrt(2 d) min(1, exp(sqrt(2 d) beta - beta^2)/n)) is what the moved row changes.
+    (2 d rows min(1, crowd/n)^2 + own^2) over the squared length d min(n, exp(beta^2)) + n beta^2. A
+    move raises about d beta^2 / (log n + beta^2/2)^2 rows, crowd = exp(beta sqrt(d) - beta^2/2) is
+    the contrast that one row can reach, and own = max(2 beta, sqrt(2 d) min(1, exp(sqrt(2 d) beta -
+    beta^2)/n)) is what the moved row changes.
     """
     crowd, of_its_own = beta * math.sqrt(d) - beta**2 / 2, beta * math.sqrt(2 * d) - beta**2
     share, own_share = (math.exp(min(0.0, x - math.log(n))) for x in (crowd, of_its_own))
     rows = min(n, max(1.0, d * beta**2 / (math.log(n) + beta**2 / 2) ** 2))
     own = max(2 * beta, math.sqrt(2 * d) * own_share)
-    return math.sqrt((2 * d * rows * share**2 + own**2) / (d * min(n, math.exp(beta**2)) + n * beta**2))
+    return math.sqrt(
+        (2 * d * rows * share**2 + own**2) / (d * min(n, math.exp(beta**2)) + n * beta**2)
+    )

@@ -1,4 +1,6 @@
-"""Attention that does not divide by the sum: a changed word, groups, memories, and what a sink must score."""
+"""Attention that does not divide by the sum: a changed word, groups, memories, and what a sink must
+score.
+"""
 
 import math
 from collections.abc import Callable
@@ -13,14 +15,28 @@ from attention_theory.exponential.dividing import Over, divided
 from attention_theory.patches.population import every_point
 from jaxtyping import Float
 from scipy.signal import fftconvolve
-from theorybook.validation import Chance, Count, Limits, Natural, OpenChance, Positive, Signed, Steps
+from theorybook.validation import (
+    Chance,
+    Count,
+    Limits,
+    Natural,
+    OpenChance,
+    Positive,
+    Signed,
+    Steps,
+)
 from torch import Tensor
 
 
 def aligned_change(
-    weights: Weights, over: Over, X: Float[Tensor, "n d"], W: Float[Tensor, "d d"], token: Natural = 0
+    weights: Weights,
+    over: Over,
+    X: Float[Tensor, "n d"],
+    W: Float[Tensor, "d d"],
+    token: Natural = 0,
 ) -> Float[Tensor, "others"]:
-    """|phi(X^i(delta)) - phi(X)| / |phi(X)| for the longest moves along what each other row likes: delta = sqrt(d) k_j / |k_j|.
+    """|phi(X^i(delta)) - phi(X)| / |phi(X)| for the longest moves along what each other row likes:
+    delta = sqrt(d) k_j / |k_j|.
 
     Args:
         weights, over: u, and what the rows of u(X W X^T / sqrt d) are divided by.
@@ -38,20 +54,27 @@ def aligned_change(
 
 
 def sink_gap(rivals: Count, left: OpenChance) -> float:
-    """By how much a key with value 0 must outscore its equal rivals, so that softmax leaves this part of their mean value."""
+    """By how much a key with value 0 must outscore its equal rivals, so that softmax leaves this
+    part of their mean value.
+    """
     return math.log(rivals) + math.log((1 - left) / left)
 
 
 def crowd_number(u: Callable[[int], float], d: Annotated[int, Limits(1, 1000)]) -> float:
-    """u(d) over the mean of u at the scores of random patterns of d signs: so many are level with the right one."""
+    """u(d) over the mean of u at the scores of random patterns of d signs: so many are level with
+    the right one.
+    """
     return u(d) / sum(math.comb(d, k) / 2**d * u(2 * k - d) for k in range(d + 1))
 
 
-def retrieval_probability(u: Callable[[int], int], d: Annotated[int, Limits(1, 16)], n: Count) -> Chance:
-    """P[the right pattern has more than half of the weight] among n patterns of d random signs, asked with itself.
+def retrieval_probability(
+    u: Callable[[int], int], d: Annotated[int, Limits(1, 16)], n: Count
+) -> Chance:
+    """P[the right pattern has more than half of the weight] among n patterns of d random signs,
+    asked with itself.
 
-    Its score is d, those of the others are independent sums of d signs: the law of the sum of their u is a power of a
-    polynomial, of which only the coefficients below u(d) matter.
+    Its score is d, those of the others are independent sums of d signs: the law of the sum of their
+    u is a power of a polynomial, of which only the coefficients below u(d) matter.
 
     Args:
         u: with values in the natural numbers, u(d) at most 2^20.
@@ -63,7 +86,9 @@ def retrieval_probability(u: Callable[[int], int], d: Annotated[int, Limits(1, 1
     """
     top = u(d)
     if not 0 < top <= 2**20:
-        raise ValueError(f"u({d}) = {top} is not allowed: coefficients up to u(d) are held, at most 2^20")
+        raise ValueError(
+            f"u({d}) = {top} is not allowed: coefficients up to u(d) are held, at most 2^20"
+        )
     step, total = np.zeros(top), np.ones(1)
     for k in range(d + 1):
         if u(2 * k - d) < top:
@@ -98,9 +123,11 @@ def groups_descent(
     diagonal: Signed = 1.0,
     nu: Positive = 1e-3,
 ) -> GroupsRun:
-    """Descent on all images of the world of patches, with weights over one of four things; three scores, the diagonal fixed.
+    """Descent on all images of the world of patches, with weights over one of four things; three
+    scores, the diagonal fixed.
 
-    As :func:`attention_theory.exponential.space.population_descent_with` with p = 3, which is the case ``over="sum"``.
+    As :func:`attention_theory.exponential.space.population_descent_with` with p = 3, which is the
+    case ``over="sum"``.
 
     Args:
         weights: the family.
@@ -114,8 +141,12 @@ def groups_descent(
     x = points[..., 0]
     group = x.reshape(len(x), D // C, C).sum(2).repeat_interleave(C, 1)
     rest = x.sum(1, keepdim=True) - group
-    held = torch.tensor([math.sqrt(nu), 0.0, 0.0], dtype=torch.float64)  # alpha, score of a partner, of a stranger
-    rates = torch.tensor([1e-4 * rate, rate / (D * (C - 1)), rate / (D * (D - C))], dtype=torch.float64)
+    held = torch.tensor(
+        [math.sqrt(nu), 0.0, 0.0], dtype=torch.float64
+    )  # alpha, score of a partner, of a stranger
+    rates = torch.tensor(
+        [1e-4 * rate, rate / (D * (C - 1)), rate / (D * (D - C))], dtype=torch.float64
+    )
     counts = torch.tensor([1, C - 1, D - C])
     run = GroupsRun([], [])
     for _ in range(steps + 1):
@@ -125,7 +156,9 @@ def groups_descent(
         z = D * held[0] * (w[0] * x + w[1] * (group - x) + w[2] * rest)
         margin = y * (z**3 + nu * z).sum(1)
         risk = (chance * torch.nn.functional.softplus(-margin)).sum()
-        wrong = (margin < -1e-9 * margin.abs().max()).double() + 0.5 * (margin.abs() <= 1e-9 * margin.abs().max()).double()
+        wrong = (margin < -1e-9 * margin.abs().max()).double() + 0.5 * (
+            margin.abs() <= 1e-9 * margin.abs().max()
+        ).double()
         run.ratio.append(float((w[1] / w[2]).detach()))
         run.error.append(float((chance * wrong).sum()))
         held = held - rates * torch.autograd.grad(risk, held)[0]

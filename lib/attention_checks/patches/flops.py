@@ -25,4 +25,8 @@ def forward_flops(
     values = 2 * D * dim * dim * 2 + 2 * D * D * dim  # values, output, weighted sums
     if attention == "positional":
         scores = 0  # once for a whole batch
-    return 2 * D * channels * patch**2 * dim + layers * (scores + values + 4 * D * dim * hidden) + 2 * dim * classes
+    return (
+        2 * D * channels * patch**2 * dim
+        + layers * (scores + values + 4 * D * dim * hidden)
+        + 2 * dim * classes
+    )

@@ -1,4 +1,6 @@
-"""Training on Gaussian patches labelled by a convolution (jelassi2022, Figure 2), with three ways to parametrise the scores."""
+"""Training on Gaussian patches labelled by a convolution (jelassi2022, Figure 2), with three ways
+to parametrise the scores.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +16,9 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class GaussianRun:
-    """What a training passed through; ``gram`` is P^T P in the paper's notation, A itself where A is trained."""
+    """What a training passed through; ``gram`` is P^T P in the paper's notation, A itself where A
+    is trained.
+    """
 
     steps: list[int]
     error: list[float]
@@ -37,10 +41,12 @@ def train_gaussian(
     every: Size = 50,
     tests: Size = 4000,
 ) -> GaussianRun:
-    """Train a one-layer positional transformer on Gaussian patches with Adam, p = 3, nu = 1e-3, no divisor of the scores.
+    """Train a one-layer positional transformer on Gaussian patches with Adam, p = 3, nu = 1e-3, no
+    divisor of the scores.
 
     Args:
-        kind: ``A`` trains the scores themselves, ``P`` trains A = P^T P, ``PQK`` trains A = P^T W_Q W_K^T P with its factors.
+        kind: ``A`` trains the scores themselves, ``P`` trains A = P^T P, ``PQK`` trains A = P^T W_Q
+            W_K^T P with its factors.
         seed: of the data and the start.
         D, C, d: patches, size of a group, dimension of a patch; the encodings have dimension D.
         N, tests: training and test points.
@@ -54,7 +60,9 @@ def train_gaussian(
     y = convolution_label(X, C)
     v = 0.1 * normal(d, generator=source)
     factors = {"A": 1, "P": 1, "PQK": 3}[kind]
-    parts = [(0.1 if kind == "A" else D**-0.5) * normal(D, D, generator=source) for _ in range(factors)]
+    parts = [
+        (0.1 if kind == "A" else D**-0.5) * normal(D, D, generator=source) for _ in range(factors)
+    ]
     trained = [v, *parts]
     for tensor in trained:
         tensor.requires_grad_()
@@ -72,11 +80,20 @@ def train_gaussian(
         if step % every == 0 or step == steps:
             with torch.no_grad():
                 wrong = y[N:] * PositionalViT(scores(), v, temperature=1.0)(X[N:]) <= 0
-                rows.append((step, float(wrong.double().mean()), association(scores(), groups), association(gram(), groups)))
+                rows.append(
+                    (
+                        step,
+                        float(wrong.double().mean()),
+                        association(scores(), groups),
+                        association(gram(), groups),
+                    )
+                )
         if step < steps:
             loss = PositionalViT(scores(), v, temperature=1.0).loss(X[:N], y[:N])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
     steps_at, error, by_scores, by_gram = map(list, zip(*rows))
-    return GaussianRun(steps_at, error, by_scores, by_gram, scores().detach(), gram().detach(), v.detach())
+    return GaussianRun(
+        steps_at, error, by_scores, by_gram, scores().detach(), gram().detach(), v.detach()
+    )

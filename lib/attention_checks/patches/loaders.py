@@ -1,4 +1,6 @@
-"""CIFAR-10, CIFAR-100 and SVHN from their published files, checked as they are read; the digits of scikit-learn."""
+"""CIFAR-10, CIFAR-100 and SVHN from their published files, checked as they are read; the digits of
+scikit-learn.
+"""
 
 import io
 import pickle
@@ -34,7 +36,11 @@ class _Arrays(pickle.Unpickler):
     allowed = {("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")} | {
         (f"numpy.{core}.{module}", name)
         for core in ("core", "_core")
-        for module, name in (("multiarray", "_reconstruct"), ("multiarray", "scalar"), ("numeric", "_frombuffer"))
+        for module, name in (
+            ("multiarray", "_reconstruct"),
+            ("multiarray", "scalar"),
+            ("numeric", "_frombuffer"),
+        )
     }
 
     def find_class(self, module, name):
@@ -55,13 +61,20 @@ def load_cifar(root: str | Path, classes: Literal[10, 100] = 10) -> Images:
         FileNotFoundError: the files are not there; the message says where to get them.
     """
     folder, parts, last, key = {
-        10: ("cifar-10-batches-py", [f"data_batch_{i}" for i in range(1, 6)], "test_batch", "labels"),
+        10: (
+            "cifar-10-batches-py",
+            [f"data_batch_{i}" for i in range(1, 6)],
+            "test_batch",
+            "labels",
+        ),
         100: ("cifar-100-python", ["train"], "test", "fine_labels"),
     }[classes]
 
     def unpickled(content: bytes) -> tuple[np.ndarray, np.ndarray]:
         batch = _Arrays(io.BytesIO(content), encoding="bytes").load()
-        batch = {name if isinstance(name, str) else name.decode(): value for name, value in batch.items()}
+        batch = {
+            name if isinstance(name, str) else name.decode(): value for name, value in batch.items()
+        }
         pixels = np.asarray(batch["data"])
         if pixels.ndim != 2 or pixels.shape[1] != 3 * 32 * 32:
             raise ValueError(f"data of shape {pixels.shape}, not (images, 3072)")
@@ -75,7 +88,8 @@ def load_cifar(root: str | Path, classes: Literal[10, 100] = 10) -> Images:
 
 
 def load_svhn(root: str | Path) -> Images:
-    """Street view house numbers, cropped digits, from ``train_32x32.mat`` and ``test_32x32.mat`` in ``root``.
+    """Street view house numbers, cropped digits, from ``train_32x32.mat`` and ``test_32x32.mat`` in
+    ``root``.
 
     Raises:
         ValueError: a file that is not one of these.
@@ -99,7 +113,9 @@ def load_svhn(root: str | Path) -> Images:
 def _read(
     path: Path, name: str, unpacked: Callable[[bytes], tuple[np.ndarray, np.ndarray]], classes: int
 ) -> tuple[Tensor, Tensor]:
-    """Images and labels of one published file; a ValueError with its path where it does not hold them."""
+    """Images and labels of one published file; a ValueError with its path where it does not hold
+    them.
+    """
     path = path.expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; get {SOURCES[name]} and unpack it there")
@@ -107,15 +123,23 @@ def _read(
     try:
         pixels, labels = (torch.as_tensor(part) for part in unpacked(content))
         check_labelled("it holds", pixels, labels, classes)
-    except Exception as error:  # what a broken file does to its reader has no limits: errors of any kind
-        known = (words for start, words in INSTEAD.items() if (content.startswith(start) if start else not content))
+    except (
+        Exception
+    ) as error:  # what a broken file does to its reader has no limits: errors of any kind
+        known = (
+            words
+            for start, words in INSTEAD.items()
+            if (content.startswith(start) if start else not content)
+        )
         reason = next(known, str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise ValueError(f"{path} is no file of {name}: {reason}; get {SOURCES[name]}") from error
     return pixels, labels.long()
 
 
 def load_images(name: str, root: str | Path = "data", seed: Seed = 0) -> Images:
-    """``digits``, ``cifar10``, ``cifar100`` or ``svhn``; ``root`` holds the files of the last three."""
+    """``digits``, ``cifar10``, ``cifar100`` or ``svhn``; ``root`` holds the files of the last
+    three.
+    """
     loaders = {
         "digits": lambda: load_digits(seed),
         "cifar10": lambda: load_cifar(root, 10),

@@ -1,7 +1,9 @@
-"""The formulas of jelassi2022 as it prints them, right or wrong, one function a statement; loops where the paper has sums.
+"""The formulas of jelassi2022 as it prints them, right or wrong, one function a statement; loops
+where the paper has sums.
 
-Patches stand as rows here (the paper has them as columns), except in Definitions 3.1 and 3.2. Bounds that the paper gives up
-to constants have the constant 1. The library never imports this module.
+Patches stand as rows here (the paper has them as columns), except in Definitions 3.1 and 3.2.
+Bounds that the paper gives up to constants have the constant 1. The library never imports this
+module.
 """
 
 import math
@@ -10,13 +12,30 @@ from itertools import combinations, product
 
 import torch
 from jaxtyping import Float, Int
-from theorybook.validation import AtLeastOne, Chance, Count, Integer, Natural, NonNegative, Positive, Signed, Steps
+from theorybook.validation import (
+    AtLeastOne,
+    Chance,
+    Count,
+    Integer,
+    Natural,
+    NonNegative,
+    Positive,
+    Signed,
+    Steps,
+)
 from torch import Tensor
 
-# The data ------------------------------------------------------------------------------------------------------------
+# The data
+# --------------------------------------------------------------------------------------------------
 
 
-def assumption_1(groups: Int[Tensor, "D"], w: Float[Tensor, "d"], q: Chance, sigma: NonNegative, source: torch.Generator):
+def assumption_1(
+    groups: Int[Tensor, "D"],
+    w: Float[Tensor, "d"],
+    q: Chance,
+    sigma: NonNegative,
+    source: torch.Generator,
+):
     """One data point, patch by patch: (D, d) patches and the label."""
     y = 1.0 if torch.rand(1, generator=source) < 0.5 else -1.0
     signal = torch.randint(0, int(groups.max()) + 1, (1,), generator=source)
@@ -35,7 +54,9 @@ def assumption_1_labelling(sums: Sequence[float], C: Count, threshold: NonNegati
 
 
 def definition_2_2(P: Float[Tensor, "D d"], groups: Int[Tensor, "D"]) -> float:
-    """Share of the rows i for which the C largest of <p_i, p_j> are i's group; a tie at the edge is no association."""
+    """Share of the rows i for which the C largest of <p_i, p_j> are i's group; a tie at the edge is
+    no association.
+    """
     C, hits = int((groups == groups[0]).sum()), 0
     for i, p in enumerate(P):
         row = [float(p @ other) for other in P]
@@ -48,7 +69,12 @@ def definition_2_2(P: Float[Tensor, "D d"], groups: Int[Tensor, "D"]) -> float:
 def assumption_2(D: Count, C: Count, d: Count, degree: NonNegative) -> dict[str, float]:
     """The quantities that Assumption 2 compares, with C^degree for poly(C)."""
     q = C**degree / D
-    return {"C / D": C / D, "q": q, "noise over feature": (d - 1) / d, "strays over signal": q * (D - C) / C}
+    return {
+        "C / D": C / D,
+        "q": q,
+        "noise over feature": (d - 1) / d,
+        "strays over signal": q * (D - C) / C,
+    }
 
 
 def theorem_3_2(D: Count, C: Count, B: Signed) -> Float[Tensor, "D D"]:
@@ -63,17 +89,22 @@ def theorem_3_2(D: Count, C: Count, B: Signed) -> Float[Tensor, "D D"]:
 
 
 def section_2_label(X: Float[Tensor, "D d"], C: Count) -> float:
-    """Label of Gaussian patches: sign of a one-hidden layer convolution with cubic activation; its filter is our choice."""
+    """Label of Gaussian patches: sign of a one-hidden layer convolution with cubic activation; its
+    filter is our choice.
+    """
     total = 0.0
     for start in range(0, len(X), C):
         total += sum(float(X[j, 0]) for j in range(start, start + C)) ** 3
     return 1.0 if total > 0 else -1.0
 
 
-# The model -----------------------------------------------------------------------------------------------------------
+# The model
+# --------------------------------------------------------------------------------------------------
 
 
-def attention(scores: Float[Tensor, "D D"], V: Float[Tensor, "D *k"], d: Count) -> Float[Tensor, "D *k"]:
+def attention(
+    scores: Float[Tensor, "D D"], V: Float[Tensor, "D *k"], d: Count
+) -> Float[Tensor, "D *k"]:
     """S V with S_ij = exp(A_ij / sqrt(d)) / sum over r of exp(A_ir / sqrt(d))."""
     rows = []
     for A_i in scores:
@@ -94,7 +125,9 @@ def definition_3_2(X, P, W_Q, W_K, W_V):
     return attention(Q @ K.T, X.T @ W_V, len(X))
 
 
-def model_T(X: Float[Tensor, "D d"], A, v, p: Count = 3, nu: NonNegative = 1e-3) -> Float[Tensor, ""]:
+def model_T(
+    X: Float[Tensor, "D d"], A, v, p: Count = 3, nu: NonNegative = 1e-3
+) -> Float[Tensor, ""]:
     """F(X) = sum_i sigma(D sum_j S_ij <v, X_j>) for one data point, sigma(x) = x^p + nu x."""
     D, d = X.shape
     z = D * attention(A, X @ v, d)
@@ -102,7 +135,9 @@ def model_T(X: Float[Tensor, "D d"], A, v, p: Count = 3, nu: NonNegative = 1e-3)
 
 
 def lemma_h_1(X, y, A, v, p: Count = 3, nu: NonNegative = 1e-3) -> Float[Tensor, "d"]:
-    """D y S(-y F) sum_i sigma'(D sum_r S_ir <v, X_r>) sum_r S_ir X_r, as printed, without the minus sign."""
+    """D y S(-y F) sum_i sigma'(D sum_r S_ir <v, X_r>) sum_r S_ir X_r, as printed, without the minus
+    sign.
+    """
     D, d = X.shape
     O = attention(A, X, d)
     outer = D * y * torch.sigmoid(-y * model_T(X, A, v, p, nu))
@@ -110,7 +145,9 @@ def lemma_h_1(X, y, A, v, p: Count = 3, nu: NonNegative = 1e-3) -> Float[Tensor,
 
 
 def lemma_h_2(X, y, A, v, p: Count = 3, nu: NonNegative = 1e-3) -> Float[Tensor, "D D"]:
-    """As printed: p D y S(-y F) (D sum_r S_ir <v, X_r>)^(p-1) S_ij sum over r != j of S_ir <v, X_j - X_r>."""
+    """As printed: p D y S(-y F) (D sum_r S_ir <v, X_r>)^(p-1) S_ij sum over r != j of S_ir <v, X_j
+    - X_r>.
+    """
     D, d = X.shape
     S, u = attention(A, torch.eye(D).to(X), d), X @ v
     outer = p * D * y * torch.sigmoid(-y * model_T(X, A, v, p, nu))
@@ -138,9 +175,20 @@ def loss_gradients(f: Callable, X, y, A, v) -> tuple[Float[Tensor, "D D"], Float
 
 
 def theorem_4_2(
-    X, y, A, v, rate_A: NonNegative, rate_v: NonNegative, steps: Steps, p: Count = 3, nu: NonNegative = 1e-3, axis: Natural = 1
+    X,
+    y,
+    A,
+    v,
+    rate_A: NonNegative,
+    rate_v: NonNegative,
+    steps: Steps,
+    p: Count = 3,
+    nu: NonNegative = 1e-3,
+    axis: Natural = 1,
 ):
-    """Gradient descent (GD) on problem (E), gradients by autograd, diagonal of A fixed; two rates, scores undivided."""
+    """Gradient descent (GD) on problem (E), gradients by autograd, diagonal of A fixed; two rates,
+    scores undivided.
+    """
     D = len(A)
     for _ in range(steps):
         A, v = A.detach().requires_grad_(), v.detach().requires_grad_()
@@ -151,7 +199,8 @@ def theorem_4_2(
     return A.detach(), v.detach()
 
 
-# Learning in expectation ---------------------------------------------------------------------------------------------
+# Learning in expectation
+# ---------------------------------------------------------------------------------------------
 
 
 def parametrization_3_1(nu: NonNegative, p: Count = 3) -> float:
@@ -170,7 +219,9 @@ def equation_lambda(Lambda, Gamma, Xi):
 
 
 def corollary_g_1(alpha, Gamma, G, C: Count, p: Count = 3):
-    """Growth of gamma in one step, over eta: C alpha^p Gamma G^(p-1) (Lemma G.1; Lemma 4.3, first display)."""
+    """Growth of gamma in one step, over eta: C alpha^p Gamma G^(p-1) (Lemma G.1; Lemma 4.3, first
+    display).
+    """
     return C * alpha**p * Gamma * G ** (p - 1)
 
 
@@ -182,7 +233,10 @@ def corollary_g_2(alpha, Gamma, G, D: Count, polylog: Positive, p: Count = 3):
 def lemma_g_2(alpha, Xi, G, D: Count, C: Count, q: Chance, p: Count = 3):
     """Bound on the change of rho in one step, over eta, with d = D."""
     strays = q * D * math.log(D)
-    return alpha * (alpha * G) ** (p - 1) * Xi * C**2 / D + alpha * (D * alpha * strays * Xi) ** (p - 1) * Xi * strays
+    return (
+        alpha * (alpha * G) ** (p - 1) * Xi * C**2 / D
+        + alpha * (D * alpha * strays * Xi) ** (p - 1) * Xi * strays
+    )
 
 
 def lemma_d_1(D: AtLeastOne, C: Count) -> float:
@@ -200,17 +254,22 @@ def lemma_d_3(alpha: NonNegative, D: AtLeastOne, C: Count, p: Count = 3) -> floa
     return (C ** (1 + 1 / p) * alpha * lambda_0(D)) ** p
 
 
-def lemma_d_16(eta: Positive, C: Count, alpha_0: Positive, D: Count, beta: Signed, p: Count = 3) -> float:
+def lemma_d_16(
+    eta: Positive, C: Count, alpha_0: Positive, D: Count, beta: Signed, p: Count = 3
+) -> float:
     """Bound on the sum of alpha^p over all steps, e^beta for e^polyloglog(d)."""
     raised = math.exp(beta)
     return 1 / (eta * C * alpha_0 ** (p - 1) * lambda_0(D) ** p * raised) + D / (C * eta * raised)
 
 
-# Learning from samples -----------------------------------------------------------------------------------------------
+# Learning from samples
+# -----------------------------------------------------------------------------------------------
 
 
 def lemma_e_1(nu: NonNegative, C: Count, G: Signed) -> float:
-    """Step of alpha below nu^(1/(p-1)), over eta: that of the rows of the signal group alone, nu C G / 2."""
+    """Step of alpha below nu^(1/(p-1)), over eta: that of the rows of the signal group alone, nu C
+    G / 2.
+    """
     return nu * C * G / 2
 
 
@@ -236,11 +295,16 @@ def lemma_e_17(a: Float[Tensor, "D"], b: Float[Tensor, "D"]) -> tuple[Tensor, Te
     return (s - t).abs(), s * torch.expm1(2 * (b - a).abs().max())
 
 
-# Transfer ------------------------------------------------------------------------------------------------------------
+# Transfer
+# --------------------------------------------------------------------------------------------------
 
 
-def theorem_5_1_step(A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> Float[Tensor, "d"]:
-    """Direction of the proof's one step from v = 0: sum over n and j of y_n c_j X_nj, c_j the column sums of S."""
+def theorem_5_1_step(
+    A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]
+) -> Float[Tensor, "d"]:
+    """Direction of the proof's one step from v = 0: sum over n and j of y_n c_j X_nj, c_j the
+    column sums of S.
+    """
     S = torch.exp(A) / torch.exp(A).sum(1, keepdim=True)
     v = sum(y_n * S[:, j].sum() * X_n[j] for X_n, y_n in zip(X, y) for j in range(len(S)))
     return v / v.norm()
@@ -252,24 +316,36 @@ def stray_chance(z: Sequence[int], q: Chance) -> float:
 
 
 def planted(z: Sequence[int], C: Count, q: Chance, y: Integer) -> float:
-    """Probability of z when a uniformly random set of C patches carries y and the others are strays."""
+    """Probability of z when a uniformly random set of C patches carries y and the others are
+    strays.
+    """
     sets = list(combinations(range(len(z)), C))
     fits = [S for S in sets if all(z[j] == y for j in S)]
-    return sum(stray_chance([x for j, x in enumerate(z) if j not in S], q) for S in fits) / len(sets)
+    return sum(stray_chance([x for j, x in enumerate(z) if j not in S], q) for S in fits) / len(
+        sets
+    )
 
 
 def theorem_5_2_distance(m: Count, C: Count, q: Chance) -> float:
-    """Total variation between m strays and m patches with a planted group of ones, over all 3^m outcomes."""
+    """Total variation between m strays and m patches with a planted group of ones, over all 3^m
+    outcomes.
+    """
     outcomes = product((0, 1, -1), repeat=m)
     return sum(abs(stray_chance(z, q) - planted(z, C, q, 1)) for z in outcomes) / 2
 
 
 def hidden_group_error(m: Count, C: Count, q: Chance) -> float:
-    """Least error of telling a planted group of ones from one of minus ones, over all 3^m outcomes (ours, beside 5.2)."""
-    return sum(min(planted(z, C, q, 1), planted(z, C, q, -1)) for z in product((0, 1, -1), repeat=m)) / 2
+    """Least error of telling a planted group of ones from one of minus ones, over all 3^m outcomes
+    (ours, beside 5.2).
+    """
+    return (
+        sum(min(planted(z, C, q, 1), planted(z, C, q, -1)) for z in product((0, 1, -1), repeat=m))
+        / 2
+    )
 
 
-# Technical lemmas ----------------------------------------------------------------------------------------------------
+# Technical lemmas
+# --------------------------------------------------------------------------------------------------
 
 
 def lemma_k_1(z, k, m, M, target) -> float:
@@ -278,7 +354,9 @@ def lemma_k_1(z, k, m, M, target) -> float:
 
 
 def lemma_k_2(z, k, m, M, target, A, kappa) -> float:
-    """Logarithm of the bound on the product of 1 + A z_t^(k-1+kappa), in our reading of its exponent."""
+    """Logarithm of the bound on the product of 1 + A z_t^(k-1+kappa), in our reading of its
+    exponent.
+    """
     power = 2 ** (kappa + 1) * M * A * target**kappa * math.log(target / z) / m
     return power * math.log1p(target ** (k - 1))
 
@@ -288,7 +366,9 @@ def lemma_k_4(C: Count, q: Chance, k: Count) -> float:
     return 2**C * q**k
 
 
-def lemma_k_5(a: Tensor, C_low: Tensor, C_high: Tensor, p: Count = 3) -> tuple[Tensor, Tensor, Tensor]:
+def lemma_k_5(
+    a: Tensor, C_low: Tensor, C_high: Tensor, p: Count = 3
+) -> tuple[Tensor, Tensor, Tensor]:
     """(0.1 / C_+) log(1 + exp(-a^p)), a^(p-1) / (1 + exp(a^p)), (10 / C_-) log(1 + exp(-a^p))."""
     log = torch.log1p(torch.exp(-(a**p)))
     return 0.1 / C_high * log, a ** (p - 1) / (1 + torch.exp(a**p)), 10 / C_low * log
@@ -305,11 +385,14 @@ def lemma_k_7(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return torch.log1p(x * y), (1 + y) * torch.log1p(x)
 
 
-# Figures: the settings that the paper prints --------------------------------------------------------------------------
+# Figures: the settings that the paper prints
+# --------------------------------------------------------------------------
 
 
 def figure_1b() -> dict:
-    """Figure 1b: 16 patches, groups of 4; the first partition, patches counted from 1 (the second is only drawn)."""
+    """Figure 1b: 16 patches, groups of 4; the first partition, patches counted from 1 (the second
+    is only drawn).
+    """
     local = [{1, 2, 5, 6}, {3, 4, 7, 8}, {9, 10, 13, 14}, {11, 12, 15, 16}]
     return {"D": 16, "C": 4, "local": local}
 
@@ -321,7 +404,13 @@ def figure_3() -> dict:
 
 def figure_5() -> dict:
     """Figure 5: CIFAR-100, patch size 2, grid sizes, and what is trained."""
-    return {"data": "cifar100", "patch": 2, "shuffles": (2, 4, 8, 16, 32), "shown": (2, 4, 8), "attention": "vanilla"}
+    return {
+        "data": "cifar100",
+        "patch": 2,
+        "shuffles": (2, 4, 8, 16, 32),
+        "shown": (2, 4, 8),
+        "attention": "vanilla",
+    }
 
 
 def figure_7() -> dict:

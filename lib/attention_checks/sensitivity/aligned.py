@@ -1,4 +1,6 @@
-"""The vectors whose existence the proof of Theorem 3 shows, constructed (bombari2024, Appendix D)."""
+"""The vectors whose existence the proof of Theorem 3 shows, constructed (bombari2024, Appendix
+D).
+"""
 
 import math
 
@@ -27,10 +29,12 @@ def aligned_count(X: Float[Tensor, "n d"], delta: Float[Tensor, "d"]) -> int:
 
 
 def aligned_direction(X: Float[Tensor, "n d"], seed: Seed = 0) -> tuple[Float[Tensor, "d"], int]:
-    """Lemma D.1: delta with |delta| <= sqrt(d) that is aligned with at least half of the tokens, and the draws it took.
+    """Lemma D.1: delta with |delta| <= sqrt(d) that is aligned with at least half of the tokens,
+    and the draws it took.
 
-    delta = sqrt(d/n) U eps, where U is an orthonormal basis of the span of the tokens and eps is uniform on the sphere
-    of radius sqrt(rank). One draw fails with probability below 1, so drawing until it works ends.
+    delta = sqrt(d/n) U eps, where U is an orthonormal basis of the span of the tokens and eps is
+    uniform on the sphere of radius sqrt(rank). One draw fails with probability below 1, so drawing
+    until it works ends.
 
     Args:
         X: context (n, d), tokens of norm sqrt(d).
@@ -92,6 +96,9 @@ def two_directions(
     for _ in range(2):
         v = v - least_squares(X @ X.T, X @ v) @ X
     if float(v.norm()) < 1e6 * torch.finfo(v.dtype).eps ** 1.2 * before:
-        raise ValueError(f"the {n} tokens span R^{d}: nothing is orthogonal to all of them (the lemma needs n < d)")
+        raise ValueError(
+            f"the {n} tokens span R^{d}: nothing is orthogonal to all of them (the lemma needs n "
+            "< d)"
+        )
     v = v * (math.sqrt(d) / v.norm())
     return (delta + v) / 2, (delta - v) / 2

@@ -1,4 +1,6 @@
-"""The chance that one row of an attention layer fires, at any size: a binomial tail for each pattern of its single signs."""
+"""The chance that one row of an attention layer fires, at any size: a binomial tail for each
+pattern of its single signs.
+"""
 
 import itertools
 import math
@@ -11,13 +13,25 @@ from attention_theory.separation import data
 from attention_theory.separation.data import Model, Scale
 from attention_theory.separation.exact import RowClass, row_classes
 from attention_theory.separation.network import ROUNDING, sign_vectors
-from theorybook.validation import Count, Integer, Limits, Natural, NonNegative, Positive, Signed, Size, Steps
+from theorybook.validation import (
+    Count,
+    Integer,
+    Limits,
+    Natural,
+    NonNegative,
+    Positive,
+    Signed,
+    Size,
+    Steps,
+)
 
 from attention_checks.separation.parts import Layer
 
 
 def row_alarm(single: Sequence[float], other: NonNegative, others: Steps, tau: Signed) -> float:
-    """Pr[<row, sigma> > tau] for a row with these single entries and ``others`` entries that all are ``other`` >= 0."""
+    """Pr[<row, sigma> > tau] for a row with these single entries and ``others`` entries that all
+    are ``other`` >= 0.
+    """
     from scipy import stats
 
     gaps = tau - np.array(list(itertools.product((1, -1), repeat=len(single)))) @ single
@@ -27,8 +41,11 @@ def row_alarm(single: Sequence[float], other: NonNegative, others: Steps, tau: S
     return float(stats.binom.sf(np.floor((gaps / other + others) / 2 + 1e-9), others, 0.5).mean())
 
 
-def class_values(model: Model, weights: str, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None):
-    """:func:`attention_theory.separation.exact.row_classes` as floats, in units of sqrt(ln n) for self-attention.
+def class_values(
+    model: Model, weights: str, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None
+):
+    """:func:`attention_theory.separation.exact.row_classes` as floats, in units of sqrt(ln n) for
+    self-attention.
 
     n may have hundreds of digits.
     """
@@ -51,7 +68,8 @@ def class_alarms(
     c: Scale = None,
     tau: Signed | None = None,
 ) -> list[float]:
-    """Pr[<c_j, sigma> > tau] for each class of rows: the special row first, the last one the rows of other blocks.
+    """Pr[<c_j, sigma> > tau] for each class of rows: the special row first, the last one the rows
+    of other blocks.
 
     Args:
         model, weights, n, d, a, b, c: as in :func:`attention_theory.separation.exact.row_classes`.
@@ -74,25 +92,38 @@ def layer_alarm(layer: Layer, row: Integer) -> float:
     values, counts = np.unique(features, return_counts=True)
     most = int(np.argmax(counts))
     single = [v for i, (v, k) in enumerate(zip(values, counts)) for _ in range(k) if i != most]
-    return row_alarm(single, values[most], int(counts[most]), data.threshold(layer.model, 1.0, layer.c))
+    return row_alarm(
+        single, values[most], int(counts[most]), data.threshold(layer.model, 1.0, layer.c)
+    )
 
 
-def special_row(model: Model, n: Count, d: Size, a: NonNegative, b: Scale = None, c: Scale = None) -> tuple[float, float]:
-    """In the special row of softmax attention on D1: the weight of j3, and the share of sign vectors that fire."""
+def special_row(
+    model: Model, n: Count, d: Size, a: NonNegative, b: Scale = None, c: Scale = None
+) -> tuple[float, float]:
+    """In the special row of softmax attention on D1: the weight of j3, and the share of sign
+    vectors that fire.
+    """
     first = class_values(model, "softmax", n, d, a, b, c)[0]
-    return first.first / (1 if model == "cross" else a), class_alarms(model, "softmax", n, d, a, b, c)[0]
+    return first.first / (1 if model == "cross" else a), class_alarms(
+        model, "softmax", n, d, a, b, c
+    )[0]
 
 
 def enumerated_alarm(layer: Layer, row: Integer) -> int:
-    """How many of the 2^d sign vectors make a row of a layer fire, one by one; row -1 is the last."""
+    """How many of the 2^d sign vectors make a row of a layer fire, one by one; row -1 is the
+    last.
+    """
     if not -layer.n <= row < layer.n:
         raise ValueError(f"row = {row} is not allowed: rows are {-layer.n} to {layer.n - 1}")
     tau = data.threshold(layer.model, math.sqrt(math.log(layer.n)), layer.c)
-    return int((sign_vectors(layer.d).to(layer.features) @ layer.features[row] > tau + ROUNDING).sum())
+    return int(
+        (sign_vectors(layer.d).to(layer.features) @ layer.features[row] > tau + ROUNDING).sum()
+    )
 
 
 def fitting(n: Count, need: Positive, single: Natural = 2) -> int:
-    """The least d with at least ``need`` block columns that data of n rows can have, n a power of 10.
+    """The least d with at least ``need`` block columns that data of n rows can have, n a power of
+    10.
 
     Args:
         n, need: rows, and block columns, which divide n.
@@ -106,11 +137,14 @@ def fitting(n: Count, need: Positive, single: Natural = 2) -> int:
     return single + min(fits)
 
 
-def small_block_bound(log_n: Positive, d: Count, a0: NonNegative, b: Annotated[float, Limits(0.1, 10)]) -> float:
-    """A bound h on the share of sign vectors that detect without a false alarm, X = I at the paper's threshold, shared signs.
+def small_block_bound(
+    log_n: Positive, d: Count, a0: NonNegative, b: Annotated[float, Limits(0.1, 10)]
+) -> float:
+    """A bound h on the share of sign vectors that detect without a false alarm, X = I at the
+    paper's threshold, shared signs.
 
-    h = (exp(-D^2/(2 k)) + 2^(1 - k))/2 with k = d - 2, t = n/k and D = ((10 b - 1)(n^(b^2) - 1) - k - 10 a0/t)/(10 b); 1 where
-    D <= 0 (own-identity-block; for a1 + b <= 2 c + 0.1).
+    h = (exp(-D^2/(2 k)) + 2^(1 - k))/2 with k = d - 2, t = n/k and D = ((10 b - 1)(n^(b^2) - 1) - k
+    - 10 a0/t)/(10 b); 1 where D <= 0 (own-identity-block; for a1 + b <= 2 c + 0.1).
     """
     k = data.check_columns("self-identity", d)
     more = math.expm1(min(b * b * log_n, 700.0))  # e^700 is as good as more

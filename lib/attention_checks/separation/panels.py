@@ -1,7 +1,9 @@
-"""The paper's experiments: the grid of every panel of Figures 3, 4, 5 and 7, and what to do with one.
+"""The paper's experiments: the grid of every panel of Figures 3, 4, 5 and 7, and what to do with
+one.
 
-The images are not needed: section 7 and appendix F.6 of deng2023 print the sweeps. Panels go by the letters of that text; the
-captions of Figures 4d/4f and 5d/5f have a1 and c exchanged. What the text leaves open is an argument here.
+The images are not needed: section 7 and appendix F.6 of deng2023 print the sweeps. Panels go by the
+letters of that text; the captions of Figures 4d/4f and 5d/5f have a1 and c exchanged. What the text
+leaves open is an argument here.
 """
 
 import itertools
@@ -15,15 +17,27 @@ from attention_theory.separation.network import Rate, success_rate
 from theorybook import Check, compare
 from theorybook.validation import FILLED, NonNegative, Seed, Signed, Size
 
-NAMES = ("3a", "3b", *("4" + x for x in "abcdef"), *("5" + x for x in "abcdef"), *("7" + x for x in "abcde"))
-ROUNDINGS: dict[str, Callable[[float], int]] = {"floor": math.floor, "nearest": round, "ceil": math.ceil}
+NAMES = (
+    "3a",
+    "3b",
+    *("4" + x for x in "abcdef"),
+    *("5" + x for x in "abcdef"),
+    *("7" + x for x in "abcde"),
+)
+ROUNDINGS: dict[str, Callable[[float], int]] = {
+    "floor": math.floor,
+    "nearest": round,
+    "ceil": math.ceil,
+}
 DELTA = 0.01
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: ``points`` are keyword arguments of :func:`success_probability` and, with trials and a seed, of
-    :func:`success_rate` (for Figure 3: n and m of the regression model); ``values`` are those of the swept ``parameter``.
+    """One panel: ``points`` are keyword arguments of :func:`success_probability` and, with trials
+    and a seed, of
+    :func:`success_rate` (for Figure 3: n and m of the regression model); ``values`` are those of
+    the swept ``parameter``.
     """
 
     name: str
@@ -39,17 +53,23 @@ def _grid(start: NonNegative, stop: NonNegative, step: NonNegative) -> list[floa
     return [round(start + i * step, 6) for i in range(math.floor((stop - start) / step + 1e-9) + 1)]
 
 
-def panel(name: str, rounding: Literal["floor", "nearest", "ceil"] = "floor", keep: Literal["n", "d"] = "n") -> Panel:
+def panel(
+    name: str,
+    rounding: Literal["floor", "nearest", "ceil"] = "floor",
+    keep: Literal["n", "d"] = "n",
+) -> Panel:
     """The grid of one panel of Figures 3 (a-b), 4 (a-f), 5 (a-f) or 7 (a-e).
 
     Args:
         name: for example ``4a``.
-        rounding: how m = ln n (Figure 3a) and m = ln(n/delta) (Figure 7) become integers: ``floor`` as Python's ``int``,
-            ``nearest`` or ``ceil``. In Figures 4 and 5 m = max(ln(n/delta), 15) is 15 throughout.
-        keep: Figures 7d and 7e print n = 200 with d = 12, which violates n = (d-1) t. ``n`` keeps 200 and takes d = 11
-            as in Figure 7a; ``d`` keeps 12 and takes n = 198.
+        rounding: how m = ln n (Figure 3a) and m = ln(n/delta) (Figure 7) become integers: ``floor``
+            as Python's ``int``, ``nearest`` or ``ceil``. In Figures 4 and 5 m = max(ln(n/delta),
+            15) is 15 throughout.
+        keep: Figures 7d and 7e print n = 200 with d = 12, which violates n = (d-1) t. ``n`` keeps
+            200 and takes d = 11 as in Figure 7a; ``d`` keeps 12 and takes n = 198.
 
-    Settings that the text omits: a0 = 0.01 in Figures 4f and 5f, a1 = 3 in Figure 7e (it prints a0 twice).
+    Settings that the text omits: a0 = 0.01 in Figures 4f and 5f, a1 = 3 in Figure 7e (it prints a0
+    twice).
 
     Raises:
         ValueError: unknown panel.
@@ -107,17 +127,25 @@ def as_printed(grid: Panel, printed: dict[str, Any], unprinted: Sequence[str] = 
 
     Args:
         grid: from :func:`panel`.
-        printed: the swept values as a list, the other settings as numbers, ``models`` for the trials; an m that is given in
-            words, ``log n`` or ``log(n/delta)``, is allowed any rounding.
+        printed: the swept values as a list, the other settings as numbers, ``models`` for the
+            trials; an m that is given in words, ``log n`` or ``log(n/delta)``, is allowed any
+            rounding.
         unprinted: settings that the paper does not give, or gives wrongly, which the grid fills.
     """
     if not {grid.parameter, "models"} <= set(printed):
-        raise ValueError(f"printed settings {', '.join(printed)}: {grid.parameter} and models are needed")
-    same = {"swept values": list(grid.values) == printed[grid.parameter], "trials": grid.trials == printed["models"]}
+        raise ValueError(
+            f"printed settings {', '.join(printed)}: {grid.parameter} and models are needed"
+        )
+    same = {
+        "swept values": list(grid.values) == printed[grid.parameter],
+        "trials": grid.trials == printed["models"],
+    }
     for key in set(printed) - {grid.parameter, "models", *unprinted}:
         if key == "m" and isinstance(printed[key], str):
             delta = DELTA if "delta" in printed[key] else 1
-            same["m"] = all(abs(point["m"] - math.log(point["n"] / delta)) < 1 for point in grid.points)
+            same["m"] = all(
+                abs(point["m"] - math.log(point["n"] / delta)) < 1 for point in grid.points
+            )
         else:
             same[key] = all(point[key] == printed[key] for point in grid.points)
     names = ", ".join(sorted(same))
@@ -130,7 +158,9 @@ def exact_curve(grid: Panel, shared_signs: bool = True) -> list[float]:
 
 
 def sampled_rates(grid: Panel, seed: Seed = 0, shared_signs: bool = True) -> list[Rate]:
-    """Monte Carlo at every point of a panel of Figures 4, 5 or 7, with the paper's number of trials."""
+    """Monte Carlo at every point of a panel of Figures 4, 5 or 7, with the paper's number of
+    trials.
+    """
     return [
         success_rate(**point, trials=grid.trials, seed=1000 * seed + i, shared_signs=shared_signs)
         for i, point in enumerate(grid.points)
@@ -148,7 +178,9 @@ class Curve:
     def at(self, value: Signed) -> float:
         """The exact probability at a value of the swept parameter."""
         if value not in self.grid.values:
-            raise ValueError(f"value = {value} is not on the grid: {', '.join(map(str, self.grid.values))}")
+            raise ValueError(
+                f"value = {value} is not on the grid: {', '.join(map(str, self.grid.values))}"
+            )
         return self.exact[self.grid.values.index(value)]
 
     def best(self) -> float:
@@ -161,22 +193,33 @@ class Curve:
 
     def turns(self) -> int:
         """How often the exact probability changes from rising to falling or back."""
-        steps = [later > earlier for earlier, later in itertools.pairwise(self.exact) if abs(later - earlier) > 1e-9]
+        steps = [
+            later > earlier
+            for earlier, later in itertools.pairwise(self.exact)
+            if abs(later - earlier) > 1e-9
+        ]
         return sum(now != before for before, now in itertools.pairwise(steps))
 
     def misses(self) -> int:
         """How many of the 99.9% intervals do not contain the exact value."""
-        return sum(not rate.interval[0] <= p <= rate.interval[1] for p, rate in zip(self.exact, self.rates))
+        return sum(
+            not rate.interval[0] <= p <= rate.interval[1] for p, rate in zip(self.exact, self.rates)
+        )
 
     def intervals(self) -> Check:
         """A check that at most one does not."""
-        return compare("99.9% intervals beside the exact curve", self.misses(), "<=", 1, method="interval")
+        return compare(
+            "99.9% intervals beside the exact curve", self.misses(), "<=", 1, method="interval"
+        )
 
 
 def figure(number: str, letters: str, seeds: Iterable[int]) -> dict[str, Curve]:
     """The panels of a figure, by letter, with one seed for each."""
     grids = {x: panel(number + x) for x in letters}
-    return {x: Curve(g, exact_curve(g), sampled_rates(g, seed)) for (x, g), seed in zip(grids.items(), seeds)}
+    return {
+        x: Curve(g, exact_curve(g), sampled_rates(g, seed))
+        for (x, g), seed in zip(grids.items(), seeds)
+    }
 
 
 def summary(curves: dict[str, Curve], **more: Sequence) -> dict[str, Sequence]:
@@ -202,7 +245,9 @@ def plot_figure(curves: Annotated[dict[str, Curve], FILLED]) -> None:
         ax.set_axis_off()
     for ax, curve in zip(axes.flat, curves.values()):
         grid, share = curve.grid, [rate.successes / rate.trials for rate in curve.rates]
-        bars = [[abs(s - rate.interval[side]) for s, rate in zip(share, curve.rates)] for side in (0, 1)]
+        bars = [
+            [abs(s - rate.interval[side]) for s, rate in zip(share, curve.rates)] for side in (0, 1)
+        ]
         sparse = grid.parameter == "d"  # few values, growing geometrically
         ax.errorbar(grid.values, share, bars, fmt="o", ms=2, lw=0.5, color=GREY)
         ax.plot(grid.values, curve.exact, "o-" if sparse else "-", ms=4, color=COLORS[0], zorder=3)

@@ -1,8 +1,9 @@
 """The formulas of deng2023 as the paper prints them, right or wrong (version 2, 13 March 2026).
 
-One function a statement, named after it. Nothing in the library imports this module: it is what the library is compared with.
-Lemmas that list bounds are dictionaries of :class:`~attention_checks.separation.parts.Part`, with the printed rows and columns.
-Rows and columns are counted from 0 here.
+One function a statement, named after it. Nothing in the library imports this module: it is what the
+library is compared with. Lemmas that list bounds are dictionaries of
+:class:`~attention_checks.separation.parts.Part`, with the printed rows and columns. Rows and
+columns are counted from 0 here.
 """
 
 import math
@@ -10,12 +11,22 @@ from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from theorybook.validation import AtLeastOne, Bit, Count, Natural, NonNegative, OpenChance, Positive, Signed
+from theorybook.validation import (
+    AtLeastOne,
+    Bit,
+    Count,
+    Natural,
+    NonNegative,
+    OpenChance,
+    Positive,
+    Signed,
+)
 from torch import Tensor
 
 from attention_checks.separation.parts import Layer, Part
 
-# Sections 3 to 5: softmax regression ---------------------------------------------------------------------------------
+# Sections 3 to 5: softmax regression
+# ---------------------------------------------------------------------------------
 
 
 def definition_3_2(A: Float[Tensor, "n d"], x: Float[Tensor, " d"]) -> Float[Tensor, " n"]:
@@ -68,18 +79,26 @@ def lemma_4_2(n: Count, delta: OpenChance, C: Positive) -> float:
     return C * math.sqrt(math.log(n / delta) / n)
 
 
-# Section 1 and appendix C: attention ---------------------------------------------------------------------------------
+# Section 1 and appendix C: attention
+# ---------------------------------------------------------------------------------
 
 
-def equation_1(A1: Tensor, A2: Tensor, X: Tensor, Y: Tensor, transform: Callable[[Tensor], Tensor]) -> Float[Tensor, "n d"]:
-    """D(X)^-1 exp(A1 X A2^T) A2 Y with D(X) = diag(exp(A1 X A2^T) 1) (deng2023, Equation 1; it prints D(X) as d x d)."""
+def equation_1(
+    A1: Tensor, A2: Tensor, X: Tensor, Y: Tensor, transform: Callable[[Tensor], Tensor]
+) -> Float[Tensor, "n d"]:
+    """D(X)^-1 exp(A1 X A2^T) A2 Y with D(X) = diag(exp(A1 X A2^T) 1) (deng2023, Equation 1; it
+    prints D(X) as d x d).
+    """
     u = transform(A1 @ X @ A2.T)
     D = torch.diag(u @ torch.ones(len(A2)).to(u))
     return torch.linalg.inv(D) @ u @ A2 @ Y
 
 
 def definition_c_1(
-    A1: Float[Tensor, "n d"], A2: Float[Tensor, "n d"], A3: Float[Tensor, "n d"], QK: Float[Tensor, "d d"]
+    A1: Float[Tensor, "n d"],
+    A2: Float[Tensor, "n d"],
+    A3: Float[Tensor, "n d"],
+    QK: Float[Tensor, "d d"],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """u_lin, f_lin and c_lin through A1 kron A2, with V = I (deng2023, Definition C.1)."""
     n, d = A1.shape
@@ -90,7 +109,10 @@ def definition_c_1(
 
 
 def definition_c_4(
-    A1: Float[Tensor, "n d"], A2: Float[Tensor, "n d"], A3: Float[Tensor, "n d"], QK: Float[Tensor, "d d"]
+    A1: Float[Tensor, "n d"],
+    A2: Float[Tensor, "n d"],
+    A3: Float[Tensor, "n d"],
+    QK: Float[Tensor, "d d"],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """u_exp, f_exp and c_exp through A1 kron A2, with V = I (deng2023, Definition C.4)."""
     n, d = A1.shape
@@ -103,20 +125,29 @@ def definition_c_4(
 def definition_c_6(c: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed) -> float:
     """F of the features c (deng2023, Definitions C.2 and C.6; C.6 prints y as n x m)."""
     n, m = len(c), y.shape[1]
-    return definition_3_4(sum(definition_3_4(float(c[j] @ y[:, l]), tau) for j in range(n) for l in range(m)))
+    return definition_3_4(
+        sum(definition_3_4(float(c[j] @ y[:, l]), tau) for j in range(n) for l in range(m))
+    )
 
 
 def section_7_success(c: list[Float[Tensor, "n d"]], y: Float[Tensor, "d m"], tau: Signed) -> bool:
-    """E_success: F_exp(D1) > 0, F_lin(D1) = F_exp(D0) = F_lin(D0) = 0, features in this order (deng2023, section 7)."""
+    """E_success: F_exp(D1) > 0, F_lin(D1) = F_exp(D0) = F_lin(D0) = 0, features in this order
+    (deng2023, section 7).
+    """
     F = [definition_c_6(features, y, tau) for features in c]
     return F[0] > 0 and F[1] == F[2] == F[3] == 0
 
 
-# Appendix D: self-attention, QK^T = all ones -------------------------------------------------------------------------
+# Appendix D: self-attention, QK^T = all ones
+# -------------------------------------------------------------------------
 
 
-def definition_d_1(n: Count, d: Count, a: NonNegative, b: NonNegative, c: NonNegative, j3: Natural = 0) -> Float[Tensor, "n d"]:
-    """The self-attention data (deng2023, Definitions 6.1 and D.1): D0 with a = a0, D1 with a = a1."""
+def definition_d_1(
+    n: Count, d: Count, a: NonNegative, b: NonNegative, c: NonNegative, j3: Natural = 0
+) -> Float[Tensor, "n d"]:
+    """The self-attention data (deng2023, Definitions 6.1 and D.1): D0 with a = a0, D1 with a =
+    a1.
+    """
     A = torch.zeros(n, d, dtype=torch.float64)
     A[j3, 0] = a
     for row in range(n):
@@ -131,7 +162,9 @@ def theorem_6_2(n: AtLeastOne, c: NonNegative) -> float:
 
 
 def theorem_d_5(n: Count, delta: OpenChance) -> float:
-    """How likely F_exp(D1) = 0 may be: delta/poly(n), with poly(n) = n (deng2023, Theorem D.5; so D.9, D.13, D.17 and E.4)."""
+    """How likely F_exp(D1) = 0 may be: delta/poly(n), with poly(n) = n (deng2023, Theorem D.5; so
+    D.9, D.13, D.17 and E.4).
+    """
     return delta / n
 
 
@@ -164,7 +197,9 @@ def lemma_d_3(s: Layer) -> dict[str, Part]:
 
 
 def lemma_d_6(s: Layer) -> dict[str, Part]:
-    """Scores u_exp and weights f_exp on D0, of which it says D1: those of Lemma D.2 but for Part 3a (deng2023, Lemma D.6)."""
+    """Scores u_exp and weights f_exp on D0, of which it says D1: those of Lemma D.2 but for Part 3a
+    (deng2023, Lemma D.6).
+    """
     return lemma_d_2(s) | {"3a": Part("f", "j3", "j3", "<=", 1 / s.n ** (1 - 2 * s.a))}
 
 
@@ -174,19 +209,25 @@ def lemma_d_7(s: Layer) -> dict[str, Part]:
     return {
         "1": Part("c", "j3", "first", "<=", s.a * L / s.n ** (1 - 2 * s.a)),
         "2": Part("c", "j3", "blocks", "<=", s.t * s.b * L / s.n ** (1 - 2 * s.a)),
-        "2a": Part("c", "j3", "block of j3", "<=", (1 / s.n ** (1 - 2 * s.a) + (s.t - 1) / s.n) * s.b * L),
+        "2a": Part(
+            "c", "j3", "block of j3", "<=", (1 / s.n ** (1 - 2 * s.a) + (s.t - 1) / s.n) * s.b * L
+        ),
         "2b": Part("c", "j3", "other blocks", "<=", s.t / s.n * s.b * L),
         "3": Part("c", "j3", "last", "==", s.c * L),
         "4": Part("c", "not j3", "first", "<=", s.a * L / s.n ** (1 - s.a)),
         "5": Part("c", "not j3", "blocks", "<=", s.t * s.b * L / s.n ** (1 - s.a)),
-        "5a": Part("c", "not j3", "block of j3", "<=", (1 / s.n ** (1 - s.a) + (s.t - 1) / s.n) * s.b * L),
+        "5a": Part(
+            "c", "not j3", "block of j3", "<=", (1 / s.n ** (1 - s.a) + (s.t - 1) / s.n) * s.b * L
+        ),
         "5b": Part("c", "not j3", "other blocks", "<=", s.t / s.n * s.b * L),
         "6": Part("c", "not j3", "last", "==", s.c * L),
     }
 
 
 def lemma_d_10(s: Layer) -> dict[str, Part]:
-    """Scores u_lin and weights f_lin on D1; Lemma D.14 prints the same on D0, with QK^T = I (deng2023, Lemmas D.10, D.14)."""
+    """Scores u_lin and weights f_lin on D1; Lemma D.14 prints the same on D0, with QK^T = I
+    (deng2023, Lemmas D.10, D.14).
+    """
     log_n = math.log(s.n)
     return {
         "1a": Part("u", "j3", "j3", "==", (1 + s.a) ** 2 * log_n),
@@ -213,7 +254,8 @@ def lemma_d_11(s: Layer) -> dict[str, Part]:
     }
 
 
-# Appendix E: self-attention, QK^T = I --------------------------------------------------------------------------------
+# Appendix E: self-attention, QK^T = I
+# --------------------------------------------------------------------------------
 
 
 def lemma_e_1(s: Layer) -> dict[str, list[Part]]:
@@ -251,13 +293,16 @@ def lemma_e_2(s: Layer) -> dict[str, Part]:
     }
 
 
-# Appendix F: cross-attention, QK^T = I -------------------------------------------------------------------------------
+# Appendix F: cross-attention, QK^T = I
+# -------------------------------------------------------------------------------
 
 
 def definition_f_1(
     n: Count, d: Count, a: NonNegative, j2: Natural, j3: Natural
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
-    """The cross-attention data A1 and A2 = A3 (deng2023, Definition F.1), with columns 2 to d where it prints 2 to d - 1."""
+    """The cross-attention data A1 and A2 = A3 (deng2023, Definition F.1), with columns 2 to d where
+    it prints 2 to d - 1.
+    """
     A1, A2 = torch.zeros(n, d, dtype=torch.float64), torch.zeros(n, d, dtype=torch.float64)
     A1[j2, 0] = a * math.log(n)
     A2[j3, 0] = 1
@@ -297,7 +342,9 @@ def lemma_f_3(s: Layer) -> dict[str, Part]:
 
 
 def lemma_f_6(s: Layer) -> dict[str, Part]:
-    """Scores u_exp and weights f_exp on D0, of which it says D1: those of Lemma F.2 but for Part 3a (deng2023, Lemma F.6)."""
+    """Scores u_exp and weights f_exp on D0, of which it says D1: those of Lemma F.2 but for Part 3a
+    (deng2023, Lemma F.6).
+    """
     return lemma_f_2(s) | {"3a": Part("f", "j2", "j3", "<=", 1 / s.n ** (1 - s.a))}
 
 
@@ -315,7 +362,10 @@ def lemma_f_10(s: Layer) -> dict[str, Part | list[Part]]:
     """Scores u_lin and weights f_lin on D1 (deng2023, Lemma F.10)."""
     return {
         "1": Part("u", "j2", "j3", "==", (1 + s.a) * math.log(s.n)),
-        "2": [Part("u", "not j2", "any", "==", math.log(s.n)), Part("u", "any", "not j3", "==", math.log(s.n))],
+        "2": [
+            Part("u", "not j2", "any", "==", math.log(s.n)),
+            Part("u", "any", "not j3", "==", math.log(s.n)),
+        ],
         "3": Part("f", "j2", "j3", "<=", (1 + s.a) / s.n),
         "4": Part("f", "j2", "not j3", "<=", 1 / s.n),
         "5": Part("f", "not j2", "any", "==", 1 / s.n),
@@ -323,7 +373,9 @@ def lemma_f_10(s: Layer) -> dict[str, Part | list[Part]]:
 
 
 def lemma_f_11(s: Layer) -> dict[str, Part]:
-    """Features c_lin on D1, of which it says D0; prints j3 where j2 is meant (deng2023, Lemma F.11)."""
+    """Features c_lin on D1, of which it says D0; prints j3 where j2 is meant (deng2023, Lemma
+    F.11).
+    """
     return {
         "1": Part("c", "j3", "first", "<=", (1 + s.a) / s.n),
         "2": Part("c", "j3", "blocks", "<=", (1 + s.a) * s.t / s.n),
@@ -333,7 +385,9 @@ def lemma_f_11(s: Layer) -> dict[str, Part]:
 
 
 def lemma_f_14(s: Layer) -> dict[str, Part]:
-    """Scores u_lin and weights f_lin on D0, of which it says D1; prints j3 where j2 is meant (deng2023, Lemma F.14)."""
+    """Scores u_lin and weights f_lin on D0, of which it says D1; prints j3 where j2 is meant
+    (deng2023, Lemma F.14).
+    """
     return {
         "1": Part("u", "j3", "j3", "==", (1 + s.a) * math.log(s.n)),
         "2": Part("u", "not j3", "not j3", "==", math.log(s.n)),
@@ -353,22 +407,35 @@ def lemma_f_15(s: Layer) -> dict[str, Part]:
     }
 
 
-# The experiments: settings as printed --------------------------------------------------------------------------------
+# The experiments: settings as printed
+# --------------------------------------------------------------------------------
 
 
 def figure_3(panel: str) -> dict:
-    """Settings of Figure 3 (deng2023, section 7.1): 1000 models a point; the text gives no tau and no data."""
+    """Settings of Figure 3 (deng2023, section 7.1): 1000 models a point; the text gives no tau and
+    no data.
+    """
     if panel == "a":
         return {"models": 1000, "n": list(range(100, 2001, 10)), "m": "log n"}
     return {"models": 1000, "n": 1000, "m": list(range(1, 101))}
 
 
 def figure_4(panel: str) -> dict:
-    """Settings of Figure 4 and, with X = 1, of Figure 5 (deng2023, section 7.2), panels by the letters of the text.
+    """Settings of Figure 4 and, with X = 1, of Figure 5 (deng2023, section 7.2), panels by the
+    letters of the text.
 
     100 models a point, delta = 0.01, m = max{log(n/delta), 15}. Panel f prints no a0.
     """
-    settings = {"models": 100, "n": 200, "d": 22, "m": 15, "a0": 0.01, "a1": 1.2, "b": 0.2, "c": 0.8}
+    settings = {
+        "models": 100,
+        "n": 200,
+        "d": 22,
+        "m": 15,
+        "a0": 0.01,
+        "a1": 1.2,
+        "b": 0.2,
+        "c": 0.8,
+    }
     return settings | {
         "a": {"n": list(range(200, 1001, 10)), "d": 12},
         "b": {"n": 256, "d": [4, 6, 10, 18, 34, 66]},
@@ -380,7 +447,8 @@ def figure_4(panel: str) -> dict:
 
 
 def figure_7(panel: str) -> dict:
-    """Settings of Figure 7 (deng2023, appendix F.6): 100 models a point, delta = 0.01, m = log(n/delta).
+    """Settings of Figure 7 (deng2023, appendix F.6): 100 models a point, delta = 0.01, m =
+    log(n/delta).
 
     Panels d and e print d = 12, which does not fit n = 200. Panel e prints a0 twice and no a1.
     """

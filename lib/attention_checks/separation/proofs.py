@@ -1,12 +1,15 @@
-"""Lemmas of deng2023 for all sizes at once: weights, features and probabilities in (n, d, a, b, c), by :mod:`theorybook.prove`.
+"""Lemmas of deng2023 for all sizes at once: weights, features and probabilities in (n, d, a, b, c),
+by :mod:`theorybook.prove`.
 
-Every row of weights has at most three values, so that a bound is an inequality between rational functions of the sizes and of
-powers of n. These are variables of their own, as ``where`` says (r = n^a ...), so that nothing is lost at large n, and where
-a logarithm grows without end its inverse z in (0, z0] takes its place, so that no tail is left over. Features are in units of
-sqrt(log n) (cross-attention: 1); k is the number of block columns, t of identity blocks, n = k t.
+Every row of weights has at most three values, so that a bound is an inequality between rational
+functions of the sizes and of powers of n. These are variables of their own, as ``where`` says (r =
+n^a ...), so that nothing is lost at large n, and where a logarithm grows without end its inverse z
+in (0, z0] takes its place, so that no tail is left over. Features are in units of sqrt(log n)
+(cross-attention: 1); k is the number of block columns, t of identity blocks, n = k t.
 
-A function gives one :class:`Proof` for each part, by the name of the part, ``d.2-3a``, tied to layers of the network at drawn
-sizes; the printed formulas come as arguments: ``tau`` a threshold, ``hoeffding`` the bound of Lemma 3.1.
+A function gives one :class:`Proof` for each part, by the name of the part, ``d.2-3a``, tied to
+layers of the network at drawn sizes; the printed formulas come as arguments: ``tau`` a threshold,
+``hoeffding`` the bound of Lemma 3.1.
 """
 
 import functools
@@ -41,32 +44,49 @@ HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 #: Sizes: k block columns, t identity blocks, n = k t.
 SIZES: dict[str, Any] = {"k": (1, None), "t": (1, None)}
 SELF, CROSS = {"k": "d - 2", "t": "t"}, {"k": "d - 1", "t": "t"}
-#: What two columns of a quiet row exceed their average by, at most, for n >= 1000 (1 + a1)^2 (:func:`quiet`).
+#: What two columns of a quiet row exceed their average by, at most, for n >= 1000 (1 + a1)^2
+#: (:func:`quiet`).
 EXCESS = Fraction(22, 10000)
 #: Layers that proofs are tied to: (k, t), the ends of the range among them.
 DRAWN = [(1, 2), (2, 1), (3, 2), (5, 4)]
 Hoeffding = Callable[[float, torch.Tensor, torch.Tensor], float]
 
 
-def _drawn(kind: Model, weights: str, a: Sequence[float], b: Sequence[float] = (0.1, 0.6), unit: bool = False) -> list[Layer]:
+def _drawn(
+    kind: Model,
+    weights: str,
+    a: Sequence[float],
+    b: Sequence[float] = (0.1, 0.6),
+    unit: bool = False,
+) -> list[Layer]:
     if kind == "cross":
         return layers(kind, weights, [(k * t, k + 1, 0, 0) for k, t in DRAWN], a)
-    sizes = [(k * t, k + 2, x, math.sqrt(1 - x * x) if unit else 1 - x) for (k, t), x in itertools.product(DRAWN, b)]
+    sizes = [
+        (k * t, k + 2, x, math.sqrt(1 - x * x) if unit else 1 - x)
+        for (k, t), x in itertools.product(DRAWN, b)
+    ]
     return layers(kind, weights, sizes, a)
 
 
 def _columns(L: Layer, row: int) -> tuple[float, float, float]:
-    """Of a row of features that of the first column, of j3's block column, and the sum over the other block columns."""
+    """Of a row of features that of the first column, of j3's block column, and the sum over the
+    other block columns.
+    """
     first, star, *others = L.row(row)[: 1 + L.n // L.t]
     return first, star, sum(others)
 
 
 def _row(L: Layer, row: int, first: float, star: float, others: float, last: float = 1) -> float:
-    """<c, s> - c of a row for these signs of the first, of j3's, of all other block columns and of the last one."""
-    return sum(x * s for x, s in zip(_columns(L, row), (first, star, others))) + (last - 1) * (L.c or 0)
+    """<c, s> - c of a row for these signs of the first, of j3's, of all other block columns and of
+    the last one.
+    """
+    return sum(x * s for x, s in zip(_columns(L, row), (first, star, others))) + (last - 1) * (
+        L.c or 0
+    )
 
 
-# Weights of a row ----------------------------------------------------------------------------------------------------
+# Weights of a row
+# --------------------------------------------------------------------------------------------------
 
 
 def special(r: Arithmetic, n: Arithmetic) -> Any:
@@ -75,7 +95,9 @@ def special(r: Arithmetic, n: Arithmetic) -> Any:
 
 
 class Shares(NamedTuple):
-    """What a row gives to j3, to another key of its block, to a key elsewhere; to j3's block column and to another one."""
+    """What a row gives to j3, to another key of its block, to a key elsewhere; to j3's block column
+    and to another one.
+    """
 
     key: Any
     near: Any
@@ -87,24 +109,29 @@ class Shares(NamedTuple):
 def shares(r: Arithmetic, k: Arithmetic, t: Arithmetic, B: Arithmetic = 1) -> Shares:
     """A row in which j3, the rest of its block and all other keys score r B : B : 1 (after u).
 
-    X = 1: r is n^(a(1 + a)) in the special row and n^a in the others (softmax), 1 + a in all (linear). Cross-attention, row j2:
-    n^a (softmax), 1 + a (linear). Both have B = 1. X = I, B = n^(b^2): r is n^(a^2) in the special row, and 1 in the others,
-    where the block is the row's own, with j3 or without.
+    X = 1: r is n^(a(1 + a)) in the special row and n^a in the others (softmax), 1 + a in all
+    (linear). Cross-attention, row j2: n^a (softmax), 1 + a (linear). Both have B = 1. X = I, B =
+    n^(b^2): r is n^(a^2) in the special row, and 1 in the others, where the block is the row's own,
+    with j3 or without.
     """
     total = r * B + (t - 1) * B + (k - 1) * t
     key, near, far = r * B / total, B / total, 1 / total
     return Shares(key, near, far, key + (t - 1) * near, t * far)
 
 
-def linear_identity(k: Arithmetic, t: Arithmetic, a: Arithmetic, b: Arithmetic, c: Arithmetic) -> Any:
+def linear_identity(
+    k: Arithmetic, t: Arithmetic, a: Arithmetic, b: Arithmetic, c: Arithmetic
+) -> Any:
     """Linear weight of j3 in its own row, X = I."""
     return (a**2 + b**2 + c**2) / (a**2 + t * b**2 + k * t * c**2)
 
 
 class Bound(NamedTuple):
-    """``value`` <=, >= or < ``bound``, for these entries of a layer (matrix, rows and columns of a :class:`Part`).
+    """``value`` <=, >= or < ``bound``, for these entries of a layer (matrix, rows and columns of a
+    :class:`Part`).
 
-    Called with layers and the printed lines for each, it gives the proof, tied to the entries and to the printed bounds.
+    Called with layers and the printed lines for each, it gives the proof, tied to the entries and
+    to the printed bounds.
     """
 
     entries: tuple[str, str, str]
@@ -123,13 +150,19 @@ class Bound(NamedTuple):
             pair = self.value(**x), factor * self.bound(**x)
             return pair[::-1] if self.relation == ">=" else pair
 
-        return prove_le(self.what, sides, strict=self.relation == "<", where=self.where, **self.ranges)
+        return prove_le(
+            self.what, sides, strict=self.relation == "<", where=self.where, **self.ranges
+        )
 
     def __call__(self, on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
         here, upper = Part(*self.entries, self.relation, 0.0), self.relation != ">="
 
         def unit(L: Layer) -> float:
-            return 1.0 if here.matrix == "f" or L.model == "cross" else (L.a if here.columns == "first" else L.b) * L.scale
+            return (
+                1.0
+                if here.matrix == "f" or L.model == "cross"
+                else (L.a if here.columns == "first" else L.b) * L.scale
+            )
 
         def extreme(L: Layer) -> float:
             return float(L.entries(here).max() if upper else L.entries(here).min()) / unit(L)
@@ -139,16 +172,26 @@ class Bound(NamedTuple):
             return (line.counting or line.value) / unit(L)
 
         there = [L for L in on if len(L.entries(here)) and L.t >= self.least_t]
-        return self.proof().crosschecked(there, *((extreme, printed) if upper else (printed, extreme)))
+        return self.proof().crosschecked(
+            there, *((extreme, printed) if upper else (printed, extreme))
+        )
 
 
-#: By kind of entries: matrix, columns, name, share of the row, and in X = 1 and cross-attention its upper bound for all r >= 1.
+#: By kind of entries: matrix, columns, name, share of the row, and in X = 1 and cross-attention its
+#: upper bound for all r >= 1.
 KINDS: dict[str, tuple[str, str, str, str, str, Callable[..., Any]]] = {
     "key": ("f", "j3", "weight of j3", "key", "({})/n", lambda k, t, r: r / (k * t)),
     "other": ("f", "not j3", "another weight", "far", "1/n", lambda k, t, r: 1 / (k * t)),
     "first": ("c", "first", "first column / a", "key", "({})/n", lambda k, t, r: r / (k * t)),
     "every": ("c", "blocks", "every block column / b", "star", "({}) t/n", lambda k, t, r: r / k),
-    "column": ("c", "block of j3", "j3's column / b", "star", "({} + t - 1)/n", lambda k, t, r: (r + t - 1) / (k * t)),
+    "column": (
+        "c",
+        "block of j3",
+        "j3's column / b",
+        "star",
+        "({} + t - 1)/n",
+        lambda k, t, r: (r + t - 1) / (k * t),
+    ),
     "rest": ("c", "other blocks", "another column / b", "block", "t/n", lambda k, t, r: 1 / k),
 }
 
@@ -157,17 +200,25 @@ def _half(kind: str, rows: str, x: str, where: dict[str, str]) -> Bound:
     """At least 1/2 for all r = n x, x >= 1, or for another column than j3's below it."""
     matrix, columns, what, share, *_ = KINDS[kind]
     relation, least_k = ("<", 2) if kind == "rest" else (">=", 1)
-    ranges = {"k": (least_k, None), "t": (1, None)} | ({"B": (1, None)} if "B" in where else {}) | {"x": (1, None)}
+    ranges = (
+        {"k": (least_k, None), "t": (1, None)}
+        | ({"B": (1, None)} if "B" in where else {})
+        | {"x": (1, None)}
+    )
     value = lambda k, t, x, B=1: getattr(shares(k * t * x, k, t, B), share)
     said = f"{what} {relation} 1/2"
-    return Bound((matrix, rows, columns), said, value, relation, lambda **_: HALF, ranges, where | {"x": x})
+    return Bound(
+        (matrix, rows, columns), said, value, relation, lambda **_: HALF, ranges, where | {"x": x}
+    )
 
 
 def two_level_bounds() -> dict[str, Bound]:
-    """Lemmas D.2, D.3, D.6, D.7, D.10, D.11, D.14, D.15 (X = 1) and F.2, F.3, F.6, F.7, F.10, F.11, F.14, F.15 (cross).
+    """Lemmas D.2, D.3, D.6, D.7, D.10, D.11, D.14, D.15 (X = 1) and F.2, F.3, F.6, F.7, F.10, F.11,
+    F.14, F.15 (cross).
 
-    What the lemmas ask of a is what the powers of n need: a1 >= .7 gives a1 (1 + a1) > 1 (so does (1 + a1)^2 > 2 + a1 of Lemma
-    D.2), a0 in [0, 1] gives n^(a0 (1 - a0)) >= 1. The features c(., 1), c(., i) are a and b times weights; a and b cancel.
+    What the lemmas ask of a is what the powers of n need: a1 >= .7 gives a1 (1 + a1) > 1 (so does
+    (1 + a1)^2 > 2 + a1 of Lemma D.2), a0 in [0, 1] gives n^(a0 (1 - a0)) >= 1. The features c(.,
+    1), c(., i) are a and b times weights; a and b cancel.
     """
     one: dict[str, Any] = SIZES | {"r": (1, None)}
 
@@ -192,7 +243,12 @@ def two_level_bounds() -> dict[str, Bound]:
 
     J, O, linear = "n**(a*(1 + a))", "n**a", "1 + a"
     special_row, query = ("j3", "n**(a*(1 + a) - 1)", SELF), ("j2", "n**(a - 1)", CROSS)
-    found = {"d.6-3a": square("key"), "d.7-1": square("first"), "d.7-2": square("every"), "d.7-2a": square("column")}
+    found = {
+        "d.6-3a": square("key"),
+        "d.7-1": square("first"),
+        "d.7-2": square("every"),
+        "d.7-2a": square("column"),
+    }
     for row, f, c in ((special_row, "d.2", "d.3"), (query, "f.2", "f.3")):
         found |= {f"{f}-3a": _half("key", *row), f"{c}-1": _half("first", *row)}
         found |= {f"{c}-2a": _half("column", *row), f"{c}-2a-one": _half("rest", *row)}
@@ -208,38 +264,80 @@ def two_level_bounds() -> dict[str, Bound]:
     }
     for r, lines in table.items():
         for part, kind, *rows in (line.split() for line in lines.split(", ")):
-            found[part] = bound(kind, rows[0] if rows else "not j3", r, CROSS if part.startswith("f") else SELF)
+            found[part] = bound(
+                kind, rows[0] if rows else "not j3", r, CROSS if part.startswith("f") else SELF
+            )
     return found
 
 
 def identity_bounds() -> dict[str, Bound]:
-    """Lemmas E.1 and E.2 with X = I and b^2 + c^2 = 1, on D1; a1 >= 1 gives n^(a1^2) >= n. (Lemma E.1 asks for a1 > 1.)"""
+    """Lemmas E.1 and E.2 with X = I and b^2 + c^2 = 1, on D1; a1 >= 1 gives n^(a1^2) >= n. (Lemma
+    E.1 asks for a1 > 1.)
+    """
     where, base = SELF | {"B": "n**(b**2)"}, SIZES | {"B": (1, None)}
-    per_key, uniform, column = lambda k, t, B: B / (k * t), lambda k, t, B: 1 / (k * t), lambda k, t, B: B / k
+    per_key, uniform, column = (
+        lambda k, t, B: B / (k * t),
+        lambda k, t, B: 1 / (k * t),
+        lambda k, t, B: B / k,
+    )
     # entries, statement, share of the row, its upper bound for all q >= 1 (in another row q = 1)
     table = {
-        "e.1-3b-near": ("f", "j3", "own block", r"other weights of the block $\le n^{b^2 - 1}$", "near", per_key),
-        "e.1-3b": ("f", "j3", "not own block", r"weights off the block $\le n^{b^2 - 1}$", "far", per_key),
+        "e.1-3b-near": (
+            "f",
+            "j3",
+            "own block",
+            r"other weights of the block $\le n^{b^2 - 1}$",
+            "near",
+            per_key,
+        ),
+        "e.1-3b": (
+            "f",
+            "j3",
+            "not own block",
+            r"weights off the block $\le n^{b^2 - 1}$",
+            "far",
+            per_key,
+        ),
         "e.1-4a": ("f", "not j3", "own block", r"t weights $\le n^{b^2 - 1}$", "near", per_key),
         "e.1-4b": ("f", "not j3", "not own block", "n - t weights <= 1/n", "far", uniform),
-        "e.2-2b": ("c", "j3", "other blocks", r"another column $/ b \le t n^{b^2 - 1}$", "block", column),
+        "e.2-2b": (
+            "c",
+            "j3",
+            "other blocks",
+            r"another column $/ b \le t n^{b^2 - 1}$",
+            "block",
+            column,
+        ),
         "e.2-4": ("c", "not j3", "first", r"first column $/ a \le n^{b^2 - 1}$", "near", per_key),
         "e.2-5": ("c", "not j3", "blocks", r"every column $/ b \le t n^{b^2 - 1}$", "star", column),
     }
 
-    def low(matrix: str, rows: str, columns: str, what: str, share: str, above: Callable[..., Any]) -> Bound:
-        value, bound = lambda k, t, B, q=1: getattr(shares(q, k, t, B), share), lambda k, t, B, q=1: above(k, t, B)
-        ranges, at = (base | {"q": (1, None)}, where | {"q": "n**(a**2)"}) if rows == "j3" else (base, where)
+    def low(
+        matrix: str, rows: str, columns: str, what: str, share: str, above: Callable[..., Any]
+    ) -> Bound:
+        value, bound = (
+            lambda k, t, B, q=1: getattr(shares(q, k, t, B), share),
+            lambda k, t, B, q=1: above(k, t, B),
+        )
+        ranges, at = (
+            (base | {"q": (1, None)}, where | {"q": "n**(a**2)"}) if rows == "j3" else (base, where)
+        )
         return Bound((matrix, rows, columns), what, value, "<=", bound, ranges, at)
 
     found = {part: low(*line) for part, line in table.items()}
     found["e.2-4"] = found["e.2-4"]._replace(least_t=2)  # j3 in the block of another row
-    for part, kind in {"e.1-3a": "key", "e.2-1": "first", "e.2-2a": "column", "e.2-2a-one": "rest"}.items():
+    for part, kind in {
+        "e.1-3a": "key",
+        "e.2-1": "first",
+        "e.2-2a": "column",
+        "e.2-2a-one": "rest",
+    }.items():
         found[part] = _half(kind, "j3", "n**(a**2 - 1)", where)
     return found
 
 
-# From the definitions to scores and features -------------------------------------------------------------------------
+# From the definitions to scores and features
+# -------------------------------------------------------------------------
 
 
 #: Where symbols stand at one size of the layer.
@@ -256,12 +354,19 @@ def _symbolic(kind: Model) -> tuple[Proof, Proof]:
     a, b, c = sympy.symbols("a b c", positive=True)
     k, t, cross = 3, 2, kind == "cross"
     rows, (first, block, *last) = range(k * t), (1, 1) if cross else (a, b, c)
-    tokens = sympy.Matrix([[first * int(i == 0), *(block * int(i % k == j) for j in range(k)), *last] for i in rows])
+    tokens = sympy.Matrix(
+        [[first * int(i == 0), *(block * int(i % k == j) for j in range(k)), *last] for i in rows]
+    )
     queries = sympy.Matrix([[a * int(i == 0)] + [1] * k for i in rows]) if cross else tokens
-    scores = queries * (sympy.ones(k + 2) if kind == "self-ones" else sympy.eye(tokens.cols)) * tokens.T
+    scores = (
+        queries * (sympy.ones(k + 2) if kind == "self-ones" else sympy.eye(tokens.cols)) * tokens.T
+    )
     what, entry = {
         "cross": ("1 + a at (j2, j3), else 1", lambda i, j: 1 + a * int(i == j == 0)),
-        "self-ones": ("$(1 + a)^2$, 1 + a, 1 where b + c = 1", lambda i, j: (1 + a) ** ((i == 0) + (j == 0))),
+        "self-ones": (
+            "$(1 + a)^2$, 1 + a, 1 where b + c = 1",
+            lambda i, j: (1 + a) ** ((i == 0) + (j == 0)),
+        ),
         "self-identity": (
             "$a^2 + b^2 + c^2$, $b^2 + c^2$, $c^2$",
             lambda i, j: c**2 + b**2 * int(i % k == j % k) + a**2 * int(i == j == 0),
@@ -271,7 +376,11 @@ def _symbolic(kind: Model) -> tuple[Proof, Proof]:
     w = sympy.Matrix(sympy.symbols(f"w1:{k * t + 1}", positive=True))
     w /= sum(w.flat())
     sums = [first * w[0], *(block * sum(w[j::k]) for j in range(k)), *last]
-    said = "features $w_3$, sums over the blocks" if cross else "features $a w_3$, b (sum over a block), c"
+    said = (
+        "features $w_3$, sums over the blocks"
+        if cross
+        else "features $a w_3$, b (sum over a block), c"
+    )
     return (
         prove_identity(f"scores {what}", scores, sympy.Matrix(k * t, k * t, entry), sizes=SMALL),
         prove_identity(said, tokens.T * w, sympy.Matrix(sums), sizes=COLUMNS),
@@ -279,17 +388,22 @@ def _symbolic(kind: Model) -> tuple[Proof, Proof]:
 
 
 def _small(on: Sequence[Layer]) -> list[Layer]:
-    """The layers of three block columns and two identity blocks whose special rows are the first."""
+    """The layers of three block columns and two identity blocks whose special rows are the
+    first.
+    """
     return [L for L in on if (L.n, L.t, L.query, L.key) == (6, 2, 0, 0)] or [
-        layer(on[0].model, on[0].weights, 6, 4 if on[0].model == "cross" else 5, L.a, L.b, L.c) for L in on[:3]
+        layer(on[0].model, on[0].weights, 6, 4 if on[0].model == "cross" else 5, L.a, L.b, L.c)
+        for L in on[:3]
     ]
 
 
 def scores(on: Sequence[Layer], _: object = None) -> Proof:
-    """A X A^T of the definitions is what the weights of this module take, in units of log n, beside such layers.
+    """A X A^T of the definitions is what the weights of this module take, in units of log n, beside
+    such layers.
 
-    Serves the parts on u in Lemmas D.2, D.6, D.10, D.14, E.1, F.2, F.6, F.10, F.14 (there all rows but j2 are uniform). A score
-    depends on two rows of A only: with or without j3, in one block or in two.
+    Serves the parts on u in Lemmas D.2, D.6, D.10, D.14, E.1, F.2, F.6, F.10, F.14 (there all rows
+    but j2 are uniform). A score depends on two rows of A only: with or without j3, in one block or
+    in two.
     """
     drawn = _small(on)
     found = [(L.u.log() if L.weights == "softmax" else L.u) / math.log(L.n) for L in drawn]
@@ -297,7 +411,9 @@ def scores(on: Sequence[Layer], _: object = None) -> Proof:
 
 
 def _row_as_printed(L: Layer, row: int, lines: Sequence[Part]) -> list[float]:
-    """A row of features with what the lines print there: a value, or the bound that a row of equal weights reaches."""
+    """A row of features with what the lines print there: a value, or the bound that a row of equal
+    weights reaches.
+    """
     values = L.features.double().clone()
     equal = bool((L.n * L.f[row] - 1).abs().max() < 1e-9)
     for line in lines:
@@ -308,10 +424,12 @@ def _row_as_printed(L: Layer, row: int, lines: Sequence[Part]) -> list[float]:
 
 
 def features(on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> Proof:
-    """A row of weights w, of sum 1, has the features a w_3, b times the sums over the blocks, c (cross: w_3 and those sums).
+    """A row of weights w, of sum 1, has the features a w_3, b times the sums over the blocks, c
+    (cross: w_3 and those sums).
 
-    Serves Lemmas D.3, D.7, D.11, D.15 and E.2 Parts 3 and 6, and the uniform rows of F.3, F.7, F.11, F.15: 1/n, t/n. A feature
-    sums a column of A over all rows; at every size it has one value in j3's row, in the t rows of its block, or in all rows.
+    Serves Lemmas D.3, D.7, D.11, D.15 and E.2 Parts 3 and 6, and the uniform rows of F.3, F.7,
+    F.11, F.15: 1/n, t/n. A feature sums a column of A over all rows; at every size it has one value
+    in j3's row, in the t rows of its block, or in all rows.
     """
     drawn = [(L, row) for L in _small(on) for row in (0, 1)]
     at = [vars(L) | letters(w=L.f[row]) for L, row in drawn]
@@ -321,16 +439,21 @@ def features(on: Sequence[Layer], lines: Callable[[Layer], Sequence[Part]]) -> P
 
 
 def tensor_trick() -> Proof:
-    """Fact A.1 with the row-major vec, and with it Claims C.3 and C.5: A1 X A2^T = (A1 kron A2) vec(X), entry by entry.
+    """Fact A.1 with the row-major vec, and with it Claims C.3 and C.5: A1 X A2^T = (A1 kron A2)
+    vec(X), entry by entry.
 
-    n = 2, d = 3 with symbols. At every size entry (i, j) of both sides has the coefficient (A1)_ik (A2)_jl at X_kl: row (i, j)
-    of the Kronecker product holds these products, and so does the double sum of A1 X A2^T. exp acts on entries.
+    n = 2, d = 3 with symbols. At every size entry (i, j) of both sides has the coefficient (A1)_ik
+    (A2)_jl at X_kl: row (i, j) of the Kronecker product holds these products, and so does the
+    double sum of A1 X A2^T. exp acts on entries.
     """
     import sympy
 
     n, d = 2, 3
     shapes = {"a": (n, d), "b": (n, d), "x": (d, d)}
-    A1, A2, X = (sympy.Matrix(*shape, sympy.symbols(f"{name}1:{math.prod(shape) + 1}")) for name, shape in shapes.items())
+    A1, A2, X = (
+        sympy.Matrix(*shape, sympy.symbols(f"{name}1:{math.prod(shape) + 1}"))
+        for name, shape in shapes.items()
+    )
     # Matrix.vec stacks columns; the row-major vec of M is that of M^T
     long = sympy.kronecker_product(A1, A2) * X.T.vec()
     proof = prove_identity(
@@ -340,37 +463,53 @@ def tensor_trick() -> Proof:
         sizes="n = 2, d = 3; at any size both sides have the coefficient $a_{ik} b_{jl}$ at $x_{kl}$",
     )
     drawn = torch.sin(7 * torch.arange(3.0)[:, None] + torch.arange(2 * n * d + d * d)).double()
-    mats = [[part.reshape(shape) for part, shape in zip(row.split([n * d, n * d, d * d]), shapes.values())] for row in drawn]
+    mats = [
+        [
+            part.reshape(shape)
+            for part, shape in zip(row.split([n * d, n * d, d * d]), shapes.values())
+        ]
+        for row in drawn
+    ]
     at = [letters(a=A.flatten(), b=B.flatten(), x=Q.flatten()) for A, B, Q in mats]
-    return proof.crosschecked(at, [torch.kron(A, B) @ Q.flatten() for A, B, Q in mats], [A @ Q @ B.T for A, B, Q in mats])
+    return proof.crosschecked(
+        at, [torch.kron(A, B) @ Q.flatten() for A, B, Q in mats], [A @ Q @ B.T for A, B, Q in mats]
+    )
 
 
 def no_such_data() -> Proof:
-    """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1: (b + c)^2 > b^2 + c^2."""
+    """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1:
+    (b + c)^2 > b^2 + c^2.
+    """
     sides = lambda b, c: (b**2 + c**2, (b + c) ** 2)
     proof = prove_le("$b^2 + c^2 < (b + c)^2$", sides, strict=True, b=(0.1, None), c=(0.1, None))
     drawn = [layer("self-identity", "linear", 6, 5, 0.0, b, 1 - b) for b in (0.1, 0.5, 0.9)]
     return proof.crosschecked(drawn, lambda L: float(L.u[1, 1]) / math.log(L.n), 1.0)
 
 
-# Detection -----------------------------------------------------------------------------------------------------------
+# Detection
+# --------------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
-    """F_exp(D1) > 0 with a share of the sign vectors, at every size; ``tau(n, c)`` is the threshold.
+    """F_exp(D1) > 0 with a share of the sign vectors, at every size; ``tau(n, c)`` is the
+    threshold.
 
-    Strictly above it, as F > 0 needs. ``ones``, ``identity``: with y = +1 on the first, on j3's and on the last column row j3
-    exceeds c by more than 0.1 (in fact by a/2), whatever the other signs: a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1;
-    own-detection-eighth, -identity). That takes n^(a1 (1 + a1)) >= n only; ``ones-others``: the other rows have n^a1
-    there, at least n for a1 >= 1 (Lemma D.4 Part 2 as printed is false at every size). ``m``: then (7/8)^m <= delta/n for m >=
+    Strictly above it, as F > 0 needs. ``ones``, ``identity``: with y = +1 on the first, on j3's and
+    on the last column row j3 exceeds c by more than 0.1 (in fact by a/2), whatever the other signs:
+    a share of 1/8 (Lemmas D.4 Part 1, E.3 Part 1; own-detection-eighth, -identity). That takes
+    n^(a1 (1 + a1)) >= n only; ``ones-others``: the other rows have n^a1 there, at least n for a1 >=
+    1 (Lemma D.4 Part 2 as printed is false at every size). ``m``: then (7/8)^m <= delta/n for m >=
     7.5 log(n/delta) (Theorems D.5, E.4).
 
-    ``weight``: for a1 >= 1 that power is at least n^2, so the weight w of j3 is at least 4/5, equal at n = 2, a1 = 1.
-    ``quarter``: then y_1 = y_d = 1 is enough if b <= .65 (at b = .7, a1 = 1, n = 2, d = 3 the value can be tau itself);
-    ``quarter-high``: y_1 = y_* = 1 is enough if b >= .6. ``quarter-below-low``, ``-high``: for .7 <= a1 < 1, b <= .33 + 1.2 (a1
-    - .7) or b >= .74 - .78 (a1 - .7) is enough; there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s = a1 (1 + a1).
-    ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4 has b < .2).
+    ``weight``: for a1 >= 1 that power is at least n^2, so the weight w of j3 is at least 4/5, equal
+    at n = 2, a1 = 1. ``quarter``: then y_1 = y_d = 1 is enough if b <= .65 (at b = .7, a1 = 1, n =
+    2, d = 3 the value can be tau itself); ``quarter-high``: y_1 = y_* = 1 is enough if b >= .6.
+    ``quarter-below-low``, ``-high``: for .7 <= a1 < 1, b <= .33 + 1.2 (a1
+    - .7) or b >= .74 - .78 (a1 - .7) is enough; there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s =
+      a1 (1 + a1).
+    ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4
+    has b < .2).
     """
 
     def value(signs: Sequence[int], r: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -379,7 +518,11 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
 
         def less_c(k: Any, t: Any, x: Any, a: Any, b: Any, B: Any = 1) -> Any:
             w = shares(r(k * t, x), k, t, B)
-            return first * a * w.key + b * (star * w.star + others * (k - 1) * w.block) + (last - 1) * (1 - b)
+            return (
+                first * a * w.key
+                + b * (star * w.star + others * (k - 1) * w.block)
+                + (last - 1) * (1 - b)
+            )
 
         return less_c
 
@@ -396,22 +539,45 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         b, w = ball("0.74") - (a - ball("0.7")) * ball("0.78") + v, weight(a, y)
         return a * w + b * (2 * w - 1) - 2 * (1 - b)
 
-    def fires(signs: Sequence[int], found: Callable, on: list[Layer], prove: Callable, row: int = 0, **ranges: Any) -> Proof:
-        """``found`` is a row of ``on`` with these signs (the first, j3's, all other block columns, the last), less c."""
-        said = f"c({'j' if row else 'j3'}) y - c > 0.1" if signs[-1] > 0 else "c(j3) y + c > 2 c + 0.1, c = 1 - b"
+    def fires(
+        signs: Sequence[int],
+        found: Callable,
+        on: list[Layer],
+        prove: Callable,
+        row: int = 0,
+        **ranges: Any,
+    ) -> Proof:
+        """``found`` is a row of ``on`` with these signs (the first, j3's, all other block columns,
+        the last), less c.
+        """
+        said = (
+            f"c({'j' if row else 'j3'}) y - c > 0.1"
+            if signs[-1] > 0
+            else "c(j3) y + c > 2 c + 0.1, c = 1 - b"
+        )
         proof = prove(said, lambda **x: (TENTH, found(**x)), **ranges)
-        return proof.crosschecked(on, lambda L: tau(L.n, L.c) / L.scale - L.c, lambda L: _row(L, row, *signs))
+        return proof.crosschecked(
+            on, lambda L: tau(L.n, L.c) / L.scale - L.c, lambda L: _row(L, row, *signs)
+        )
 
     strictly = functools.partial(prove_le, strict=True)
     eighth, first_last, first_star = (1, 1, -1, 1), (1, -1, -1, 1), (1, 1, -1, -1)
     by_n, by_n_squared = lambda n, x: n * x, lambda n, x: n * n * x
-    on, unit = _drawn("self-ones", "softmax", (1.0, 1.5)), _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True)
-    faint, high = _drawn("self-ones", "softmax", (0.619, 1.0)), _drawn("self-ones", "softmax", (1.0, 1.5), (0.6, 1.0))
+    on, unit = (
+        _drawn("self-ones", "softmax", (1.0, 1.5)),
+        _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True),
+    )
+    faint, high = (
+        _drawn("self-ones", "softmax", (0.619, 1.0)),
+        _drawn("self-ones", "softmax", (1.0, 1.5), (0.6, 1.0)),
+    )
     low, top = (
         [
             L
             for a in (0.7, 0.8, 1.0)
-            for L in layers("self-ones", "softmax", [(k, k + 2, b(a), 1 - b(a)) for k in (2, 3, 5)], [a])
+            for L in layers(
+                "self-ones", "softmax", [(k, k + 2, b(a), 1 - b(a)) for k in (2, 3, 5)], [a]
+            )
         ]
         for b in (lambda a: 0.33 + 1.2 * (a - 0.7), lambda a: 0.74 - 0.78 * (a - 0.7))
     )
@@ -419,27 +585,66 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     a_b: dict[str, Any] = SIZES | x | {"a": (0.619, None), "b": (0, None)}
     eye: dict[str, Any] = SIZES | {"a": (1, None), "B": (1, None)} | x
     own, other, square, to_eye = (
-        SELF | {"x": power_of_n} for power_of_n in ("n**(a*(1 + a) - 1)", "n**(a - 1)", "n**(a*(1 + a) - 2)", "n**(a**2 - 1)")
+        SELF | {"x": power_of_n}
+        for power_of_n in (
+            "n**(a*(1 + a) - 1)",
+            "n**(a - 1)",
+            "n**(a*(1 + a) - 2)",
+            "n**(a**2 - 1)",
+        )
     )
     to_eye |= {"B": "n**(b**2)"}
-    low_line, high_line = {"y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"}, {"y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"}
+    low_line, high_line = (
+        {"y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"},
+        {"y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"},
+    )
     below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5)}
     four_fifths = prove_le(
-        "weight of j3 >= 4/5", lambda n, x: (Fraction(4, 5), special(n * n * x, n)), where=square, n=(2, None), **x
+        "weight of j3 >= 4/5",
+        lambda n, x: (Fraction(4, 5), special(n * n * x, n)),
+        where=square,
+        n=(2, None),
+        **x,
     )
     return {
         "ones": fires(eighth, value(eighth, by_n), faint, strictly, where=own, **a_b),
         "ones-others": fires(eighth, value(eighth, by_n), on, strictly, row=1, where=other, **a_b),
-        "identity": fires(eighth, value(eighth, by_n), unit, strictly, where=to_eye, b=(0, None), **eye),
-        "quarter-identity": fires(first_last, value(first_last, by_n), unit, strictly, where=to_eye, b=(0, 0.4), **eye),
+        "identity": fires(
+            eighth, value(eighth, by_n), unit, strictly, where=to_eye, b=(0, None), **eye
+        ),
+        "quarter-identity": fires(
+            first_last, value(first_last, by_n), unit, strictly, where=to_eye, b=(0, 0.4), **eye
+        ),
         "m": _enough("7.5", Fraction(7, 8)),
         "weight": four_fifths.crosschecked(on, right=lambda L: L.f[0, 0]),
-        "quarter": fires(first_last, first_and_last, on, strictly, where=square, n=(2, None), a=(1, None), b=(0, 0.65), **x),
-        "quarter-high": fires(
-            first_star, value(first_star, by_n_squared), high, strictly, where=square, a=(1, None), b=(0.6, 1), **SIZES, **x
+        "quarter": fires(
+            first_last,
+            first_and_last,
+            on,
+            strictly,
+            where=square,
+            n=(2, None),
+            a=(1, None),
+            b=(0, 0.65),
+            **x,
         ),
-        "quarter-below-low": fires(first_last, below_low, low, prove_less, where=low_line, v=(0, 0.7), **below),
-        "quarter-below-high": fires(first_star, below_high, top, prove_less, where=high_line, v=(0, 0.5), **below),
+        "quarter-high": fires(
+            first_star,
+            value(first_star, by_n_squared),
+            high,
+            strictly,
+            where=square,
+            a=(1, None),
+            b=(0.6, 1),
+            **SIZES,
+            **x,
+        ),
+        "quarter-below-low": fires(
+            first_last, below_low, low, prove_less, where=low_line, v=(0, 0.7), **below
+        ),
+        "quarter-below-high": fires(
+            first_star, below_high, top, prove_less, where=high_line, v=(0, 0.5), **below
+        ),
     }
 
 
@@ -448,10 +653,13 @@ def _enough(C: str, share: Fraction) -> Proof:
     sides = lambda C: (1, C * ball(1 / share).log())
     proof = prove_less(rf"$({share})^m < \delta/n$", sides, where={"C": "m/log(n/delta)"}, C=(C, C))
     m = 2 * float(C)  # at n/delta = e^2
-    return proof.crosschecked([{"m": m, "n": math.exp(2), "delta": 1.0}], right=-math.log(float(share) ** m) / 2)
+    return proof.crosschecked(
+        [{"m": m, "n": math.exp(2), "delta": 1.0}], right=-math.log(float(share) ** m) / 2
+    )
 
 
-# Quiet networks ------------------------------------------------------------------------------------------------------
+# Quiet networks
+# --------------------------------------------------------------------------------------------------
 
 
 def _exponent(hoeffding: Hoeffding, deviation: float, f: torch.Tensor) -> float:
@@ -468,17 +676,22 @@ def _silent(
     where: dict[str, str],
     **ranges,
 ) -> Proof:
-    """So many events leave delta/n, each of them that a sum of k signs exceeds S, by Hoeffding's inequality.
+    """So many events leave delta/n, each of them that a sum of k signs exceeds S, by Hoeffding's
+    inequality.
 
     Args:
-        events: their number, and whether so many for each of at most 7.5 Lambda + 1 sign vectors, Lambda = log(n/delta).
-        exponent: that of one event times y/Lambda, from the letters of the ranges but y, and z = 1/Lambda.
+        events: their number, and whether so many for each of at most 7.5 Lambda + 1 sign vectors,
+            Lambda = log(n/delta).
+        exponent: that of one event times y/Lambda, from the letters of the ranges but y, and z =
+            1/Lambda.
         at: points, with S and ``unit``, the factor y/Lambda.
     """
     each, readouts = events
 
     def sides(y: Any, z: Any = 0, **x: Any) -> tuple[Any, Any]:
-        log_count = z * (each * (ball("7.5") + z)).log() + entropy(z) if readouts else z * ball(each).log()
+        log_count = (
+            z * (each * (ball("7.5") + z)).log() + entropy(z) if readouts else z * ball(each).log()
+        )
         return y * (1 + log_count), exponent(z=z, **x)
 
     def left(n: int, delta: float, unit: float, **_: Any) -> float:
@@ -504,15 +717,24 @@ def _shift(kind: Model, where: dict[str, str], r: str, *on: Layer) -> tuple[Proo
         return w.star - w.block, w.key
 
     apart = prove_le("j3's column - another <= w", sides, where=where, **ranges)
-    flat = prove_le("another column <= 1/k", lambda k, t, r: (shares(r, k, t).block, 1 / k), where=where, **ranges)
+    flat = prove_le(
+        "another column <= 1/k",
+        lambda k, t, r: (shares(r, k, t).block, 1 / k),
+        where=where,
+        **ranges,
+    )
     return (
-        apart.crosschecked(on, lambda L: _columns(L, 0)[1] / (L.b or 1) - other(L), lambda L: L.f[0, 0]),
+        apart.crosschecked(
+            on, lambda L: _columns(L, 0)[1] / (L.b or 1) - other(L), lambda L: L.f[0, 0]
+        ),
         flat.crosschecked(on, other, lambda L: L.t / L.n),
     )
 
 
 def _excess() -> tuple[Proof, Proof]:
-    """(a + b) w <= .0022: softmax on D0, where a + b <= 1 and a (1 + a) <= .11, in v = n^-0.01; linear, b <= 1."""
+    """(a + b) w <= .0022: softmax on D0, where a + b <= 1 and a (1 + a) <= .11, in v = n^-0.01;
+    linear, b <= 1.
+    """
 
     def soft(v: Any, u: Any, s: Any) -> tuple[Any, Any]:
         part = u * v**89  # r/n
@@ -521,61 +743,109 @@ def _excess() -> tuple[Proof, Proof]:
     def linear(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (a + b) * special(1 + a, 1000 * (1 + a) ** 2 * x), EXCESS
 
-    where = {"v": "n**-0.01", "u": "n**(a*(1 + a) - 0.11)", "s": "a + b", "x": "n/(1000*(1 + a)**2)"}
-    softmax = prove_less("(a + b) w < 0.0022, softmax", soft, where=where, v=(0, "0.9333"), u=(0, 1), s=(0, 1))
-    other = prove_le("(a + b) w <= 0.0022, linear", linear, where=where, x=(1, None), a=(0, None), b=(0, 1))
+    where = {
+        "v": "n**-0.01",
+        "u": "n**(a*(1 + a) - 0.11)",
+        "s": "a + b",
+        "x": "n/(1000*(1 + a)**2)",
+    }
+    softmax = prove_less(
+        "(a + b) w < 0.0022, softmax", soft, where=where, v=(0, "0.9333"), u=(0, 1), s=(0, 1)
+    )
+    other = prove_le(
+        "(a + b) w <= 0.0022, linear", linear, where=where, x=(1, None), a=(0, None), b=(0, 1)
+    )
     on = [layer("self-ones", "softmax", 1000, 22, a, 0.1, 0.9) for a in (0.01, 0.09)]
-    on_linear = [layer("self-ones", "linear", n, 22, a, 0.1, 0.9) for n, a in ((1000, 0.0), (4000, 1.0))]
+    on_linear = [
+        layer("self-ones", "linear", n, 22, a, 0.1, 0.9) for n, a in ((1000, 0.0), (4000, 1.0))
+    ]
     excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
     return softmax.crosschecked(on, excess), other.crosschecked(on_linear, excess)
 
 
 @functools.cache
 def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
-    """No row of the three quiet networks fires but with probability delta/n, by Hoeffding's inequality (Lemma 3.1).
+    """No row of the three quiet networks fires but with probability delta/n, by Hoeffding's
+    inequality (Lemma 3.1).
 
-    X = 1, k = d - 2 >= 400 b^2 Lambda, Lambda = log(n/delta), n >= 1000 (1 + a1)^2. In units of sqrt(log n) a row is at most
-    c + e + (b/k) |sum of k signs| (``shift``), with e = (a + b) w, w the weight of j3: always e <= .0022 (``e``,
-    :data:`EXCESS`). So firing takes a mean of signs above (.1 - e)/b (``row``, in z = 1/Lambda and y = 400 b^2 Lambda/k):
-    Lemmas D.8, D.12, D.16. Two kinds of rows and m <= 7.5 Lambda + 1 sign vectors need the factor 2 m (``network``): Theorems
-    D.9, D.13, D.17, and D.5's companion events in 6.2. ``other-rows``: on D1 (softmax, a1 < 1), e <= (a1 + b) n^(a1 - 1) <=
-    1/35 is enough for one side (Lemma D.4 Part 2).
+    X = 1, k = d - 2 >= 400 b^2 Lambda, Lambda = log(n/delta), n >= 1000 (1 + a1)^2. In units of
+    sqrt(log n) a row is at most c + e + (b/k) |sum of k signs| (``shift``), with e = (a + b) w, w
+    the weight of j3: always e <= .0022 (``e``,
+    :data:`EXCESS`). So firing takes a mean of signs above (.1 - e)/b (``row``, in z = 1/Lambda and
+    y = 400 b^2 Lambda/k): Lemmas D.8, D.12, D.16. Two kinds of rows and m <= 7.5 Lambda + 1 sign
+    vectors need the factor 2 m (``network``): Theorems D.9, D.13, D.17, and D.5's companion events
+    in 6.2. ``other-rows``: on D1 (softmax, a1 < 1), e <= (a1 + b) n^(a1 - 1) <= 1/35 is enough for
+    one side (Lemma D.4 Part 2).
 
-    X = I (``identity``, Lemma E.3 Part 2 corrected): b < .2, a1 <= 3, n >= 10^4, k >= 400 b^2 Lambda, k >= 4 n^(b^2). With
-    r = (n^(b^2) - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005. The sum of
-    signs is the same for all rows, so they are one event.
+    X = I (``identity``, Lemma E.3 Part 2 corrected): b < .2, a1 <= 3, n >= 10^4, k >= 400 b^2
+    Lambda, k >= 4 n^(b^2). With r = (n^(b^2) - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of
+    signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005. The sum of signs is the same for all rows, so they
+    are one event.
 
-    ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and max(800 b^2 Lambda, 40 n^(b^2)) <= k <= n,
-    so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <= 1/100; linear rows have 1/c^2 in the place of n^(b^2), and w
-    <= 10/(n c^2) for a <= 3: ``identity-linear``, in s = b^2, q = c^2 and z = 1/log n: 1/c^2 <= 1 + n^(b^2) and w <= .00275
+    ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and max(800 b^2
+    Lambda, 40 n^(b^2)) <= k <= n, so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <=
+    1/100; linear rows have 1/c^2 in the place of n^(b^2), and w <= 10/(n c^2) for a <= 3:
+    ``identity-linear``, in s = b^2, q = c^2 and z = 1/log n: 1/c^2 <= 1 + n^(b^2) and w <= .00275
     (for s <= .6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= .011.
     """
 
     def letters_of(factor: int) -> dict[str, str]:
-        return {"y": f"{factor}*b**2*log(n/delta)/(d - 2)", "z": "1/log(n/delta)", "r": "(n**(b**2) - 1)/(d - 2)"}
+        return {
+            "y": f"{factor}*b**2*log(n/delta)/(d - 2)",
+            "z": "1/log(n/delta)",
+            "r": "(n**(b**2) - 1)/(d - 2)",
+        }
 
     def flat(
-        what: str, events: tuple[int, bool], at: list[dict], e: Any, where: dict[str, str] | None = None, **z: Any
+        what: str,
+        events: tuple[int, bool],
+        at: list[dict],
+        e: Any,
+        where: dict[str, str] | None = None,
+        **z: Any,
     ) -> Proof:
         """Rows of X = 1, each of which fires where the mean of signs exceeds (.1 - e)/b."""
-        at = [x | {"S": (0.1 - x["e"]) * x["k"] / x["b"], "unit": 400 * x["b"] ** 2 / x["k"]} for x in at]
+        at = [
+            x | {"S": (0.1 - x["e"]) * x["k"] / x["b"], "unit": 400 * x["b"] ** 2 / x["k"]}
+            for x in at
+        ]
         exponent = lambda e, z: 200 * (ball("0.1") - e) ** 2
-        return _silent(hoeffding, what, events, exponent, at, letters_of(400) | (where or {}), e=(0, e), y=(0, 1), **z)
+        return _silent(
+            hoeffding,
+            what,
+            events,
+            exponent,
+            at,
+            letters_of(400) | (where or {}),
+            e=(0, e),
+            y=(0, 1),
+            **z,
+        )
 
-    def apart(what: str, events: tuple[int, bool], factor: int, scale: float, delta: float, **ranges: Any) -> Proof:
+    def apart(
+        what: str, events: tuple[int, bool], factor: int, scale: float, delta: float, **ranges: Any
+    ) -> Proof:
         """X = I: S makes a row of a layer, with this b, exceed its own block's part."""
         at = []
         for n, e in ((200, 0.0), (300, 0.0004)):
             L = layer("self-identity", "softmax", n, 102, 0.05, scale, math.sqrt(1 - scale**2))
             mine, other = L.row(1)[2:4]
             S = (0.1 - e - (mine - other)) / other
-            at.append(vars(L) | {"k": 100, "e": e, "delta": delta * n, "S": S, "unit": factor * scale**2 / 100})
+            at.append(
+                vars(L)
+                | {"k": 100, "e": e, "delta": delta * n, "S": S, "unit": factor * scale**2 / 100}
+            )
         exponent = lambda r, b, e, z: factor / 2 * ((1 + r) * (ball("0.1") - e) - b * r) ** 2
         return _silent(hoeffding, what, events, exponent, at, letters_of(factor), **ranges)
 
-    at = [dict(n=1000, delta=x, b=0.2, d=122 + k, k=120 + k, e=e) for x, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022))]
+    at = [
+        dict(n=1000, delta=x, b=0.2, d=122 + k, k=120 + k, e=e)
+        for x, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022))
+    ]
     faint = [x | {"a": a, "e": (a + x["b"]) / x["n"] ** (1 - a)} for x, a in zip(at, (0.2, 0.3))]
-    ones = [L for w in ("softmax", "linear") for L in _drawn("self-ones", w, (0.05, 2.0)) if L.n > L.t]
+    ones = [
+        L for w in ("softmax", "linear") for L in _drawn("self-ones", w, (0.05, 2.0)) if L.n > L.t
+    ]
     side = r"$\exp(-k ((0.1 - e)/b)^2/2) < \delta/n$"
     row, network = side.replace("$", "$2 ", 1), rf"$2 m {side[1:-1]}, m = 7.5 \log(n/\delta) + 1$"
     sum_fires = r"\exp(-S^2/(2 k)) < \delta/n$ at the sum S that fires"
@@ -595,7 +865,17 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
             **dict(r=(0, "1/40"), b=(0, 1), e=(0, 0.011), z=(0, "0.1087"), y=(0, 1)),
         ),
         "identity-linear": _large_last_column(),
-        "identity": apart(f"${sum_fires}", (1, False), 400, 0.15, 0.01, r=(0, 0.25), b=(0, 0.2), e=(0, 0.0005), y=(0, 1)),
+        "identity": apart(
+            f"${sum_fires}",
+            (1, False),
+            400,
+            0.15,
+            0.01,
+            r=(0, 0.25),
+            b=(0, 0.2),
+            e=(0, 0.0005),
+            y=(0, 1),
+        ),
     }
 
 
@@ -613,39 +893,60 @@ def _large_last_column() -> Proof:
             below, lambda L: L.b**2 / L.c**2, 1.0
         ),
         prove_less(
-            "log(b^2/c^2)/log n < b^2", lambda s, z: (z * (s / (1 - s)).log(), s), where=where, s=(0.5, 0.99), z=(0, 0.1086)
-        ).crosschecked(large, [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above], [L.b**2 for L in above]),
-        prove_less("10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)).crosschecked(
-            below, lambda L: 10 / (0.00275 * L.c**2), 1e4
+            "log(b^2/c^2)/log n < b^2",
+            lambda s, z: (z * (s / (1 - s)).log(), s),
+            where=where,
+            s=(0.5, 0.99),
+            z=(0, 0.1086),
+        ).crosschecked(
+            large,
+            [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above],
+            [L.b**2 for L in above],
         ),
+        prove_less(
+            "10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)
+        ).crosschecked(below, lambda L: 10 / (0.00275 * L.c**2), 1e4),
         prove_less(
             "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
             lambda q: (q * (sure / q).log(), ball(100).log()),
             where=where,
             q=(0.01, 0.4),
-        ).crosschecked(large, [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above], math.log(100)),
+        ).crosschecked(
+            large, [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above], math.log(100)
+        ),
     )
 
 
 @functools.cache
 def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
-    """Cross-attention: a row is at most 2 p + |S|/k, S the sum of k = d - 1 signs, p <= r/n the weight of j3 in it (``shift``).
+    """Cross-attention: a row is at most 2 p + |S|/k, S the sum of k = d - 1 signs, p <= r/n the
+    weight of j3 in it (``shift``).
 
-    Hoeffding: Pr[|S| >= s k] <= 2 exp(-s^2 k/2), half of it on one side. ``row`` (Lemmas F.4 Part 2, F.8, F.12, F.16):
-    s = .5 - 2 p and k >= 12 Lambda - 1, Lambda = log(n/delta), leave delta/n for both sides if p <= 1/40. ``network``
-    (Theorems F.9, F.13, F.17; own-cross-dimension): s = .9 - 2 p and k >= 6 Lambda - 1 leave delta/n for m <= 7.5 Lambda + 1
-    sign vectors if p <= 1/20; all rows of a network exceed .9 only if the same S/k exceeds s. In z = 1/Lambda.
+    Hoeffding: Pr[|S| >= s k] <= 2 exp(-s^2 k/2), half of it on one side. ``row`` (Lemmas F.4 Part
+    2, F.8, F.12, F.16): s = .5 - 2 p and k >= 12 Lambda - 1, Lambda = log(n/delta), leave delta/n
+    for both sides if p <= 1/40. ``network`` (Theorems F.9, F.13, F.17; own-cross-dimension): s = .9
+    - 2 p and k >= 6 Lambda - 1 leave delta/n for m <= 7.5 Lambda + 1 sign vectors if p <= 1/20; all
+    rows of a network exceed .9 only if the same S/k exceeds s. In z = 1/Lambda.
     """
     on, linear = (_drawn("cross", weights, (0.05, 2.0))[2:] for weights in ("softmax", "linear"))
 
-    def silent(what: str, events: tuple[int, bool], level: Fraction, columns: int, most: str) -> Proof:
-        at: list[dict[str, Any]] = [dict(n=1000, delta=x, d=121, k=120, p=p) for x, p in ((1.0, 0.0), (0.5, 0.025))]
+    def silent(
+        what: str, events: tuple[int, bool], level: Fraction, columns: int, most: str
+    ) -> Proof:
+        at: list[dict[str, Any]] = [
+            dict(n=1000, delta=x, d=121, k=120, p=p) for x, p in ((1.0, 0.0), (0.5, 0.025))
+        ]
         for x in at:
-            x |= {"S": (float(level) - 2 * x["p"]) * x["k"], "unit": (columns - 1 / math.log(x["n"] / x["delta"])) / x["k"]}
+            x |= {
+                "S": (float(level) - 2 * x["p"]) * x["k"],
+                "unit": (columns - 1 / math.log(x["n"] / x["delta"])) / x["k"],
+            }
         where = {"y": f"({columns}*log(n/delta) - 1)/(d - 1)", "z": "1/log(n/delta)"}
         exponent = lambda z, p: (columns - z) * (ball(level) - 2 * p) ** 2 / 2
         said = f"{what} < delta/n at S = k ({float(level)} - 2 p)"
-        return _silent(hoeffding, said, events, exponent, at, where, y=(0, 1), z=(0, 0.189), p=(0, most))
+        return _silent(
+            hoeffding, said, events, exponent, at, where, y=(0, 1), z=(0, 0.189), p=(0, most)
+        )
 
     shifts = *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
     return {
@@ -662,11 +963,13 @@ def _enough_signs(k: int) -> int:
 
 @functools.cache
 def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
-    """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign vectors, at all n and d.
+    """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign
+    vectors, at all n and d.
 
-    ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above -.2 k - .9, as r = n^a1 >=
-    n. ``share``: so K is for at least 11/16 of their 2^(k - 1) vectors: counted for k < 48 (equal at k = 5), and beyond by
-    Hoeffding, exp(-(.2 k + .9)^2/(2 (k - 1))) <= 5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
+    ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above
+    -.2 k - .9, as r = n^a1 >= n. ``share``: so K is for at least 11/16 of their 2^(k - 1) vectors:
+    counted for k < 48 (equal at k = 5), and beyond by Hoeffding, exp(-(.2 k + .9)^2/(2 (k - 1))) <=
+    5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
     """
     bar = 9 * TENTH
 
@@ -677,12 +980,23 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
     def other(L: Layer) -> float:
         return _columns(L, 0)[2] / (L.d - 2) if L.d > 2 else float(L.t * L.f[0, 0] / L.n**L.a)
 
-    on, where = _drawn("cross", "softmax", (1.0, 1.5)), CROSS | {"x": "n**(a - 1)", "e": "K + 0.2*(d - 1) + 0.9"}
+    on, where = (
+        _drawn("cross", "softmax", (1.0, 1.5)),
+        CROSS | {"x": "n**(a - 1)", "e": "K + 0.2*(d - 1) + 0.9"},
+    )
     drawn = [(L, K) for L in on for K in range(2 - L.d, L.d, 2) if -2 * (L.d - 1) - 9 < 10 * K]
     small = range(2, 9)
-    one_by_one = [sum(10 * sum(s) > -2 * k - 9 for s in itertools.product((1, -1), repeat=k - 1)) for k in small]
+    one_by_one = [
+        sum(10 * sum(s) > -2 * k - 9 for s in itertools.product((1, -1), repeat=k - 1))
+        for k in small
+    ]
 
-    counted = prove_by_cases("11/16 of such K", lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1), range(1, 48), name="k")
+    counted = prove_by_cases(
+        "11/16 of such K",
+        lambda k: 16 * _enough_signs(k) >= 11 * 2 ** (k - 1),
+        range(1, 48),
+        name="k",
+    )
     beyond = prove_le(
         "exp(-(0.2 k + 0.9)^2/(2 (k - 1))) <= 5/16",
         lambda k, h: (h, (k / 5 + bar) ** 2 / (2 * (k - 1))),
@@ -692,7 +1006,9 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
     )
     ranges: dict[str, Any] = SIZES | {"x": (1, None), "e": (0, None)}
     return {
-        "fires": prove_le("c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=where, **ranges).crosschecked(
+        "fires": prove_le(
+            "c(j2) y > 0.9 if K > -0.2 k - 0.9", fires, where=where, **ranges
+        ).crosschecked(
             [vars(L) | {"K": K} for L, K in drawn],
             [level + (K + 0.2 * (L.d - 1) + 0.9) * other(L) for L, K in drawn],
             [sum(_columns(L, 0)[:2]) + K * other(L) for L, K in drawn],
@@ -703,33 +1019,39 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
             beyond.crosschecked(
                 [{"k": k} for k in (49, 60)],
                 -math.log(1 - 11 / 16),
-                lambda k: _exponent(hoeffding, 0.2 * k + 0.9, torch.ones(k - 1, dtype=torch.float64)),
+                lambda k: _exponent(
+                    hoeffding, 0.2 * k + 0.9, torch.ones(k - 1, dtype=torch.float64)
+                ),
             ),
         ),
         "m": _enough("5.31", Fraction(53, 64)),
     }
 
 
-# The regression model of sections 3 to 5 -----------------------------------------------------------------------------
+# The regression model of sections 3 to 5
+# -----------------------------------------------------------------------------
 
 
 @functools.cache
 def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[str, Proof]:
     """Lemmas 4.1 and 4.2, the exponent .3, and the interval of thresholds, for all n.
 
-    ``kantorovich``: weights w in [m, r m] of sum 1 have (w - m)(w - r m) <= 0, hence |w|^2 <= (1 + r) m - n r m^2, which is
-    (1 + r)^2/(4 r n) minus a square; with r = n^0.4, |f_exp|^2 <= ((1 + n^-0.4) n^-0.3/2)^2 (own-norm-exponent). ``linear-0``
-    and ``linear-1``: |f_lin|^2 <= 1.0286/n on D0 (r = 1.4) and 1.6/n on D1 (one score 4, the others of sum S in [n - 1, 1.4
-    (n - 1)] and of squares at most 2.4 S - 1.4 (n - 1), again (s - 1)(s - 1.4) <= 0). ``hoeffding``: C = 2 makes C^2/(2 *
-    1.6) Lambda >= Lambda + log 2 for Lambda = log(n/delta) >= log 20, which is Lemma 4.1 Part 1 and 4.2 Part 1 with poly(n) =
-    n, n >= 2, delta <= .1; the same with n^0.3 for softmax, whose norm is smaller. ``norm-0.1``: |f_exp|^2 <= 1.6/n^0.2 too
-    (4.1 Part 2); ``empty``: its bound exceeds 1 below 10^10 (C = 2, delta <= 0.1). ``spike``: the weight of the spike is at
-    least 1/(1 + (n - 1) n^-2.6), least at n = 2, so |<f, sigma>| >= 2 f_j - 1 > .71 for every sign vector (4.2 Parts 2 and 3:
-    the sign is that of the spike). In v = n^-0.2.
+    ``kantorovich``: weights w in [m, r m] of sum 1 have (w - m)(w - r m) <= 0, hence |w|^2 <= (1 +
+    r) m - n r m^2, which is (1 + r)^2/(4 r n) minus a square; with r = n^0.4, |f_exp|^2 <= ((1 +
+    n^-0.4) n^-0.3/2)^2 (own-norm-exponent). ``linear-0`` and ``linear-1``: |f_lin|^2 <= 1.0286/n on
+    D0 (r = 1.4) and 1.6/n on D1 (one score 4, the others of sum S in [n - 1, 1.4 (n - 1)] and of
+    squares at most 2.4 S - 1.4 (n - 1), again (s - 1)(s - 1.4) <= 0). ``hoeffding``: C = 2 makes
+    C^2/(2 * 1.6) Lambda >= Lambda + log 2 for Lambda = log(n/delta) >= log 20, which is Lemma 4.1
+    Part 1 and 4.2 Part 1 with poly(n) = n, n >= 2, delta <= .1; the same with n^0.3 for softmax,
+    whose norm is smaller. ``norm-0.1``: |f_exp|^2 <= 1.6/n^0.2 too (4.1 Part 2); ``empty``: its
+    bound exceeds 1 below 10^10 (C = 2, delta <= 0.1). ``spike``: the weight of the spike is at
+    least 1/(1 + (n - 1) n^-2.6), least at n = 2, so |<f, sigma>| >= 2 f_j - 1 > .71 for every sign
+    vector (4.2 Parts 2 and 3: the sign is that of the spike). In v = n^-0.2.
 
-    ``interval``: |f|_max sqrt(2 log(m n/delta)) < .99 < 2 f_j - 1 for n >= 35 at delta = .01, m <= log2(n/delta) + 1, with
-    the norms of ``exponent`` and ``linear-35`` and the spike of ``spike-35``: every threshold between gives the conclusions
-    of Lemmas 5.1 to 5.4 (Hoeffding and m sign vectors: m exp(-log(m n/delta)) = delta/n). In z = 1/log n.
+    ``interval``: |f|_max sqrt(2 log(m n/delta)) < .99 < 2 f_j - 1 for n >= 35 at delta = .01, m <=
+    log2(n/delta) + 1, with the norms of ``exponent`` and ``linear-35`` and the spike of
+    ``spike-35``: every threshold between gives the conclusions of Lemmas 5.1 to 5.4 (Hoeffding and
+    m sign vectors: m exp(-log(m n/delta)) = delta/n). In z = 1/log n.
     """
     import sympy
 
@@ -751,15 +1073,25 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
         def norm(n: int, high: int) -> float:
             return n * float(model.regression_weights(n, 1, "linear", high).square().sum())
 
-        cases = [(n, high) for n in (x["n"] for x in drawn) if n >= low for high in (0, n // 2, n - 1)]
-        proof = prove_le(rf"$n |f_{{\mathrm{{lin}}}}|^2 \le {bound}$, data of D1", spread, n=(low, None), s=(1, 1.4))
+        cases = [
+            (n, high) for n in (x["n"] for x in drawn) if n >= low for high in (0, n // 2, n - 1)
+        ]
+        proof = prove_le(
+            rf"$n |f_{{\mathrm{{lin}}}}|^2 \le {bound}$, data of D1",
+            spread,
+            n=(low, None),
+            s=(1, 1.4),
+        )
         return proof.crosschecked(
-            [{"n": n, "s": 1 + 0.4 * high / (n - 1)} for n, high in cases], [norm(*case) for case in cases]
+            [{"n": n, "s": 1 + 0.4 * high / (n - 1)} for n, high in cases],
+            [norm(*case) for case in cases],
         )
 
     def spike(bound: str, top: str, low: int) -> Proof:
         above = lambda v: (Fraction(bound), 2 / (1 + (1 - v**5) * v**8) - 1)
-        proof = prove_le(f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where=in_v, v=(0, top))
+        proof = prove_le(
+            f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where=in_v, v=(0, top)
+        )
         return proof.crosschecked([x for x in drawn if x["n"] >= low], right=model.sure_margin)
 
     def exponent(n: int, delta: float) -> float:
@@ -787,7 +1119,10 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
         h=(0.693, "0.6932"),
     )
     tenth = prove_le(
-        r"$n^{0.2} |f_{\exp}|^2 \le 1$, data of D0", lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1), where=in_v, v=(0, 1)
+        r"$n^{0.2} |f_{\exp}|^2 \le 1$, data of D0",
+        lambda v: ((1 + v**2) ** 2 * v**2 / 4, 1),
+        where=in_v,
+        v=(0, 1),
     )
     empty = prove_less(
         r"$1 < C \sqrt{\log(n/\delta)}/n^{0.1}, C = 2$",
@@ -796,12 +1131,18 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
         x=(0.69, 23.03),
         e=(2.3, 20),
     )
-    least = [x | {"r": x["n"] ** 0.4, "m": (1 + x["n"] ** 0.4) / (2 * x["n"] ** 1.4)} for x in drawn]
+    least = [
+        x | {"r": x["n"] ** 0.4, "m": (1 + x["n"] ** 0.4) / (2 * x["n"] ** 1.4)} for x in drawn
+    ]
     return {
         "kantorovich": kantorovich.crosschecked(least, right=lambda n, **_: soft(n)),
-        "exponent": exponent_3.crosschecked(drawn, soft, lambda n: ((1 + n**-0.4) * n**-0.3 / 2) ** 2),
+        "exponent": exponent_3.crosschecked(
+            drawn, soft, lambda n: ((1 + n**-0.4) * n**-0.3 / 2) ** 2
+        ),
         "linear-0": fourth.crosschecked(
-            [{"r": 1.4}] * 5, [x["n"] * float(model.norm_bound(1.4, x["n"])) ** 2 for x in drawn], 1.0286
+            [{"r": 1.4}] * 5,
+            [x["n"] * float(model.norm_bound(1.4, x["n"])) ** 2 for x in drawn],
+            1.0286,
         ),
         "linear-1": linear_1("1.6", 2),
         "hoeffding": two.crosschecked(deltas, lambda n, delta: math.log(2 * n / delta), exponent),
@@ -832,38 +1173,49 @@ def _interval() -> Proof:
 
     def proof(norm: str, square: Callable, tied_norm: Callable) -> Proof:
         sides = lambda z: (square(z) * twice_log(z), bound)
-        found = prove_less(f"|{norm}|^2 2 log(m n/delta) < 0.99^2", sides, where={"z": "1/log(n)"}, z=(0, "0.2813"))
+        found = prove_less(
+            f"|{norm}|^2 2 log(m n/delta) < 0.99^2", sides, where={"z": "1/log(n)"}, z=(0, "0.2813")
+        )
         left = lambda n: tied_norm(n) * 2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01)
         return found.crosschecked([{"n": n} for n in (35, 100, 1000)], left, 0.99**2)
 
     bound = Fraction(99, 100) ** 2
     return conjunction(
         r"$|f|_{\max} \sqrt{2 \log(m n/\delta)} < 0.99, \delta = 0.01$",
-        proof("f_exp", lambda z: (1 + root(z)) ** 2 * fading(z, 6) / 4, lambda n: model.norm_bound(n**0.4, n) ** 2),
+        proof(
+            "f_exp",
+            lambda z: (1 + root(z)) ** 2 * fading(z, 6) / 4,
+            lambda n: model.norm_bound(n**0.4, n) ** 2,
+        ),
         proof("f_lin", lambda z: ball("1.25") * fading(z, 10), lambda n: 1.25 / n),
     )
 
 
-# Own statements ------------------------------------------------------------------------------------------------------
+# Own statements
+# --------------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proof]:
-    """At most a quarter of the sign vectors detects without a false alarm: P[success] <= 1 - (3/4)^m, at every size.
+    """At most a quarter of the sign vectors detects without a false alarm: P[success] <= 1 -
+    (3/4)^m, at every size.
 
-    ``tau(n, c)`` is the threshold of self-attention, ``level`` that of cross-attention. The signs are shared: what a false
-    alarm excludes is a sign vector that fires on D1.
+    ``tau(n, c)`` is the threshold of self-attention, ``level`` that of cross-attention. The signs
+    are shared: what a false alarm excludes is a sign vector that fires on D1.
 
-    Cross-attention (all n, d, a1 >= 0): let y_1, y_* not both be +1 and row j2 of D1 exceed .9, that is p y_1 + (p + (t - 1) o)
-    y_* + t o K > .9. Then the uniform row, y_1/n + (t/n)(y_* + K), which stands on D0 as well, exceeds .9: solved for K, it
-    is at least .9 in each of the three cases (``cross``). The other rows of D1 are that row.
+    Cross-attention (all n, d, a1 >= 0): let y_1, y_* not both be +1 and row j2 of D1 exceed .9,
+    that is p y_1 + (p + (t - 1) o) y_* + t o K > .9. Then the uniform row, y_1/n + (t/n)(y_* + K),
+    which stands on D0 as well, exceeds .9: solved for K, it is at least .9 in each of the three
+    cases (``cross``). The other rows of D1 are that row.
 
-    Self-attention, in units of sqrt(log n), a1 + b <= 2 c + .1 (the paper has a1 = 1.2, b = .2, c = .8, a0 = .01). y_d = -1: no
-    row of D1 reaches tau, as -c + a1 + b <= c + .1. y_d = 1, y_1 = -1: a row of D1 in which j3 has the weight w fires only
-    if b times the rest of its blocks exceeds .1 + (a1 - b y_*) w; then row j3 of D0 fires too, in which the other weights are
-    larger by the same factor. X = 1 (``ones``): linear row j3, for n^a1 >= 1 + a0 and a1 >= a0 + 2 b. X = I (``identity``):
-    softmax row j3, a1 >= a0 + b; the other rows of X = I have the same weights on both sets, and -a1 w < -a0 w. So y_1 = y_d
-    = 1. Each is tied to a row of D1 at the threshold and to the row of D0 that the same signs make.
+    Self-attention, in units of sqrt(log n), a1 + b <= 2 c + .1 (the paper has a1 = 1.2, b = .2, c =
+    .8, a0 = .01). y_d = -1: no row of D1 reaches tau, as -c + a1 + b <= c + .1. y_d = 1, y_1 = -1:
+    a row of D1 in which j3 has the weight w fires only if b times the rest of its blocks exceeds .1
+    + (a1 - b y_*) w; then row j3 of D0 fires too, in which the other weights are larger by the same
+    factor. X = 1 (``ones``): linear row j3, for n^a1 >= 1 + a0 and a1 >= a0 + 2 b. X = I
+    (``identity``): softmax row j3, a1 >= a0 + b; the other rows of X = I have the same weights on
+    both sets, and -a1 w < -a0 w. So y_1 = y_d = 1. Each is tied to a row of D1 at the threshold and
+    to the row of D0 that the same signs make.
     """
     more: dict[str, Any] = SIZES | {"r": (1, None)}
 
@@ -884,18 +1236,33 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
         what = f"the uniform row fires too, y_1 = {y1}, y_* = {star_sign}"
         proof = prove_le(what, sides, where=CROSS | {"r": "n**a"}, **more)
         on = _drawn("cross", "softmax", (0.0, 1.2, 3.0))[3:]
-        return proof.crosschecked(on, bar, lambda L: _row(L, 1, y1, star_sign, others(L, 0, y1, star_sign)))
+        return proof.crosschecked(
+            on, bar, lambda L: _row(L, 1, y1, star_sign, others(L, 0, y1, star_sign))
+        )
 
     def self_attention(
-        kind: Model, weights: str, row: int, c: float, multiple: int, sign: int, where: dict[str, str], **ranges: Any
+        kind: Model,
+        weights: str,
+        row: int,
+        c: float,
+        multiple: int,
+        sign: int,
+        where: dict[str, str],
+        **ranges: Any,
     ) -> Proof:
-        """Row j3 on D0, of these weights, with the signs that make ``row`` on D1 reach the threshold; a1 >= a0 + multiple b."""
+        """Row j3 on D0, of these weights, with the signs that make ``row`` on D1 reach the
+        threshold; a1 >= a0 + multiple b.
+        """
 
-        def sides(k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any, q: Any = None, B: Any = 1) -> tuple[Any, Any]:
+        def sides(
+            k: Any, t: Any, r: Any, a0: Any, b: Any, e: Any, q: Any = None, B: Any = 1
+        ) -> tuple[Any, Any]:
             low = 1 + a0 if q is None else q
             D0, D1 = shares(low, k, t, B), shares(low * r, k, t, B)
             a1 = a0 + multiple * b + e
-            return TENTH, D0.far / D1.far * (TENTH + (a1 - sign * b) * D1.key) - (a0 - sign * b) * D0.key
+            return TENTH, D0.far / D1.far * (TENTH + (a1 - sign * b) * D1.key) - (
+                a0 - sign * b
+            ) * D0.key
 
         what = f"row j3 of {weights} on D0 fires too, y_1 = -1, y_* = {sign}, y_d = 1"
         scales: dict[str, Any] = more | {"a0": (0, None), "b": (0, None), "e": (0, None)}
@@ -909,11 +1276,26 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
         return proof.crosschecked(at, [bar(low) for low, _ in pairs], fires)
 
     ones = functools.partial(
-        self_attention, "self-ones", "linear", 1, 0.8, 2, where={"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"}, a0=(0, 1)
+        self_attention,
+        "self-ones",
+        "linear",
+        1,
+        0.8,
+        2,
+        where={"r": "n**a1/(1 + a0)", "e": "a1 - a0 - 2*b"},
+        a0=(0, 1),
     )
     letters = {"q": "n**(a0**2)", "r": "n**(a1**2 - a0**2)", "B": "n**(b**2)", "e": "a1 - a0 - b"}
     identity = functools.partial(
-        self_attention, "self-identity", "softmax", 0, math.sqrt(0.96), 1, where=letters, q=(1, None), B=(1, None)
+        self_attention,
+        "self-identity",
+        "softmax",
+        0,
+        math.sqrt(0.96),
+        1,
+        where=letters,
+        q=(1, None),
+        B=(1, None),
     )
     needs = r"$F_{\exp}(D1) > 0$ without false alarm needs $y_1 =$ "
     return {
@@ -924,11 +1306,13 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
 
 
 def identity_block(tau: Callable[[float, float], float]) -> Proof:
-    """X = I: a row of D0 in a block with sign +1 fires, y_d = 1, if the sum S of all k block signs exceeds -D.
+    """X = I: a row of D0 in a block with sign +1 fires, y_d = 1, if the sum S of all k block signs
+    exceeds -D.
 
-    D = ((10 b - 1)(n^(b^2) - 1) - k - 10 a0/t)/(10 b), y_1 whatever it is. Detection needs y_d = 1 (:func:`cap`), so what
-    detects without a false alarm has S <= -D or no + off j3's block: a share of (exp(-D^2/(2 k)) + 2^(1 - k))/2 at most, by
-    Hoeffding (own-identity-block, ``chances.small_block_bound``). The signs are shared. Softmax; the row of another block than
+    D = ((10 b - 1)(n^(b^2) - 1) - k - 10 a0/t)/(10 b), y_1 whatever it is. Detection needs y_d = 1
+    (:func:`cap`), so what detects without a false alarm has S <= -D or no + off j3's block: a share
+    of (exp(-D^2/(2 k)) + 2^(1 - k))/2 at most, by Hoeffding (own-identity-block,
+    ``chances.small_block_bound``). The signs are shared. Softmax; the row of another block than
     j3's, in which j3 has the weight of any key. ``tau(n, c)`` is the threshold.
     """
 
@@ -937,23 +1321,36 @@ def identity_block(tau: Callable[[float, float], float]) -> Proof:
         D = ((10 * b - 1) * (B - 1) - k - 10 * a / t) / (10 * b)
         return TENTH, b * (w.star + w.block * (x - D - 1)) - a * w.far
 
-    ranges: dict[str, Any] = SIZES | {"B": (1, None), "b": (TENTH, None), "a": (0, None), "x": (0, None)}
-    where = SELF | {"B": "n**(b**2)", "x": "S + ((10*b - 1)*(n**(b**2) - 1) - (d - 2) - 10*a/t)/(10*b)"}
+    ranges: dict[str, Any] = SIZES | {
+        "B": (1, None),
+        "b": (TENTH, None),
+        "a": (0, None),
+        "x": (0, None),
+    }
+    where = SELF | {
+        "B": "n**(b**2)",
+        "x": "S + ((10*b - 1)*(n**(b**2) - 1) - (d - 2) - 10*a/t)/(10*b)",
+    }
     drawn = [
-        layer("self-identity", "softmax", 3 * t, 5, a, b, 0.8) for t, a, b in ((1, 0.0, 0.5), (2, 0.05, 0.9), (4, 0.05, 0.7))
+        layer("self-identity", "softmax", 3 * t, 5, a, b, 0.8)
+        for t, a, b in ((1, 0.0, 0.5), (2, 0.05, 0.9), (4, 0.05, 0.7))
     ]
     # the row of the second block column, whose sign is +1, as is S
     at = [vars(L) | {"S": 3} for L in drawn]
     proof = prove_le("b (block signs) - a0 w >= 0.1 where S >= -D", sides, where=where, **ranges)
-    return proof.crosschecked(at, [tau(L.n, L.c) / L.scale - L.c for L in drawn], [_row(L, 1, -1, 1, 1) for L in drawn])
+    return proof.crosschecked(
+        at, [tau(L.n, L.c) / L.scale - L.c for L in drawn], [_row(L, 1, -1, 1, 1) for L in drawn]
+    )
 
 
 @functools.cache
 def higher() -> dict[str, Proof]:
-    """Where softmax concentrates and all else is nearly uniform, with numbers: w >= 1 - n/r, w <= r/n (own-higher-threshold).
+    """Where softmax concentrates and all else is nearly uniform, with numbers: w >= 1 - n/r, w <=
+    r/n (own-higher-threshold).
 
-    ``ones`` (cross-attention too): r times the score of another key. ``identity``: q = n^(a^2); in the row of j3 w <= q B/n, in
-    other rows w <= B/n, B = n^(b^2); linear weights: w <= (a^2 + b^2 + c^2)/(n c^2).
+    ``ones`` (cross-attention too): r times the score of another key. ``identity``: q = n^(a^2); in
+    the row of j3 w <= q B/n, in other rows w <= B/n, B = n^(b^2); linear weights: w <= (a^2 + b^2 +
+    c^2)/(n c^2).
     """
     two: dict[str, Any] = {"n": (1, None), "r": (1, None)}
     B: dict[str, Any] = SIZES | {"B": (1, None)}
@@ -967,19 +1364,45 @@ def higher() -> dict[str, Proof]:
     def both(kind: Model, weights: str, r: str) -> tuple[Proof, Proof]:
         """``r`` is the score of the special key over that of another one."""
         on = _drawn(kind, weights, (0.05, 2.0))
-        on += [] if kind == "cross" else [layer(kind, weights, 12, 5, a, 0.3, 0.4) for a in (0.05, 2.0)]
-        low = prove_le("1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where={"r": r}, **two)
+        on += (
+            []
+            if kind == "cross"
+            else [layer(kind, weights, 12, 5, a, 0.3, 0.4) for a in (0.05, 2.0)]
+        )
+        low = prove_le(
+            "1 - n/r <= w", lambda n, r: (1 - n / r, special(r, n)), where={"r": r}, **two
+        )
         high = prove_le("w <= r/n", lambda n, r: (special(r, n), r / n), where={"r": r}, **two)
         ratio = lambda L: L.u[0, 0] / L.u[0, 1]
         return low.crosschecked(on, lambda L: 1 - L.n / ratio(L), weight), high.crosschecked(
             on, weight, lambda L: ratio(L) / L.n
         )
 
-    on, flat = (_drawn("self-identity", weights, (0.05, 1.5), unit=True) for weights in ("softmax", "linear"))
-    q_low = prove_le("1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, shares(q, k, t, B).key), where=eye, **q)
-    q_high = prove_le("w <= q B/n", lambda k, t, B, q: (shares(q, k, t, B).key, q * B / (k * t)), where=eye, **q)
-    rest = prove_le("other rows: w <= B/n", lambda k, t, B: (shares(1, k, t, B).near, B / (k * t)), where=eye, **B)
-    line = prove_le("linear: w <= |row|^2/(n c^2)", linear, where=SELF, **SIZES, a=(0, None), b=(0, None), c=(0.001, None))
+    on, flat = (
+        _drawn("self-identity", weights, (0.05, 1.5), unit=True)
+        for weights in ("softmax", "linear")
+    )
+    q_low = prove_le(
+        "1 - n/q <= w", lambda k, t, B, q: (1 - k * t / q, shares(q, k, t, B).key), where=eye, **q
+    )
+    q_high = prove_le(
+        "w <= q B/n", lambda k, t, B, q: (shares(q, k, t, B).key, q * B / (k * t)), where=eye, **q
+    )
+    rest = prove_le(
+        "other rows: w <= B/n",
+        lambda k, t, B: (shares(1, k, t, B).near, B / (k * t)),
+        where=eye,
+        **B,
+    )
+    line = prove_le(
+        "linear: w <= |row|^2/(n c^2)",
+        linear,
+        where=SELF,
+        **SIZES,
+        a=(0, None),
+        b=(0, None),
+        c=(0.001, None),
+    )
     return {
         "ones": conjunction(
             "1 - n/r <= w <= r/n",
@@ -999,14 +1422,18 @@ def higher() -> dict[str, Proof]:
 
 @functools.cache
 def linear_separates() -> dict[str, Proof]:
-    """With y = 1 the largest value of linear attention is larger on D1 than on D0, so that a threshold between separates.
+    """With y = 1 the largest value of linear attention is larger on D1 than on D0, so that a
+    threshold between separates.
 
-    With y = 1 a row has the value a w + b + c (cross: w + 1), w the weight of j3; in its first part that of the special row is
-    larger on D1, where a1 = a0 + e. So it is for all others, where a w is a times a constant (X = I) or the same function (X =
-    1), or they stay; hence so is the maximum. (own-linear-separates.)
+    With y = 1 a row has the value a w + b + c (cross: w + 1), w the weight of j3; in its first part
+    that of the special row is larger on D1, where a1 = a0 + e. So it is for all others, where a w
+    is a times a constant (X = I) or the same function (X = 1), or they stay; hence so is the
+    maximum. (own-linear-separates.)
     """
 
-    def grows(kind: Model, value: Callable[..., Any], where: dict[str, str], ranges: dict[str, Any]) -> Proof:
+    def grows(
+        kind: Model, value: Callable[..., Any], where: dict[str, str], ranges: dict[str, Any]
+    ) -> Proof:
         more: dict[str, Any] = ranges | {"a": (0, None), "e": (0, None)}
         proof = prove_le(
             f"value on D0 < value on D1, {kind}",
@@ -1017,12 +1444,22 @@ def linear_separates() -> dict[str, Proof]:
             **more,
         )
         low, high = (_drawn(kind, "linear", (a,))[1:] for a in (0.01, 1.2))
-        drawn = [(L, H) for L, H in zip(low, high) if all(x <= vars(L)[v] for v, (x, _) in ranges.items() if v in vars(L))]
+        drawn = [
+            (L, H)
+            for L, H in zip(low, high)
+            if all(x <= vars(L)[v] for v, (x, _) in ranges.items() if v in vars(L))
+        ]
         drawn = [(L, H) for L, H in drawn if L.n // L.t >= ranges["k"][0]]
         at = [vars(L) | {"a0": L.a, "a1": H.a} for L, H in drawn]
-        return proof.crosschecked(at, *([float(L.features[0, 0]) / L.scale for L in side] for side in zip(*drawn)))
+        return proof.crosschecked(
+            at, *([float(L.features[0, 0]) / L.scale for L in side] for side in zip(*drawn))
+        )
 
-    cross, few, many = (lambda k, t, a: special(1 + a, k * t)), SIZES | {"t": (2, None)}, SIZES | {"k": (2, None)}
+    cross, few, many = (
+        (lambda k, t, a: special(1 + a, k * t)),
+        SIZES | {"t": (2, None)},
+        SIZES | {"k": (2, None)},
+    )
     return {
         "ones": grows("self-ones", lambda k, t, a: a * special(1 + a, k * t), SELF, SIZES),
         "identity": grows(
@@ -1031,5 +1468,8 @@ def linear_separates() -> dict[str, Proof]:
             SELF,
             SIZES | {"b": (0, None), "c": (0.1, None)},
         ),
-        "cross": conjunction("value on D0 < value on D1, n >= 2", *(grows("cross", cross, CROSS, x) for x in (few, many))),
+        "cross": conjunction(
+            "value on D0 < value on D1, n >= 2",
+            *(grows("cross", cross, CROSS, x) for x in (few, many)),
+        ),
     }

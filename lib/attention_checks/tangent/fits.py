@@ -1,4 +1,6 @@
-"""Many small fitting problems at a time, with softmax, exp or ReLU neurons: who fits, and after how many steps."""
+"""Many small fitting problems at a time, with softmax, exp or ReLU neurons: who fits, and after how
+many steps.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,8 +20,9 @@ def respond(
 ) -> tuple[Float[Tensor, "*batch n"], Float[Tensor, "*batch n m"]]:
     """Outputs of single-output networks, and their derivatives by the scores <w_r, x_i>.
 
-    ``softmax`` is m <a, softmax(scores)>; ``exp`` and ``relu`` are sum_r a_r exp(score_r) and sum_r a_r relu(score_r).
-    At this common scale the Gram matrix of the Jacobian grows like m for all three.
+    ``softmax`` is m <a, softmax(scores)>; ``exp`` and ``relu`` are sum_r a_r exp(score_r) and sum_r
+    a_r relu(score_r). At this common scale the Gram matrix of the Jacobian grows like m for all
+    three.
     """
     m = scores.shape[-1]
     if kind == "softmax":
@@ -42,7 +45,9 @@ class Problems:
     a: Float[Tensor, "b 1 m"]
 
 
-def draw_problems(n: Count, d: Count, m: Count, seeds: Iterable[int], closeness: Positive | None = None) -> Problems:
+def draw_problems(
+    n: Count, d: Count, m: Count, seeds: Iterable[int], closeness: Positive | None = None
+) -> Problems:
     """Points on the unit sphere with fair signs as labels, and paired networks with sigma = 1.
 
     Args:
@@ -50,8 +55,9 @@ def draw_problems(n: Count, d: Count, m: Count, seeds: Iterable[int], closeness:
         d: dimension.
         m: neurons, even.
         seeds: one problem each; the data do not depend on m.
-        closeness: when given, the second half of the points repeats the first, moved by a vector of this length and
-            put back on the sphere; the smallest eigenvalue of the kernel falls as its square.
+        closeness: when given, the second half of the points repeats the first, moved by a vector of
+            this length and put back on the sphere; the smallest eigenvalue of the kernel falls as
+            its square.
 
     Raises:
         ValueError: odd m, or odd n with closeness.
@@ -62,7 +68,9 @@ def draw_problems(n: Count, d: Count, m: Count, seeds: Iterable[int], closeness:
     (torch.Size([2, 4, 3]), torch.Size([2, 4]), torch.Size([2, 3, 10]))
     """
     if m % 2 or (closeness is not None and n % 2):
-        raise ValueError(f"m must be even, and n too when points come in close pairs, got n = {n}, m = {m}")
+        raise ValueError(
+            f"m must be even, and n too when points come in close pairs, got n = {n}, m = {m}"
+        )
     parts = []
     for seed in seeds:
         random = generator(seed)
@@ -90,8 +98,9 @@ def gram(kind: Activation, problems: Problems) -> Float[Tensor, "b n n"]:
 class Fits:
     """What became of each problem, one entry per seed.
 
-    ``steps`` until it was fitted, -1 when it was not; ``condition`` of the initial Gram matrix, infinite when that is
-    singular to rounding; ``peak``, the largest loss seen before it was fitted, over the first.
+    ``steps`` until it was fitted, -1 when it was not; ``condition`` of the initial Gram matrix,
+    infinite when that is singular to rounding; ``peak``, the largest loss seen before it was
+    fitted, over the first.
     """
 
     steps: Int[Tensor, " b"]
@@ -112,7 +121,8 @@ def fit(
     Args:
         kind: one of ``softmax``, ``exp``, ``relu``.
         problems: from :func:`draw_problems`.
-        speed: the step size times the largest eigenvalue of the initial Jacobian's Gram matrix (m eta lambda_max).
+        speed: the step size times the largest eigenvalue of the initial Jacobian's Gram matrix (m
+            eta lambda_max).
         tolerance: relative squared error at which a network counts as fitted.
         steps: the most steps.
         every: how often the loss is looked at.
@@ -127,7 +137,10 @@ def fit(
     largest, smallest = values[:, -1], values[:, 0]
     condition = torch.where(smallest > 1e-12 * largest, largest / smallest, float("inf"))
     rate = (speed / largest)[:, None, None]
-    taken, peak = torch.full((len(x),), -1, device=x.device), torch.zeros(len(x), dtype=x.dtype, device=x.device)
+    taken, peak = (
+        torch.full((len(x),), -1, device=x.device),
+        torch.zeros(len(x), dtype=x.dtype, device=x.device),
+    )
     left = torch.arange(len(x), device=x.device)  # neither fitted nor diverged
     for step in range(steps + 1):
         outputs, derivatives = respond(kind, x @ W, a)

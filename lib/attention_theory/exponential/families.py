@@ -1,4 +1,6 @@
-"""Families of attention weights with one knob, and when one key stands out among n (chapter "Contrast against the crowd")."""
+"""Families of attention weights with one knob, and when one key stands out among n (chapter
+"Contrast against the crowd").
+"""
 
 from theorybook.validation import Extended, Natural, NonNegative
 

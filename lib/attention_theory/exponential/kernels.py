@@ -1,6 +1,8 @@
-"""Networks with any u in place of exp: the limit kernel, its rank, what can be fitted at all (chapter "Training").
+"""Networks with any u in place of exp: the limit kernel, its rank, what can be fitted at all
+(chapter "Training").
 
-The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(<w_r, x>), neurons in pairs with a_2r = -a_2r-1.
+The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(<w_r, x>), neurons
+in pairs with a_2r = -a_2r-1.
 """
 
 import math
@@ -22,12 +24,17 @@ from attention_theory.device import gradients
 from attention_theory.tangent.kernel import angles, unit_rows
 from attention_theory.tangent.network import SoftmaxNetwork
 
-#: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric polynomial on an arc.
+#: Gauss-Legendre nodes for the kernel of a ReLU power, whose integrand is a trigonometric
+#: polynomial on an arc.
 NODES = 64
 
 
-def taylor_mean(degree: Annotated[int, Limits(0, 10_000)], variance: Fraction | NonNegative) -> Fraction | float:
-    """E T_degree(sigma g) for g ~ N(0, 1): sum_i variance^i / (2^i i!) over 2 i <= degree. Exact for a Fraction."""
+def taylor_mean(
+    degree: Annotated[int, Limits(0, 10_000)], variance: Fraction | NonNegative
+) -> Fraction | float:
+    """E T_degree(sigma g) for g ~ N(0, 1): sum_i variance^i / (2^i i!) over 2 i <= degree. Exact
+    for a Fraction.
+    """
     half, total = variance / 2, 1 + 0 * variance
     if isinstance(half, Fraction):  # over one denominator: fractions would be reduced in every step
         power = total = scale = 1
@@ -40,10 +47,14 @@ def taylor_mean(degree: Annotated[int, Limits(0, 10_000)], variance: Fraction | 
     return total
 
 
-def kernel_coefficients(weights: Weights, variance: Fraction | NonNegative = Fraction(1)) -> list[Any]:
-    """alpha_1, ..., alpha_p of the limit kernel sum_k alpha_k (x.x')^k on the sphere, for a polynomial u, exactly.
+def kernel_coefficients(
+    weights: Weights, variance: Fraction | NonNegative = Fraction(1)
+) -> list[Any]:
+    """alpha_1, ..., alpha_p of the limit kernel sum_k alpha_k (x.x')^k on the sphere, for a
+    polynomial u, exactly.
 
-    alpha_k = c_(k-1)^2 / E[u]^2 with the Hermite coefficients c_k = sigma^k E[u^(k+1)(sigma g)] / sqrt(k!) of u'(sigma g).
+    alpha_k = c_(k-1)^2 / E[u]^2 with the Hermite coefficients c_k = sigma^k E[u^(k+1)(sigma g)] /
+    sqrt(k!) of u'(sigma g).
 
     Args:
         weights: ``truncated``, or ``power`` of even degree (of odd degree E[u] = 0).
@@ -57,16 +68,23 @@ def kernel_coefficients(weights: Weights, variance: Fraction | NonNegative = Fra
         moments = [taylor_mean(degree - 1 - k, variance) for k in range(degree)]
         mean = taylor_mean(degree, variance)
     else:  # u^(k+1) = p (p-1) ... (p-k) z^(p-k-1), and E z^2i = (2i - 1)!! sigma^2i
-        moments = [math.perm(degree, k + 1) * _even_moment(degree - k - 1, variance) for k in range(degree)]
+        moments = [
+            math.perm(degree, k + 1) * _even_moment(degree - k - 1, variance) for k in range(degree)
+        ]
         mean = _even_moment(degree, variance)
-    return [variance**k * moment**2 / (math.factorial(k) * mean**2) for k, moment in enumerate(moments)]
+    return [
+        variance**k * moment**2 / (math.factorial(k) * mean**2) for k, moment in enumerate(moments)
+    ]
 
 
 def _polynomial_degree(weights: Weights) -> int:
     if weights.family not in ("truncated", "power") or weights.knob != int(weights.knob):
         raise ValueError(f"{weights} is no polynomial; choose truncated(degree) or power(degree)")
     if weights.knob % 2:
-        raise ValueError(f"{weights}: the mean of an odd power vanishes, and the network divides by it; take an even degree")
+        raise ValueError(
+            f"{weights}: the mean of an odd power vanishes, and the network divides by it; take "
+            "an even degree"
+        )
     return int(weights.knob)
 
 
@@ -82,11 +100,15 @@ def hermite_coefficients(
     sigma: NonNegative = 1.0,
     slope: bool = True,
 ) -> Float[Tensor, "count"]:
-    """c_0, ..., c_(count-1) of u'(sigma g) (or of u) in orthonormal Hermite polynomials, by Gauss-Hermite quadrature.
+    """c_0, ..., c_(count-1) of u'(sigma g) (or of u) in orthonormal Hermite polynomials, by
+    Gauss-Hermite quadrature.
 
-    The independent computation beside :func:`kernel_coefficients`; for smooth u, any function of torch.
+    The independent computation beside :func:`kernel_coefficients`; for smooth u, any function of
+    torch.
     """
-    nodes, masses = (torch.from_numpy(part) for part in special.roots_hermitenorm(max(80, 2 * count)))
+    nodes, masses = (
+        torch.from_numpy(part) for part in special.roots_hermitenorm(max(80, 2 * count))
+    )
     if slope:
         with gradients():
             scores = (sigma * nodes).requires_grad_()
@@ -102,8 +124,11 @@ def hermite_coefficients(
     return torch.stack(found)
 
 
-def limit_kernel_with(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.0) -> Float[Tensor, "n n"]:
-    """The limit of the paired network's tangent kernel, (x_i.x_j) E[u'(w.x_i) u'(w.x_j)] / (E[u(w.x_i)] E[u(w.x_j)]).
+def limit_kernel_with(
+    weights: Weights, x: Float[Tensor, "n d"], sigma: Positive = 1.0
+) -> Float[Tensor, "n n"]:
+    """The limit of the paired network's tangent kernel, (x_i.x_j) E[u'(w.x_i) u'(w.x_j)] /
+    (E[u(w.x_i)] E[u(w.x_j)]).
 
     Args:
         weights: ``sharp``, ``truncated``, ``power`` of even degree, ``relu_power``.
@@ -125,7 +150,10 @@ def limit_kernel_with(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive
             raise ValueError("the hard maximum has no slope, and so no tangent kernel")
         return weights.knob**2 * gram * torch.exp((weights.knob * sigma) ** 2 * gram)
     if not torch.allclose(gram.diagonal(), torch.ones_like(gram.diagonal()), atol=1e-9):
-        raise ValueError(f"{weights}: the kernel is a function of x.x' on the unit sphere only; give rows of length 1")
+        raise ValueError(
+            f"{weights}: the kernel is a function of x.x' on the unit sphere only; give rows of "
+            "length 1"
+        )
     gram = gram.clamp(-1, 1)
     if weights.family == "relu_power":
         return _relu_kernel(x, weights.knob, sigma)
@@ -136,22 +164,31 @@ def limit_kernel_with(weights: Weights, x: Float[Tensor, "n d"], sigma: Positive
 
 
 def smooth_limit_kernel(
-    u: Weights | Callable[[Tensor], Tensor], x: Float[Tensor, "n d"], terms: Annotated[int, Limits(1, 1000)] = 60
+    u: Weights | Callable[[Tensor], Tensor],
+    x: Float[Tensor, "n d"],
+    terms: Annotated[int, Limits(1, 1000)] = 60,
 ) -> Float[Tensor, "n n"]:
-    """The limit kernel of any smooth u at points of the unit sphere, sigma = 1, from this many Hermite coefficients."""
+    """The limit kernel of any smooth u at points of the unit sphere, sigma = 1, from this many
+    Hermite coefficients.
+    """
     gram, total = (x @ x.T).clamp(-1, 1), x.new_zeros(len(x), len(x))
-    for c in reversed((hermite_coefficients(u, terms) / hermite_coefficients(u, 1, slope=False)).square().tolist()):
+    for c in reversed(
+        (hermite_coefficients(u, terms) / hermite_coefficients(u, 1, slope=False)).square().tolist()
+    ):
         total = gram * (c + total)
     return total
 
 
 def pair_rank(even: Extended, odd: Extended, pairs: Count, d: Count) -> int:
-    """Rank of the limit kernel at pairs of opposite points in general position on S^(d-1), from the degrees of u's parts.
+    """Rank of the limit kernel at pairs of opposite points in general position on S^(d-1), from the
+    degrees of u's parts.
 
-    min(k, h(even)) + min(k, h(odd)), where h(p) = C(p + d - 1, d - 1) counts the monomials of degree p, and h(0) = 0.
+    min(k, h(even)) + min(k, h(odd)), where h(p) = C(p + d - 1, d - 1) counts the monomials of
+    degree p, and h(0) = 0.
 
     Args:
-        even, odd: degree of the even and of the odd part of u; 0 for a constant, infinite if the part is no polynomial.
+        even, odd: degree of the even and of the odd part of u; 0 for a constant, infinite if the
+            part is no polynomial.
         pairs: k; 2 k points.
     """
 
@@ -162,19 +199,24 @@ def pair_rank(even: Extended, odd: Extended, pairs: Count, d: Count) -> int:
 
 
 def circle_eigenvalues(n: Count, sharpness: Positive) -> Float[Tensor, "half"]:
-    """Eigenvalues of softmax's limit kernel at n equally spaced points of the circle, wave number 0, ..., n // 2 (sigma = 1).
+    """Eigenvalues of softmax's limit kernel at n equally spaced points of the circle, wave number
+    0, ..., n // 2 (sigma = 1).
 
-    n b (I'_j(b) + sum_i I'_(in-j)(b) + I'_(in+j)(b)), b = sharpness^2, with the modified Bessel functions: the kernel is
-    b cos t exp(b cos t) at angle t, and e^(b cos t) = sum_j I_j(b) e^(ijt). At even n the last one belongs to labels that
-    alternate.
+    n b (I'_j(b) + sum_i I'_(in-j)(b) + I'_(in+j)(b)), b = sharpness^2, with the modified Bessel
+    functions: the kernel is b cos t exp(b cos t) at angle t, and e^(b cos t) = sum_j I_j(b)
+    e^(ijt). At even n the last one belongs to labels that alternate.
     """
     b, turns = sharpness**2, range(1, 2 + math.ceil(40 * max(1, sharpness) / n))
     waves = ([j, *(k * n + s * j for k in turns for s in (-1, 1))] for j in range(n // 2 + 1))
-    return torch.tensor([n * b * math.fsum(special.ivp(k, b) for k in wave) for wave in waves], dtype=torch.float64)
+    return torch.tensor(
+        [n * b * math.fsum(special.ivp(k, b) for k in wave) for wave in waves], dtype=torch.float64
+    )
 
 
 def _relu_kernel(x: Tensor, degree: float, sigma: float) -> Tensor:
-    """The kernel rho p^2 E[relu(g)^q relu(g')^q] / E[relu(g)^p]^2 / sigma^2 with q = p - 1, in polar coordinates."""
+    """The kernel rho p^2 E[relu(g)^q relu(g')^q] / E[relu(g)^p]^2 / sigma^2 with q = p - 1, in
+    polar coordinates.
+    """
     q = degree - 1
     radial = 2**q * math.gamma(q + 1) / (2 * math.pi)
     mean = 2 ** (degree / 2 - 1) * math.gamma((degree + 1) / 2) / math.sqrt(math.pi)
@@ -190,9 +232,11 @@ def _relu_kernel(x: Tensor, degree: float, sigma: float) -> Tensor:
 
 
 def seen_dimension(degree: Count, d: Count) -> int:
-    """Dimension of the polynomials that a network of this degree can see on the sphere S^(d-1): it bounds the kernel's rank.
+    """Dimension of the polynomials that a network of this degree can see on the sphere S^(d-1): it
+    bounds the kernel's rank.
 
-    C(p + d - 1, d - 1) + C(p + d - 2, d - 1), all polynomials of degree <= p; for degree 1 only the d linear ones.
+    C(p + d - 1, d - 1) + C(p + d - 2, d - 1), all polynomials of degree <= p; for degree 1 only the
+    d linear ones.
 
     >>> from attention_theory.exponential import seen_dimension
     >>> seen_dimension(1, 5)
@@ -204,7 +248,8 @@ def seen_dimension(degree: Count, d: Count) -> int:
 
 
 def least_fitting_degree(n: Annotated[int, Limits(1, 10**9)], d: Annotated[int, Limits(2)]) -> int:
-    """The least even degree whose :func:`seen_dimension` reaches n: below it the tangent kernel of n points is singular.
+    """The least even degree whose :func:`seen_dimension` reaches n: below it the tangent kernel of
+    n points is singular.
 
     (With d = 1 two points are all there is.)
     """
@@ -214,10 +259,19 @@ def least_fitting_degree(n: Annotated[int, Limits(1, 10**9)], d: Annotated[int, 
     return degree
 
 
-def monomials(degree: Annotated[int, Limits(1, 100)], x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
-    """All monomials of this degree and of the one below, at each point: on the sphere a basis of the polynomials up to it."""
-    factors = [list(combinations_with_replacement(range(x.shape[1]), k)) for k in (degree - 1, degree)]
-    return torch.cat([x[:, torch.tensor(c, dtype=torch.long, device=x.device)].prod(dim=2) for c in factors], dim=1)
+def monomials(
+    degree: Annotated[int, Limits(1, 100)], x: Float[Tensor, "n d"]
+) -> Float[Tensor, "n k"]:
+    """All monomials of this degree and of the one below, at each point: on the sphere a basis of
+    the polynomials up to it.
+    """
+    factors = [
+        list(combinations_with_replacement(range(x.shape[1]), k)) for k in (degree - 1, degree)
+    ]
+    return torch.cat(
+        [x[:, torch.tensor(c, dtype=torch.long, device=x.device)].prod(dim=2) for c in factors],
+        dim=1,
+    )
 
 
 def reachable(features: Float[Tensor, "n k"], y: Float[Tensor, "n"]) -> bool:
@@ -225,12 +279,20 @@ def reachable(features: Float[Tensor, "n k"], y: Float[Tensor, "n"]) -> bool:
     from scipy.optimize import linprog
 
     A = to_numpy(-y[:, None] * features)
-    return linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(A)), bounds=(None, None)).status == 0
+    return (
+        linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(A)), bounds=(None, None)).status
+        == 0
+    )
 
 
 def reachable_labellings(features: Float[Tensor, "n k"]) -> int:
-    """How many of the 2^n labellings by signs some vector of the features' span has; one and its opposite go together."""
-    labels = (torch.tensor((1, *rest)).to(features) for rest in product((1.0, -1.0), repeat=len(features) - 1))
+    """How many of the 2^n labellings by signs some vector of the features' span has; one and its
+    opposite go together.
+    """
+    labels = (
+        torch.tensor((1, *rest)).to(features)
+        for rest in product((1.0, -1.0), repeat=len(features) - 1)
+    )
     return 2 * sum(reachable(features, y) for y in labels)
 
 
@@ -238,10 +300,13 @@ def exact_rank(rows: list[list[Fraction]]) -> int:
     """Rank of a matrix of fractions, exactly, by python-flint."""
     import flint
 
-    return flint.fmpq_mat([[flint.fmpq(v.numerator, v.denominator) for v in row] for row in rows]).rank()
+    return flint.fmpq_mat(
+        [[flint.fmpq(v.numerator, v.denominator) for v in row] for row in rows]
+    ).rank()
 
 
-# Descent -------------------------------------------------------------------------------------------------------------
+# Descent
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,16 +315,22 @@ class WeightedNetwork(SoftmaxNetwork):
 
     family: Weights = NAMED["softmax"]
 
-    def score_derivative(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+    def score_derivative(
+        self, x: Float[Tensor, "n d"]
+    ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
         """The weights u(score) and the rises u'(score), over the row sum of u."""
         score = x @ self.W
         S = attention_weights(score, self.family)
-        if self.family.family == "sharp":  # the hard maximum is constant between ties, where it jumps
+        if (
+            self.family.family == "sharp"
+        ):  # the hard maximum is constant between ties, where it jumps
             return S, 0 * S if self.family.knob == math.inf else self.family.knob * S
         return S, self.family.slope(score) / self.family(score).sum(dim=1, keepdim=True)
 
 
-def start_network(weights: Weights, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0) -> WeightedNetwork:
+def start_network(
+    weights: Weights, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0
+) -> WeightedNetwork:
     """Paired weights and one output: w from N(0, sigma^2), each twice, with signs a that cancel.
 
     Raises:

@@ -1,4 +1,6 @@
-"""Patches with any weights: exact population descent, and what averaging and hard groups can do (chapter "Space")."""
+"""Patches with any weights: exact population descent, and what averaging and hard groups can do
+(chapter "Space").
+"""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +12,17 @@ from typing import Annotated, Any
 import torch
 from jaxtyping import Float
 from theorybook.prove import ball
-from theorybook.validation import FILLED, Arithmetic, Chance, Count, Natural, NonNegative, Signed, Size, recheck_callback
+from theorybook.validation import (
+    FILLED,
+    Arithmetic,
+    Chance,
+    Count,
+    Natural,
+    NonNegative,
+    Signed,
+    Size,
+    recheck_callback,
+)
 from torch import Tensor
 
 from attention_theory.attention import Weights
@@ -19,7 +31,8 @@ from attention_theory.patches.population import Population, ReducedViT, Trajecto
 
 
 class WeightedPopulation(Population):
-    """The population of jelassi2022, Assumption 1, seen through attention weights u(score) / row sum.
+    """The population of jelassi2022, Assumption 1, seen through attention weights u(score) / row
+    sum.
 
     The enumeration of group contents does not know u; only the three weights of a row do.
 
@@ -36,7 +49,8 @@ class WeightedPopulation(Population):
         self.family = weights
 
     def _over_sum(self, vit: ReducedViT) -> tuple[Tensor, Tensor]:
-        """U and u' at the three scores of a row, over the row sum of u. The hard maximum has slope 0.
+        """U and u' at the three scores of a row, over the row sum of u. The hard maximum has slope
+        0.
 
         Raises:
             ValueError: the weights of a row sum to zero.
@@ -46,7 +60,9 @@ class WeightedPopulation(Population):
         raised = (scores == scores.max()).to(scores) if hard else self.family(scores)
         total = raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2]
         if not abs(float(total)) > 1e-12:
-            raise ValueError(f"{self.family}: the weights of a row sum to 0 at scores {scores.tolist()}")
+            raise ValueError(
+                f"{self.family}: the weights of a row sum to 0 at scores {scores.tolist()}"
+            )
         return raised / total, (0 * scores if hard else self.family.slope(scores)) / total
 
     def weights(self, vit: ReducedViT) -> Float[Tensor, "3"]:
@@ -62,15 +78,18 @@ class WeightedPopulation(Population):
         return self._over_sum(vit)[1]
 
 
-def population_descent_with(weights: Weights, D: Count, C: Count, q: Chance, **options: Any) -> Trajectory:
+def population_descent_with(
+    weights: Weights, D: Count, C: Count, q: Chance, **options: Any
+) -> Trajectory:
     """Gradient descent on the population risk, exactly, with weights u(score) / row sum.
 
-    The idealised case of jelassi2022, Parametrization 3.1: scores of three values, beta fixed on the diagonal.
+    The idealised case of jelassi2022, Parametrization 3.1: scores of three values, beta fixed on
+    the diagonal.
 
     Args:
         weights: the family. The hard maximum has no slope: descent does not move its scores.
-        D, C, q, options: as in :func:`attention_theory.patches.population.population_descent`. Its ``start`` = 0 leaves
-            powers of the score no slope.
+        D, C, q, options: as in :func:`attention_theory.patches.population.population_descent`. Its
+            ``start`` = 0 leaves powers of the score no slope.
 
     Raises:
         ValueError: sizes, p or numbers that are not allowed; weights of a row that sum to zero.
@@ -80,29 +99,44 @@ def population_descent_with(weights: Weights, D: Count, C: Count, q: Chance, **o
     >>> len(path.group)  # the start and three steps
     4
     """
-    return recheck_callback(population.population_descent)(D, C, q, kind=partial(WeightedPopulation, weights), **options)
+    return recheck_callback(population.population_descent)(
+        D, C, q, kind=partial(WeightedPopulation, weights), **options
+    )
 
 
 def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, Fraction]:
-    """Values and chances of start plus ``times`` independent draws of a step: a power of its generating polynomial."""
+    """Values and chances of start plus ``times`` independent draws of a step: a power of its
+    generating polynomial.
+    """
     import flint
 
     least, scale = min(step), math.lcm(*(chance.denominator for chance in step.values()))
     ring = flint.fmpz_mpoly_ctx.get(("z",), "lex")
-    counts = ring.from_dict({(value - least,): int(chance * scale) for value, chance in step.items()}) ** times
+    counts = (
+        ring.from_dict({(value - least,): int(chance * scale) for value, chance in step.items()})
+        ** times
+    )
     total = scale**times
-    return {start + times * least + int(k): Fraction(int(count), total) for (k,), count in counts.to_dict().items()}
+    return {
+        start + times * least + int(k): Fraction(int(count), total)
+        for (k,), count in counts.to_dict().items()
+    }
 
 
 def _wrong_sign(law: dict[Any, Fraction]) -> Fraction:
     """P[value < 0] + P[value = 0] / 2."""
-    return sum((chance * (1 if value < 0 else Fraction(value == 0, 2)) for value, chance in law.items()), Fraction(0))
+    return sum(
+        (chance * (1 if value < 0 else Fraction(value == 0, 2)) for value, chance in law.items()),
+        Fraction(0),
+    )
 
 
 def averaging_error(D: Count, C: Count, q: Fraction) -> Fraction:
-    """Error of averaging, in fractions: the sum of D - C patches, each -1, 0, 1, outweighs the signal C; a tie counts half.
+    """Error of averaging, in fractions: the sum of D - C patches, each -1, 0, 1, outweighs the
+    signal C; a tie counts half.
 
-    With equal weights all rows see the same, F = D sigma(alpha * sum of all patches), so that sign F is the majority.
+    With equal weights all rows see the same, F = D sigma(alpha * sum of all patches), so that sign
+    F is the majority.
 
     Raises:
         ValueError: sizes and probability that are not allowed.
@@ -114,44 +148,59 @@ def averaging_error(D: Count, C: Count, q: Fraction) -> Fraction:
 def group_error(D: Count, C: Count, q: Fraction) -> Fraction:
     """Error of hard groups, in fractions: each row averages its own group.
 
-    F is C times the sum over groups of sigma(D alpha * group sum / C); with sigma(z) = z^3 its sign is that of the sum of
-    the cubes of the group sums.
+    F is C times the sum over groups of sigma(D alpha * group sum / C); with sigma(z) = z^3 its sign
+    is that of the sum of the cubes of the group sums.
 
     Raises:
         ValueError: sizes and probability that are not allowed.
     """
     check_population(D, C, float(q))
     group = _law_of_sum({0: 1 - q, 1: q / 2, -1: q / 2}, C, start=0)
-    return _wrong_sign(_law_of_sum({value**3: chance for value, chance in group.items()}, D // C - 1, start=C**3))
+    return _wrong_sign(
+        _law_of_sum({value**3: chance for value, chance in group.items()}, D // C - 1, start=C**3)
+    )
 
 
 def least_range(D: Count, C: Count, against: Count) -> float:
-    """(L - 1) k / C, L = D/C: rows whose largest weight is less than so many times the smallest misread one kind of image.
+    """(L - 1) k / C, L = D/C: rows whose largest weight is less than so many times the smallest
+    misread one kind of image.
 
-    It has one group full of the label's sign, k = ``against`` patches of the other sign in each other group, and else nothing
-    (chapter "Space", "The range at any size"). Below 1 no row is meant.
+    It has one group full of the label's sign, k = ``against`` patches of the other sign in each
+    other group, and else nothing (chapter "Space", "The range at any size"). Below 1 no row is
+    meant.
 
     Raises:
-        ValueError: C does not divide D, or more patches against the label than a group has without being full.
+        ValueError: C does not divide D, or more patches against the label than a group has without
+            being full.
     """
     if D % C or not against < C:
-        raise ValueError(f"D = {D}, C = {C}, against = {against}; C must divide D, and less than a whole group be against")
+        raise ValueError(
+            f"D = {D}, C = {C}, against = {against}; C must divide D, and less than a whole group "
+            "be against"
+        )
     return (D // C - 1) * against / C
 
 
 def crowd_images(D: Count, C: Count, against: Count) -> Float[Tensor, "images D"]:
-    """All images with one group full of +1, ``against`` patches -1 in each other group, and nothing else.
+    """All images with one group full of +1, ``against`` patches -1 in each other group, and nothing
+    else.
 
-    There are L binom(C, k)^(L - 1) of them: each group may be the full one, and each other group chooses its patches.
+    There are L binom(C, k)^(L - 1) of them: each group may be the full one, and each other group
+    chooses its patches.
 
     Raises:
         ValueError: as :func:`least_range`.
     """
     least_range(D, C, against)
-    crowds = [[-1.0 if i in chosen else 0.0 for i in range(C)] for chosen in combinations(range(C), against)]
+    crowds = [
+        [-1.0 if i in chosen else 0.0 for i in range(C)]
+        for chosen in combinations(range(C), against)
+    ]
     full = [1.0] * C
     images = [
-        [*chain(*others[:at], full, *others[at:])] for at in range(D // C) for others in product(crowds, repeat=D // C - 1)
+        [*chain(*others[:at], full, *others[at:])]
+        for at in range(D // C)
+        for others in product(crowds, repeat=D // C - 1)
     ]
     return torch.tensor(images, dtype=torch.float64)
 
@@ -163,34 +212,50 @@ def margin(
     group: Arithmetic,
     other: Arithmetic = 1,
 ) -> Any:
-    """The sum of the cubes of what the patches read, when each weighs itself, its group and the others by these numbers.
+    """The sum of the cubes of what the patches read, when each weighs itself, its group and the
+    others by these numbers.
 
     Its sign is the answer F of the layer (p = 3, nu = 0) on contents with the label +1.
 
     Args:
         groups: of each group how many of its C patches are +1 and -1.
-        own, group, other: any numbers with arithmetic, tensors and balls too; a common factor cubes into the result.
+        own, group, other: any numbers with arithmetic, tensors and balls too; a common factor cubes
+            into the result.
     """
     total, found = sum(a - b for a, b in groups), 0
     for a, b in groups:
         for value, count in ((1, a), (-1, b), (0, C - a - b)):
-            found = found + count * (own * value + group * (a - b - value) + other * (total - (a - b))) ** 3
+            found = (
+                found
+                + count * (own * value + group * (a - b - value) + other * (total - (a - b))) ** 3
+            )
     return found
 
 
 def _contents(D: int, C: int, q: Fraction) -> Iterator[tuple[list[tuple[int, int]], Fraction]]:
-    """What the groups hold, given the label +1 in the first, up to the order of the others: (pluses, minuses) each, chance."""
+    """What the groups hold, given the label +1 in the first, up to the order of the others:
+    (pluses, minuses) each, chance.
+    """
     kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
-    chances = {(a, b): math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b) for a, b in kinds}
+    chances = {
+        (a, b): math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b) * (1 - q) ** (C - a - b)
+        for a, b in kinds
+    }
     for drawn in combinations_with_replacement(kinds, D // C - 1):
         orders = math.factorial(len(drawn))
         for kind in set(drawn):
             orders //= math.factorial(drawn.count(kind))
-        yield [(C, 0), *drawn], orders * math.prod((chances[kind] for kind in drawn), start=Fraction(1))
+        yield (
+            [(C, 0), *drawn],
+            orders * math.prod((chances[kind] for kind in drawn), start=Fraction(1)),
+        )
 
 
-def reading_error(own: Arithmetic, group: Arithmetic, other: Arithmetic, D: Count, C: Count, q: Fraction) -> Fraction:
-    """Error, in fractions, of rows that give these weights to a patch itself, to its group, to the others; a tie counts half.
+def reading_error(
+    own: Arithmetic, group: Arithmetic, other: Arithmetic, D: Count, C: Count, q: Fraction
+) -> Fraction:
+    """Error, in fractions, of rows that give these weights to a patch itself, to its group, to the
+    others; a tie counts half.
 
     Raises:
         ValueError: sizes and probability that are not allowed.
@@ -213,21 +278,29 @@ def first_push(
     p: Count = 3,
     nu: NonNegative = 1e-3,
 ) -> tuple[float, float]:
-    """-d(risk)/d(score) at gamma = rho = start for one score inside a group and one between groups."""
+    """-d(risk)/d(score) at gamma = rho = start for one score inside a group and one between
+    groups.
+    """
     seen = WeightedPopulation(weights, D, C, q)
-    _, d_gamma, d_rho, _ = seen.gradients(ReducedViT(nu ** (1 / (p - 1)), start, start, beta, p, nu))
+    _, d_gamma, d_rho, _ = seen.gradients(
+        ReducedViT(nu ** (1 / (p - 1)), start, start, beta, p, nu)
+    )
     return -d_gamma, -d_rho
 
 
-def push_difference(ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fraction = Fraction(1, 1000)):
-    """First push inside a group minus that between groups, over u'/u at the start, in ball arithmetic; alpha = nu^(1/(p-1)).
+def push_difference(
+    ratio, D: Count, C: Count, q: Fraction, p: Size = 3, nu: Fraction = Fraction(1, 1000)
+):
+    """First push inside a group minus that between groups, over u'/u at the start, in ball
+    arithmetic; alpha = nu^(1/(p-1)).
 
-    It depends on u only through ``ratio`` = u(diagonal score) / u(start), which may be a ball; the sum runs over all
-    contents of the groups with exact probabilities.
+    It depends on u only through ``ratio`` = u(diagonal score) / u(start), which may be a ball; the
+    sum runs over all contents of the groups with exact probabilities.
 
     Args:
         ratio: a number or a ``flint.arb``.
-        D, C, q, p, nu: as in :func:`population_descent_with`, fractions where they are not integers.
+        D, C, q, p, nu: as in :func:`population_descent_with`, fractions where they are not
+            integers.
     """
     import flint
 

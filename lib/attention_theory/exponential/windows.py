@@ -1,7 +1,9 @@
-"""Separation with any weights: the window of the knob in which F_u tells D1 from D0 (chapter "Separation").
+"""Separation with any weights: the window of the knob in which F_u tells D1 from D0 (chapter
+"Separation").
 
-Everything hangs on two numbers of a data set: ``own``, the weight that the special row gives to its own key (the special
-query to the special key), and ``block``, the weight that a plain row gives to its own block (X = I only).
+Everything hangs on two numbers of a data set: ``own``, the weight that the special row gives to its
+own key (the special query to the special key), and ``block``, the weight that a plain row gives to
+its own block (X = I only).
 """
 
 import math
@@ -9,7 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from theorybook.validation import AtLeastOne, Chance, Count, Extended, NonNegative, OpenChance, Positive
+from theorybook.validation import (
+    AtLeastOne,
+    Chance,
+    Count,
+    Extended,
+    NonNegative,
+    OpenChance,
+    Positive,
+)
 
 from attention_theory.attention import Weights
 from attention_theory.exponential.competition import log_ratio, share, solve_knob
@@ -17,14 +27,17 @@ from attention_theory.exponential.families import power, sharp
 from attention_theory.separation import data
 from attention_theory.separation.exact import separation_probability
 
-#: Sizes of the data: those of deng2023 for self-attention, and for cross-attention, where b = c = None.
+#: Sizes of the data: those of deng2023 for self-attention, and for cross-attention, where b = c =
+#: None.
 SIZES: dict[str, Any] = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
 MODELS = {"self-ones": SIZES, "self-identity": SIZES, "cross": dict(a0=0.1, a1=1.2, b=None, c=None)}
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Weights that decide: of the special key in the special row, and of a plain row's own block."""
+    """Weights that decide: of the special key in the special row, and of a plain row's own
+    block.
+    """
 
     own: float
     block: float
@@ -55,21 +68,32 @@ class DataSet:
     def __post_init__(self):
         data.check_scales(self.model, self.b, self.c)
         if self.key and self.model != "self-ones":
-            raise ValueError(f"key = {self.key} is not allowed: it belongs to the model self-ones, got {self.model}")
+            raise ValueError(
+                f"key = {self.key} is not allowed: it belongs to the model self-ones, got "
+                f"{self.model}"
+            )
 
     @property
     def row(self) -> tuple[float, float, float]:
-        """The sizes a and b of a row's value, and the kappa by which it must exceed c: in units of sqrt(log n)."""
+        """The sizes a and b of a row's value, and the kappa by which it must exceed c: in units of
+        sqrt(log n).
+        """
         return (1.0, 1.0, 0.9) if self.b is None else (self.a, self.b, 0.1)
 
     @property
     def scores(self) -> tuple[float, float, float]:
-        """Scores of the special row on its own key, on the rest of its block, and on all other keys."""
+        """Scores of the special row on its own key, on the rest of its block, and on all other
+        keys.
+        """
         if self.b is None or self.c is None:
             found = (1 + self.a, 1.0, 1.0)
         elif self.model == "self-ones":
             plain = self.b + self.c
-            found = ((self.a + plain) ** 2 + self.key * self.a**2, (self.a + plain) * plain, (self.a + plain) * plain)
+            found = (
+                (self.a + plain) ** 2 + self.key * self.a**2,
+                (self.a + plain) * plain,
+                (self.a + plain) * plain,
+            )
         else:
             found = (self.a**2 + self.b**2 + self.c**2, self.b**2 + self.c**2, self.c**2)
         special, near, far = (score * self.log_n for score in found)
@@ -87,14 +111,20 @@ class DataSet:
         log_near = log_t + math.log1p(-math.exp(-log_t)) if log_t > 1e-12 else -math.inf
         log_far = log_n + math.log1p(-1 / blocks) if blocks > 1 else -math.inf
         to_near, to_far = log_ratio(weights, special, near), log_ratio(weights, special, far)
-        own = 1 / (1 + math.exp(min(log_near - to_near, 700)) + math.exp(min(log_far - to_far, 700)))
+        own = 1 / (
+            1 + math.exp(min(log_near - to_near, 700)) + math.exp(min(log_far - to_far, 700))
+        )
         block = share(log_ratio(weights, near, far), math.log(blocks - 1)) if blocks > 1 else 1.0
         return Shares(own, block)
 
     def fires_at_least(self, weights: Weights, m: Count) -> float:
-        """The theorem's lower bound on the probability that one of m sign vectors makes a row exceed tau."""
+        """The theorem's lower bound on the probability that one of m sign vectors makes a row
+        exceed tau.
+        """
         (a, b, kappa), found = self.row, self.shares(weights)
-        pattern = 1 / 4 if self.model == "cross" else 1 / 8  # that the two or three signs which matter are +1
+        pattern = (
+            1 / 4 if self.model == "cross" else 1 / 8
+        )  # that the two or three signs which matter are +1
         if (a + 2 * b) * found.own > kappa + b or 2 * b * found.block > kappa + b:
             return 1 - (1 - pattern) ** m
         if max((a + b) * found.own, b * found.block) > kappa:
@@ -102,7 +132,9 @@ class DataSet:
         return 0.0
 
     def fires_at_most(self, weights: Weights, m: Count) -> float:
-        """The theorem's upper bound: m exp(-N h^2 / 2), N block columns, h = (kappa - (a + b) own - b block) / b."""
+        """The theorem's upper bound: m exp(-N h^2 / 2), N block columns, h = (kappa - (a + b) own -
+        b block) / b.
+        """
         (a, b, kappa), found = self.row, self.shares(weights)
         room = kappa - (a + b) * found.own - b * found.block
         if self.d is None:
@@ -119,7 +151,8 @@ def _least(family: Callable[[float], Weights]) -> float:
 
 
 def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
-    """The knob at which (a + b) own = kappa: its own key brings the special row to tau, if y_1 = y_* = y_d = 1.
+    """The knob at which (a + b) own = kappa: its own key brings the special row to tau, if y_1 =
+    y_* = y_d = 1.
 
     Args:
         family: :func:`sharp` or :func:`power`.
@@ -136,7 +169,8 @@ def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
 
 
 def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
-    """The knob at which max((a + b) own, b block) = kappa: the special key alone, or (X = I) a block alone, reaches tau on D0.
+    """The knob at which max((a + b) own, b block) = kappa: the special key alone, or (X = I) a
+    block alone, reaches tau on D0.
 
     Args and Returns: as in :func:`lower_edge`; ``inf`` where D0 never fires.
     """
@@ -152,11 +186,18 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
 
 
 def least_sharpness(
-    model: data.Model, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
+    model: data.Model,
+    n: AtLeastOne,
+    a1: NonNegative,
+    b: data.Scale = None,
+    c: data.Scale = None,
+    d: Count | None = None,
 ) -> Extended:
-    """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for cross-attention 0.45.
+    """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for
+    cross-attention 0.45.
 
-    With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the scores.
+    With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the
+    scores.
 
     Args:
         model: one of ``separation.MODELS``.
@@ -178,11 +219,18 @@ def least_sharpness(
 
 
 def least_degree(
-    model: data.Model, n: AtLeastOne, a1: NonNegative, b: data.Scale = None, c: data.Scale = None, d: Count | None = None
+    model: data.Model,
+    n: AtLeastOne,
+    a1: NonNegative,
+    b: data.Scale = None,
+    c: data.Scale = None,
+    d: Count | None = None,
 ) -> int:
-    """The least degree p of u(z) = z^p from which F_u fires on D1, by the same share as :func:`least_sharpness`.
+    """The least degree p of u(z) = z^p from which F_u fires on D1, by the same share as
+    :func:`least_sharpness`.
 
-    With X = 1 the least integer p >= log((n - 1) share / (1 - share)) / log((a1 + b + c) / (b + c)).
+    With X = 1 the least integer p >= log((n - 1) share / (1 - share)) / log((a1 + b + c) / (b +
+    c)).
 
     Raises:
         ValueError: as :func:`least_sharpness`; or no degree is enough.
@@ -193,19 +241,28 @@ def least_degree(
     """
     found = lower_edge(power, DataSet(model, math.log(n), a1, b, c, d))
     if found == math.inf:
-        raise ValueError(f"no degree is enough: with a1 = {a1}, b = {b} a row stays below tau, or its own key scores no higher")
+        raise ValueError(
+            f"no degree is enough: with a1 = {a1}, b = {b} a row stays below tau, or its own key "
+            "scores no higher"
+        )
     return math.ceil(found - 1e-9)
 
 
 def paper_sizes(log_n: Positive, delta: OpenChance = 0.01) -> dict[str, int]:
-    """Columns d = 10 log(n / delta) and signs m = 9 log(n / delta), rounded up: sizes of the order that deng2023 asks for."""
+    """Columns d = 10 log(n / delta) and signs m = 9 log(n / delta), rounded up: sizes of the order
+    that deng2023 asks for.
+    """
     size = log_n - math.log(delta)
     return dict(d=math.ceil(10 * size), m=math.ceil(9 * size))
 
 
 def paper_probability(weights: str | Weights, model: data.Model, log_n: Positive) -> float:
-    """The exact probability of separation with the sizes of :data:`MODELS` and :func:`paper_sizes`."""
-    return separation_probability(weights, model, **paper_sizes(log_n), **MODELS[model], log_n=log_n)
+    """The exact probability of separation with the sizes of :data:`MODELS` and
+    :func:`paper_sizes`.
+    """
+    return separation_probability(
+        weights, model, **paper_sizes(log_n), **MODELS[model], log_n=log_n
+    )
 
 
 def paper_data(model: data.Model, log_n: Positive) -> tuple[DataSet, DataSet]:
@@ -217,18 +274,24 @@ def paper_data(model: data.Model, log_n: Positive) -> tuple[DataSet, DataSet]:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge of the window: the knob of the formula, the one that the theorem's noise term allows, the exact crossing."""
+    """An edge of the window: the knob of the formula, the one that the theorem's noise term allows,
+    the exact crossing.
+    """
 
     formula: float
     bound: float
     crossing: float
 
 
-def edge(family: Callable[[float], Weights], model: data.Model, log_n: Positive, upper: bool = False) -> Edge:
-    """Where the exact probability crosses half of its limit 1 - (3/4)^m, at the paper's sizes, and where the theorem says.
+def edge(
+    family: Callable[[float], Weights], model: data.Model, log_n: Positive, upper: bool = False
+) -> Edge:
+    """Where the exact probability crosses half of its limit 1 - (3/4)^m, at the paper's sizes, and
+    where the theorem says.
 
-    At the formula's knob the theorem's median bound applies. Below its ``bound`` the noise of m sign vectors is too small: the
-    upper bound on D1's firing is under that level, or (``upper``) D0's leaves it.
+    At the formula's knob the theorem's median bound applies. Below its ``bound`` the noise of m
+    sign vectors is too small: the upper bound on D1's firing is under that level, or (``upper``)
+    D0's leaves it.
     """
     m = paper_sizes(log_n)["m"]
     level = (1 - 0.75**m) / 2
@@ -243,7 +306,9 @@ def edge(family: Callable[[float], Weights], model: data.Model, log_n: Positive,
         return (paper_probability(family(knob), model, log_n) < level) == upper
 
     if beyond(low) or not beyond(high):
-        raise ArithmeticError(f"the probability does not cross {level:.3g} between {low} and {high}")
+        raise ArithmeticError(
+            f"the probability does not cross {level:.3g} between {low} and {high}"
+        )
     while high > 1.0001 * low:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if beyond(middle) else (middle, high)
@@ -264,9 +329,15 @@ class Window:
 
 
 def limit_window(
-    model: data.Model, a0: NonNegative, a1: Positive, b: data.Scale = None, c: data.Scale = None, growth: Chance = 0.0
+    model: data.Model,
+    a0: NonNegative,
+    a1: Positive,
+    b: data.Scale = None,
+    c: data.Scale = None,
+    growth: Chance = 0.0,
 ) -> Window:
-    """Sharpnesses for which P[F_u positive on D1, 0 on D0] tends to 1; beyond its edges it tends to 0.
+    """Sharpnesses for which P[F_u positive on D1, 0 on D0] tends to 1; beyond its edges it tends to
+    0.
 
     Args:
         model, a0, a1, b, c: as in :func:`separation_probability`.
@@ -277,8 +348,15 @@ def limit_window(
     return Window(D1, min(D0, crowd))
 
 
-def contest(model: data.Model, a: NonNegative, b: data.Scale = None, c: data.Scale = None, growth: Chance = 0.0) -> Extended:
-    """The sharpness at which the special key is level with the crowd, n large: log of the rivals over the gap of the scores.
+def contest(
+    model: data.Model,
+    a: NonNegative,
+    b: data.Scale = None,
+    c: data.Scale = None,
+    growth: Chance = 0.0,
+) -> Extended:
+    """The sharpness at which the special key is level with the crowd, n large: log of the rivals
+    over the gap of the scores.
 
     Args:
         model, a, b, c, growth: as in :func:`limit_window`.
@@ -289,18 +367,23 @@ def contest(model: data.Model, a: NonNegative, b: data.Scale = None, c: data.Sca
         return 1 / a
     if model == "self-ones":
         return 1 / (a * (a + b + c))
-    return max((1 - growth) / a**2, 1 / (a**2 + b**2))  # its own block has n^(1 - growth) rivals, all blocks n
+    return max(
+        (1 - growth) / a**2, 1 / (a**2 + b**2)
+    )  # its own block has n^(1 - growth) rivals, all blocks n
 
 
 def largest_block(log_ratio: NonNegative, blocks: Count) -> float:
-    """No block of columns gets more where the largest u of a row is at most exp(log_ratio) times the smallest."""
+    """No block of columns gets more where the largest u of a row is at most exp(log_ratio) times
+    the smallest.
+    """
     return share(log_ratio, math.log(blocks - 1)) if blocks > 1 else 1.0
 
 
 def fires_at_most_for_any_scores(log_ratio: NonNegative, found: DataSet, m: Count) -> float:
     """P[one of m sign vectors makes a row exceed tau] is at most this, whatever the scores are.
 
-    m n exp(-h^2 / (2 g)): every weight is at most s, every block's at most g, and h = (kappa - a s) / b.
+    m n exp(-h^2 / (2 g)): every weight is at most s, every block's at most g, and h = (kappa - a s)
+    / b.
 
     Args:
         log_ratio: in each row the largest u is at most exp(log_ratio) times the smallest.
@@ -311,15 +394,22 @@ def fires_at_most_for_any_scores(log_ratio: NonNegative, found: DataSet, m: Coun
         ValueError: data without a, b (cross-attention), without d.
     """
     if found.b is None or found.d is None:
-        raise ValueError(f"b = {found.b}, d = {found.d} are not allowed: the bound is about self-attention with d columns")
+        raise ValueError(
+            f"b = {found.b}, d = {found.d} are not allowed: the bound is about self-attention "
+            "with d columns"
+        )
     a, b, kappa = found.row
     room = kappa - a * share(log_ratio, found.log_n + math.log1p(-math.exp(-found.log_n)))
     if room < 0 or b == 0:
         return float(room < 0)
-    exponent = math.log(m) + found.log_n - (room / b) ** 2 / (2 * largest_block(log_ratio, found.d - 2))
+    exponent = (
+        math.log(m) + found.log_n - (room / b) ** 2 / (2 * largest_block(log_ratio, found.d - 2))
+    )
     return min(1.0, math.exp(min(exponent, 0.0)))
 
 
 def needed_log_ratio_for_any_scores(found: DataSet, m: Count, chance: OpenChance = 0.5) -> float:
-    """Below this log of the ratio of largest to smallest u in a row no scores let D1 fire with the given chance."""
+    """Below this log of the ratio of largest to smallest u in a row no scores let D1 fire with the
+    given chance.
+    """
     return solve_knob(lambda x: fires_at_most_for_any_scores(x, found, m) - chance, 1e-9)

@@ -9,7 +9,10 @@ from theorybook.validation import Count, Extended, Natural, Seed, Size, Steps
 from torch import Tensor
 
 from attention_theory.attention import Weights
-from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.attention_features import (
+    OneTokenAttention,
+    RandomAttentionFeatures,
+)
 from attention_theory.sensitivity.word import search
 
 
@@ -29,12 +32,14 @@ def word_sensitivity_with(
     starts: Size = 24,
     steps: Steps = 50,
 ) -> Sensitivity:
-    """S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d): a lower bound, by search.
+    """S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d): a lower bound, by
+    search.
 
     (ReLU powers jump where a row's last positive score vanishes, and need not attain it.)
 
     Args:
-        weights: as in :class:`OneTokenAttention`. The hard maximum has no slope: its starts are compared, not climbed.
+        weights: as in :class:`OneTokenAttention`. The hard maximum has no slope: its starts are
+            compared, not climbed.
         X: (n, d) tokens of norm sqrt(d).
         token: the row that moves.
         seed: of W, the same as in ``RandomAttentionFeatures.sample``; and of the random starts.
@@ -51,26 +56,36 @@ def word_sensitivity_with(
     """
     W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
     view = OneTokenAttention(weights, W, X, token)
-    return Sensitivity(search(view, starts, steps, seed).value, float(view.norm) / math.sqrt(X.numel()))
+    return Sensitivity(
+        search(view, starts, steps, seed).value, float(view.norm) / math.sqrt(X.numel())
+    )
 
 
 def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
-    """S(X) of averaging, exactly: every row is the mean token, so S = sqrt(d) / |sum of the tokens|, for any moved token.
+    """S(X) of averaging, exactly: every row is the mean token, so S = sqrt(d) / |sum of the
+    tokens|, for any moved token.
 
     Raises:
         ValueError: the tokens sum to zero.
     """
     total = float(torch.linalg.vector_norm(X.sum(dim=0)))
     if not total > 0:
-        raise ValueError("the tokens sum to zero: averaging maps the context to zero, and the relative change is not defined")
+        raise ValueError(
+            "the tokens sum to zero: averaging maps the context to zero, and the relative change "
+            "is not defined"
+        )
     return math.sqrt(X.shape[1]) / total
 
 
-def vanishing_move(degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, seed: Seed = 0) -> Float[Tensor, "d"]:
-    """The shortest move of a token at which z^degree, of odd degree, sums to zero in the row of another token.
+def vanishing_move(
+    degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, seed: Seed = 0
+) -> Float[Tensor, "d"]:
+    """The shortest move of a token at which z^degree, of odd degree, sums to zero in the row of
+    another token.
 
-    Row j vanishes where its score on the moved token is -sign(Z) |Z|^(1/degree), Z the sum of the row without it. Near there
-    the row is as long as one likes: if the move is shorter than sqrt(d), S(X) is infinite.
+    Row j vanishes where its score on the moved token is -sign(Z) |Z|^(1/degree), Z the sum of the
+    row without it. Near there the row is as long as one likes: if the move is shorter than sqrt(d),
+    S(X) is infinite.
 
     Args:
         degree: of the power, odd.
@@ -80,7 +95,10 @@ def vanishing_move(degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, s
         ValueError: an even degree, whose row sums do not vanish.
     """
     if degree % 2 == 0:
-        raise ValueError(f"degree = {degree} is not allowed: even powers are positive, and their row sums do not vanish")
+        raise ValueError(
+            f"degree = {degree} is not allowed: even powers are positive, and their row sums do "
+            "not vanish"
+        )
     W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
     others = torch.cat([X[:token], X[token + 1 :]])
     K = others @ W / math.sqrt(X.shape[1])
@@ -90,10 +108,18 @@ def vanishing_move(degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, s
     return moves[moves.norm(dim=1).argmin()]
 
 
-def mean_sensitivity(weights: Weights, X: Float[Tensor, "c n d"], starts: Size = 24, steps: Steps = 50) -> Extended:
-    """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...); infinite for odd powers that may vanish."""
+def mean_sensitivity(
+    weights: Weights, X: Float[Tensor, "c n d"], starts: Size = 24, steps: Steps = 50
+) -> Extended:
+    """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...); infinite for
+    odd powers that may vanish.
+    """
     if weights.family == "power" and weights.knob % 2 == 1:
-        lengths = [float(vanishing_move(int(weights.knob), x, 0, seed).norm()) for seed, x in enumerate(X)]
+        lengths = [
+            float(vanishing_move(int(weights.knob), x, 0, seed).norm()) for seed, x in enumerate(X)
+        ]
         if min(lengths) < math.sqrt(X.shape[2]):
             return math.inf
-    return sum(word_sensitivity_with(weights, x, 0, seed, starts, steps).value for seed, x in enumerate(X)) / len(X)
+    return sum(
+        word_sensitivity_with(weights, x, 0, seed, starts, steps).value for seed, x in enumerate(X)
+    ) / len(X)

@@ -1,7 +1,14 @@
-"""Part IV, spatial structure (jelassi2022): images of hidden patch groups, and what positional attention learns of them."""
+"""Part IV, spatial structure (jelassi2022): images of hidden patch groups, and what positional
+attention learns of them.
+"""
 
 from attention_theory.patches.distribution import PatchDistribution
-from attention_theory.patches.errors import block_disagreement, block_error, label_noise_floor, linear_error
+from attention_theory.patches.errors import (
+    block_disagreement,
+    block_error,
+    label_noise_floor,
+    linear_error,
+)
 from attention_theory.patches.population import (
     Population,
     ReducedViT,
@@ -10,5 +17,10 @@ from attention_theory.patches.population import (
     population_descent,
     three_values,
 )
-from attention_theory.patches.training import SampleTrajectory, error_rate, semi_idealised, train_vit
+from attention_theory.patches.training import (
+    SampleTrajectory,
+    error_rate,
+    semi_idealised,
+    train_vit,
+)
 from attention_theory.patches.vit import PositionalViT, association, top_c

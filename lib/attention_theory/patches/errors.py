@@ -1,4 +1,5 @@
-"""Exact 0-1 errors on Assumption 1, by convolution: the linear score, attention inside groups, the label noise.
+"""Exact 0-1 errors on Assumption 1, by convolution: the linear score, attention inside groups, the
+label noise.
 
 A tie counts half everywhere, as for a classifier that then tosses a coin.
 """
@@ -24,10 +25,12 @@ MOST_NUMBERS = 2**26
 
 
 def stray_law(n: Natural, q: Chance) -> tuple[np.ndarray, np.ndarray]:
-    """Values -n ... n of the sum of n strays (+1 and -1 with probability q / 2 each), and their probabilities.
+    """Values -n ... n of the sum of n strays (+1 and -1 with probability q / 2 each), and their
+    probabilities.
 
-    With f = q/2 (x + 1/x) + 1 - q, f (f^n)' = n f' f^n gives the ratios of neighbouring probabilities from -n up to 0 by
-    sums of positive numbers only. So each probability is right to rounding, however small, after n steps.
+    With f = q/2 (x + 1/x) + 1 - q, f (f^n)' = n f' f^n gives the ratios of neighbouring
+    probabilities from -n up to 0 by sums of positive numbers only. So each probability is right to
+    rounding, however small, after n steps.
     """
     values = np.arange(-n, n + 1)
     if q == 0:
@@ -50,7 +53,8 @@ def stray_law(n: Natural, q: Chance) -> tuple[np.ndarray, np.ndarray]:
 
 
 def linear_error(D: Patches, C: Count, q: Chance) -> float:
-    """Least error of any function of the equal-weight score sum_j <w*, X_j>: the Bayes error of that number.
+    """Least error of any function of the equal-weight score sum_j <w*, X_j>: the Bayes error of
+    that number.
 
     Given the label y the score is y C plus the sum of D - C values in {-1, 0, 1}.
 
@@ -67,7 +71,8 @@ def linear_error(D: Patches, C: Count, q: Chance) -> float:
     return float(np.minimum(plus, minus).sum() / 2)
 
 
-#: Limit, for large groups, of q (D - C) / C^2 where the least linear error passes 1/8: 1 / quantile(7/8)^2 = 0.7557.
+#: Limit, for large groups, of q (D - C) / C^2 where the least linear error passes 1/8: 1 /
+#: quantile(7/8)^2 = 0.7557.
 LINEAR_LIMIT = float(ndtri(7 / 8) ** -2)
 
 
@@ -79,7 +84,9 @@ def critical_q(D: Count, C: Count, error: Chance = 1 / 8) -> Extended:
 
 
 def _power_of_group(D: int, C: int, q: float, p: int) -> tuple[list[int], np.ndarray]:
-    """The p-th powers of what a random group can sum up to, and their probabilities where these are not 0."""
+    """The p-th powers of what a random group can sum up to, and their probabilities where these are
+    not 0.
+    """
     check_groups_fit(D, C)
     if p < 1 or p % 2 == 0:
         raise ValueError(f"p = {p}; the sign of the score needs an odd power")
@@ -101,15 +108,18 @@ def _check_products(D: int, C: int, p: int, pairs: int = 0) -> None:
     products = groups**2 * C**p * (2 * C + 1) + 1000 * pairs
     if products > MOST_PRODUCTS:
         raise ValueError(
-            f"D = {D}, C = {C}, p = {p}: the exact law of the sum takes {products:.1g} products, more than "
+            f"D = {D}, C = {C}, p = {p}: the exact law of the sum takes {products:.1g} products, "
+            "more than "
             f"{MOST_PRODUCTS:.0g}; choose smaller sizes"
         )
 
 
 def block_score(D: Patches, C: Count, q: Chance, p: Count = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Values of the sum over groups of the p-th power of the group sum, given the label +1, and their probabilities.
+    """Values of the sum over groups of the p-th power of the group sum, given the label +1, and
+    their probabilities.
 
-    At p = 1 it is the sum of all patches. The values come in one step, and include some that no image has.
+    At p = 1 it is the sum of all patches. The values come in one step, and include some that no
+    image has.
 
     Raises:
         ValueError: as :func:`block_error`, or sizes for which the whole law takes too long.
@@ -123,11 +133,13 @@ def block_score(D: Patches, C: Count, q: Chance, p: Count = 3) -> tuple[np.ndarr
 
 
 def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> tuple[float, float]:
-    """P[S < edge] and P[S = edge] for the sum S of n independent integers with this law, by one Fourier transform.
+    """P[S < edge] and P[S = edge] for the sum S of n independent integers with this law, by one
+    Fourier transform.
 
-    Each value gets the weight e^(theta value) first, with the theta <= 0 that puts the mean of S at the edge, so that rare
-    sums become common and rounding is small beside what is asked for. Numbers are added modulo the width of a window outside
-    of which (by Chernoff's bound) less than 1e-18 of the weighted law lies.
+    Each value gets the weight e^(theta value) first, with the theta <= 0 that puts the mean of S at
+    the edge, so that rare sums become common and rounding is small beside what is asked for.
+    Numbers are added modulo the width of a window outside of which (by Chernoff's bound) less than
+    1e-18 of the weighted law lies.
 
     Raises:
         ValueError: a window of more than :data:`MOST_NUMBERS` integers.
@@ -153,12 +165,16 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
             end *= 2
         theta = float(cast(float, brentq(excess, end, 0.0)))
     log_scale, law = tilted(theta)
-    log_factor = n * log_scale - theta * (edge - n * low)  # of the probability over the weighted one, at the edge
+    log_factor = n * log_scale - theta * (
+        edge - n * low
+    )  # of the probability over the weighted one, at the edge
     if log_factor < -750:
         return 0.0, 0.0  # below the smallest float, by Chernoff's bound
 
     def reach(sign: int) -> int:
-        """From this distance of the edge on, to one side, less than 1e-18 of the weighted law lies."""
+        """From this distance of the edge on, to one side, less than 1e-18 of the weighted law
+        lies.
+        """
         far = math.inf
         for eta in np.geomspace(1e-3, 700, 60) / max(abs(low), abs(high)):
             rise = tilted(theta + sign * eta)[0] - log_scale  # of value - low
@@ -168,7 +184,10 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
     down, up = reach(-1), reach(1)
     size = cast(int, next_fast_len(down + up, real=True))
     if size > MOST_NUMBERS:
-        raise ValueError(f"the sum of {n} numbers from {low} to {high} needs {size} places, at most {MOST_NUMBERS} are taken")
+        raise ValueError(
+            f"the sum of {n} numbers from {low} to {high} needs {size} places, at most "
+            f"{MOST_NUMBERS} are taken"
+        )
     places = np.zeros(size)
     np.add.at(places, [x % size for x in values], law)
     total = irfft(cast(np.ndarray, rfft(places)) ** n, size)
@@ -178,12 +197,15 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
 
 
 def block_error(D: Patches, C: Count, q: Chance, p: Count = 3) -> float:
-    """Error of sign(sum over groups of the p-th power of the group sum), right to ten digits however small.
+    """Error of sign(sum over groups of the p-th power of the group sum), right to ten digits
+    however small.
 
-    That is model (T) with nu = 0 where each row attends evenly to its own group, or each to another group (Theorem 3.2).
+    That is model (T) with nu = 0 where each row attends evenly to its own group, or each to another
+    group (Theorem 3.2).
 
     Raises:
-        ValueError: C does not divide D, q outside [0, 1], p not a positive odd number, or sizes that :func:`below` refuses.
+        ValueError: C does not divide D, q outside [0, 1], p not a positive odd number, or sizes
+            that :func:`below` refuses.
 
     >>> from attention_theory.patches import block_error, linear_error
     >>> block_error(16, 4, 0.0)
@@ -197,13 +219,16 @@ def block_error(D: Patches, C: Count, q: Chance, p: Count = 3) -> float:
 
 
 def block_disagreement(D: Patches, C: Count, q: Chance, p: Count = 3, ties: bool = False) -> float:
-    """P[f* F < 0] for the classifier of :func:`block_error`: it is held against the labelling function, not the label.
+    """P[f* F < 0] for the classifier of :func:`block_error`: it is held against the labelling
+    function, not the label.
 
-    With ``ties`` it is P[f* F <= 0], which Theorem 3.2 is about: F = 0 and f* = 0 count as well. f* counts the groups that are
-    full of +1, less those full of -1. Given these counts the other groups are independent, and their sum has a symmetric law.
+    With ``ties`` it is P[f* F <= 0], which Theorem 3.2 is about: F = 0 and f* = 0 count as well. f*
+    counts the groups that are full of +1, less those full of -1. Given these counts the other
+    groups are independent, and their sum has a symmetric law.
 
     Raises:
-        ValueError: C does not divide D, q outside [0, 1], p not a positive odd number, or sizes that take too long.
+        ValueError: C does not divide D, q outside [0, 1], p not a positive odd number, or sizes
+            that take too long.
 
     >>> from attention_theory.patches import block_disagreement
     >>> block_disagreement(16, 4, 0.0)
@@ -220,10 +245,17 @@ def block_disagreement(D: Patches, C: Count, q: Chance, p: Count = 3, ties: bool
             minus = n - rest - plus
             if rest < n and not q:
                 break  # no group is full
-            several = math.lgamma(n + 1) - math.lgamma(rest + 1) - math.lgamma(plus + 1) - math.lgamma(minus + 1)
+            several = (
+                math.lgamma(n + 1)
+                - math.lgamma(rest + 1)
+                - math.lgamma(plus + 1)
+                - math.lgamma(minus + 1)
+            )
             ways = math.exp(several + (log_full * (n - rest) if rest < n else 0.0))
             lead = 1 + plus - minus  # sign of f*; the score is lead C^p plus the others' sum
-            edge = reach - abs(lead) * size  # where the others' sum cancels it; its law is symmetric
+            edge = (
+                reach - abs(lead) * size
+            )  # where the others' sum cancels it; its law is symmetric
             if lead == 0:
                 wrong += ties * ways * cumulated[-1]
             elif edge + ties > 0:
@@ -234,20 +266,24 @@ def block_disagreement(D: Patches, C: Count, q: Chance, p: Count = 3, ties: bool
 
 
 def stray_power(C: Count, a: NonNegative, p: Count = 3) -> float:
-    """The x in Phi(-C^(p - a/2)) = D^(-x) at D = 2^C: the error of the cubes (p-th powers) against C^a lone strays, C large.
+    """The x in Phi(-C^(p - a/2)) = D^(-x) at D = 2^C: the error of the cubes (p-th powers) against
+    C^a lone strays, C large.
 
-    Among so many patches the strays lie one to a group, so that their powers +1 and -1 add up to a normal number of variance
-    C^a, against C^p. The power x grows with C if 2p - a > 1, and vanishes if 2p - a < 1 (Theorem 3.2).
+    Among so many patches the strays lie one to a group, so that their powers +1 and -1 add up to a
+    normal number of variance C^a, against C^p. The power x grows with C if 2p - a > 1, and vanishes
+    if 2p - a < 1 (Theorem 3.2).
     """
     return -float(log_ndtr(-(C ** (p - a / 2)))) / (C * math.log(2))
 
 
 def label_noise_floor(D: Patches, C: Count, q: Chance) -> tuple[float, float]:
-    """Least 0-1 error and least expected log-loss of any classifier, even one that knows the groups.
+    """Least 0-1 error and least expected log-loss of any classifier, even one that knows the
+    groups.
 
-    A random group is full of +1, or full of -1, with probability (q / 2)^C each. Given the patches the label is +1 with
-    odds (groups full of +1) : (groups full of -1); the floor is the mean of the smaller share, and of the entropy. So it is a
-    mean over the number m of full groups besides the label's own, each of which has either sign with probability 1/2.
+    A random group is full of +1, or full of -1, with probability (q / 2)^C each. Given the patches
+    the label is +1 with odds (groups full of +1) : (groups full of -1); the floor is the mean of
+    the smaller share, and of the entropy. So it is a mean over the number m of full groups besides
+    the label's own, each of which has either sign with probability 1/2.
 
     Raises:
         ValueError: C does not divide D, or so many full groups that the sum takes too long.
@@ -261,7 +297,9 @@ def label_noise_floor(D: Patches, C: Count, q: Chance) -> tuple[float, float]:
     error = loss = 0.0
     totals = _likely(n, full)
     if len(totals) * (1 + math.isqrt(int(totals[-1]))) * 12 > MOST_PRODUCTS // 50:
-        raise ValueError(f"D = {D}, C = {C}, q = {q}: up to {totals[-1]} full groups, too many for the exact sum")
+        raise ValueError(
+            f"D = {D}, C = {C}, q = {q}: up to {totals[-1]} full groups, too many for the exact sum"
+        )
     for m, weight in zip(totals.tolist(), binom.pmf(totals, n, full)):
         minus = _likely(m, 0.5)
         chance, share = binom.pmf(minus, m, 0.5), minus / (1 + m)
@@ -271,6 +309,8 @@ def label_noise_floor(D: Patches, C: Count, q: Chance) -> tuple[float, float]:
 
 
 def _likely(n: int, chance: float) -> np.ndarray:
-    """The numbers of successes in n trials, but for those on both ends that have less than 1e-20 of the probability."""
+    """The numbers of successes in n trials, but for those on both ends that have less than 1e-20 of
+    the probability.
+    """
     mean, width = n * chance, 12 * math.sqrt(n * chance * (1 - chance)) + 40
     return np.arange(max(0, math.floor(mean - width)), min(n, math.ceil(mean + width)) + 1)

@@ -1,4 +1,6 @@
-"""What the groups are worth: exact errors of a classifier to which the signal group is hidden (jelassi2022, Theorem 5.2)."""
+"""What the groups are worth: exact errors of a classifier to which the signal group is hidden
+(jelassi2022, Theorem 5.2).
+"""
 
 import math
 from bisect import bisect_left
@@ -18,7 +20,8 @@ def log_choose(n, k):
 
 
 def planted_distance(m: Annotated[int, Limits(1, 10**10)], C: Count, q: Chance) -> float:
-    """Total variation between m strays and m patches with a random set of C ones planted, by the number k of ones.
+    """Total variation between m strays and m patches with a random set of C ones planted, by the
+    number k of ones.
 
     The likelihood ratio is binom(k, C) over its mean. q in (0, 1], 1 <= C <= m.
     """
@@ -33,7 +36,8 @@ def planted_distance(m: Annotated[int, Limits(1, 10**10)], C: Count, q: Chance) 
 
 @cache
 def hidden_error(m: Count, C: Count, q: Chance) -> float:
-    """e(m): least error of the label when the planted group is unknown among m patches, by the numbers of both signs.
+    """e(m): least error of the label when the planted group is unknown among m patches, by the
+    numbers of both signs.
 
     It is the least error of the equal-weight linear score on m patches.
     """
@@ -46,13 +50,22 @@ def hidden_error(m: Count, C: Count, q: Chance) -> float:
     fits = a + b <= m
     rest = np.where(fits, m - a - b, 0)
     empty = rest * math.log1p(-q) if q < 1 else np.where(rest > 0, -np.inf, 0.0)
-    log_chance = gammaln(m + 1) - gammaln(a + 1) - gammaln(b + 1) - gammaln(rest + 1) + (a + b) * math.log(q / 2) + empty
+    log_chance = (
+        gammaln(m + 1)
+        - gammaln(a + 1)
+        - gammaln(b + 1)
+        - gammaln(rest + 1)
+        + (a + b) * math.log(q / 2)
+        + empty
+    )
     least = log_choose(np.minimum(a, b), C) - log_choose(m, C) - C * math.log(q / 2)
     return float(np.where(fits, np.exp(log_chance + least), 0).sum() / 2)
 
 
 def groups_seen(L: Size, N: Steps) -> np.ndarray:
-    """Distribution of the number of different groups, out of L, among the signal groups of N images."""
+    """Distribution of the number of different groups, out of L, among the signal groups of N
+    images.
+    """
     seen = np.eye(1, L + 1)[0]
     for _ in range(N):
         seen = seen * np.arange(L + 1) / L + np.append(0, seen[:-1] * (1 - np.arange(L) / L))
@@ -60,14 +73,20 @@ def groups_seen(L: Size, N: Steps) -> np.ndarray:
 
 
 def lower_bound(D: Count, C: Count, q: Chance, N: Size) -> float:
-    """Least error after N images, averaged over a uniformly random partition: the sum over the numbers u of groups seen.
+    """Least error after N images, averaged over a uniformly random partition: the sum over the
+    numbers u of groups seen.
 
-    P(u seen) (1 - u / L) e(D - u C); exact for a classifier that is told the feature and each training image's group.
+    P(u seen) (1 - u / L) e(D - u C); exact for a classifier that is told the feature and each
+    training image's group.
     """
     check_population(D, C, q)
     L = D // C
     chance = groups_seen(L, N)
-    return sum(p * (1 - u / L) * hidden_error(D - u * C, C, q) for u, p in enumerate(chance) if p > 1e-12 and u < L)
+    return sum(
+        p * (1 - u / L) * hidden_error(D - u * C, C, q)
+        for u, p in enumerate(chance)
+        if p > 1e-12 and u < L
+    )
 
 
 def needed_samples(D: Count, C: Count, q: Chance, error: Chance) -> int:

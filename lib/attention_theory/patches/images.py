@@ -17,7 +17,8 @@ class Images:
     """A classification task: square images with values 0 to 255 and their labels.
 
     Raises:
-        ValueError: images that are not square or of two sizes, labels that are not one for each image from 0 to classes - 1.
+        ValueError: images that are not square or of two sizes, labels that are not one for each
+            image from 0 to classes - 1.
     """
 
     train: UInt8[Tensor, "train channels side side"]
@@ -27,10 +28,16 @@ class Images:
     classes: Size
 
     def __post_init__(self) -> None:
-        for name, pixels, labels in (("train", self.train, self.train_labels), ("test", self.test, self.test_labels)):
+        for name, pixels, labels in (
+            ("train", self.train, self.train_labels),
+            ("test", self.test, self.test_labels),
+        ):
             check_labelled(f"the {name} images", pixels, labels, self.classes)
         if self.train.shape[1:] != self.test.shape[1:]:
-            raise ValueError(f"train images of shape {(*self.train.shape[1:],)}, test images of {(*self.test.shape[1:],)}")
+            raise ValueError(
+                f"train images of shape {(*self.train.shape[1:],)}, test images of "
+                f"{(*self.test.shape[1:],)}"
+            )
 
     @property
     def side(self) -> int:
@@ -44,29 +51,45 @@ class Images:
 
 
 def check_labelled(where: str, pixels: Tensor, labels: Tensor, classes: Count) -> None:
-    """Raise ValueError unless these are square images of bytes, each with a label from 0 to classes - 1."""
+    """Raise ValueError unless these are square images of bytes, each with a label from 0 to classes
+    - 1.
+    """
     fault = None
     if pixels.dtype != torch.uint8 or pixels.ndim != 4 or pixels.shape[2] != pixels.shape[3]:
-        fault = f"{str(pixels.dtype).removeprefix('torch.')} of shape {(*pixels.shape,)}, not uint8 (n, channels, side, side)"
+        fault = (
+            f"{str(pixels.dtype).removeprefix('torch.')} of shape {(*pixels.shape,)}, not "
+            "uint8 (n, channels, side, side)"
+        )
     elif labels.shape != pixels.shape[:1] or not pixels.numel():
-        fault = f"{len(pixels)} images of shape {(*pixels.shape[1:],)} with labels of shape {(*labels.shape,)}"
+        fault = (
+            f"{len(pixels)} images of shape {(*pixels.shape[1:],)} with labels of shape "
+            f"{(*labels.shape,)}"
+        )
     elif labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         fault = f"labels of type {str(labels.dtype).removeprefix('torch.')}, not integers"
     elif not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        fault = f"labels from {int(labels.min())} to {int(labels.max())} of {classes} classes, which are 0 to {classes - 1}"
+        fault = (
+            f"labels from {int(labels.min())} to {int(labels.max())} of {classes} classes, "
+            f"which are 0 to {classes - 1}"
+        )
     if fault:
         raise ValueError(f"{where}: {fault}")
 
 
 def load_digits(seed: Seed = 0, test: Size = 360) -> Images:
-    """scikit-learn's 1797 digits, 8 x 8 grey values, split at random into training and test images."""
+    """scikit-learn's 1797 digits, 8 x 8 grey values, split at random into training and test
+    images.
+    """
     try:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise ImportError("the digits come with scikit-learn: pip install scikit-learn") from None
     bunch: Any = load()
     if not 0 < test < len(bunch.target):
-        raise ValueError(f"test = {test} of {len(bunch.target)} digits; choose between 1 and {len(bunch.target) - 1}")
+        raise ValueError(
+            f"test = {test} of {len(bunch.target)} digits; choose between 1 and "
+            f"{len(bunch.target) - 1}"
+        )
     order = torch.randperm(len(bunch.target), generator=generator(seed))
     pixels = torch.as_tensor(np.minimum(bunch.images * 16, 255).astype(np.uint8))[order, None]
     labels = torch.as_tensor(bunch.target)[order].long()
@@ -78,7 +101,9 @@ def load_photograph(side: Annotated[int, Limits(1, 416)] = 32) -> UInt8[Tensor, 
     try:
         from sklearn.datasets import load_sample_image
     except ImportError:
-        raise ImportError("the photograph comes with scikit-learn: pip install scikit-learn") from None
+        raise ImportError(
+            "the photograph comes with scikit-learn: pip install scikit-learn"
+        ) from None
     pixels = torch.tensor(load_sample_image("flower.jpg")[:416, 112:528]).permute(2, 0, 1)[None]
     return torch.nn.functional.adaptive_avg_pool2d(pixels.double(), side).to(torch.uint8)
 
@@ -90,42 +115,60 @@ def tiles_along(side: Size, size: Size) -> int:
         ValueError: the size does not divide the side, so that pixels would be dropped.
     """
     if size < 1 or side % size:
-        raise ValueError(f"squares of {size} x {size} pixels do not tile an image of side {side}: the size must divide it")
+        raise ValueError(
+            f"squares of {size} x {size} pixels do not tile an image of side {side}: the size "
+            "must divide it"
+        )
     return side // size
 
 
 def grid_permutation(side: Size, s: Count, seed: Seed) -> Int[Tensor, "pixels"]:
-    """A permutation of the pixels that moves whole s x s squares of a side x side image (jelassi2022, Section 6).
+    """A permutation of the pixels that moves whole s x s squares of a side x side image
+    (jelassi2022, Section 6).
 
-    Entry i names the pixel of the original that stands at place i of the permuted image, both in reading order.
+    Entry i names the pixel of the original that stands at place i of the permuted image, both in
+    reading order.
 
     Raises:
         ValueError: s does not divide side.
     """
     squares = tiles_along(side, s)
     order = torch.randperm(squares**2, generator=generator(seed))
-    places = torch.arange(side**2).reshape(squares, s, squares, s).transpose(1, 2).reshape(squares**2, s, s)
+    places = (
+        torch.arange(side**2)
+        .reshape(squares, s, squares, s)
+        .transpose(1, 2)
+        .reshape(squares**2, s, s)
+    )
     return places[order].reshape(squares, squares, s, s).transpose(1, 2).reshape(-1)
 
 
-def permute(pixels: Num[Tensor, "n channels side side"], order: Int[Tensor, "pixels"]) -> Num[Tensor, "n channels side side"]:
+def permute(
+    pixels: Num[Tensor, "n channels side side"], order: Int[Tensor, "pixels"]
+) -> Num[Tensor, "n channels side side"]:
     """Each image with its pixels rearranged by :func:`grid_permutation`."""
     return pixels.flatten(2)[..., order].reshape(pixels.shape)
 
 
 def patch_permutation(side: Size, s: Count, patch: Size, seed: Seed) -> Int[Tensor, "patches"]:
-    """How :func:`grid_permutation` moves patches: entry i names the patch of the original that stands at place i.
+    """How :func:`grid_permutation` moves patches: entry i names the patch of the original that
+    stands at place i.
 
     Raises:
-        ValueError: s does not divide side, or the patch size does not divide s, so that patches are torn apart.
+        ValueError: s does not divide side, or the patch size does not divide s, so that patches are
+            torn apart.
     """
     tiles_along(side, s)
     if s % patch:
-        raise ValueError(f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must divide s")
+        raise ValueError(
+            f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must divide s"
+        )
     return grid_permutation(side // patch, s // patch, seed)
 
 
-def patches_of(pixels: Float[Tensor, "n channels side side"], patch: Size) -> Float[Tensor, "n D features"]:
+def patches_of(
+    pixels: Float[Tensor, "n channels side side"], patch: Size
+) -> Float[Tensor, "n D features"]:
     """Square patches in reading order, each flattened.
 
     Raises:

@@ -1,6 +1,8 @@
-"""What positional encodings have learned: their similarities, against the grid of positions and against the pixels.
+"""What positional encodings have learned: their similarities, against the grid of positions and
+against the pixels.
 
-Positions stand on a square grid in reading order. A similarity is a Gram matrix of encodings, P P^T.
+Positions stand on a square grid in reading order. A similarity is a Gram matrix of encodings, P
+P^T.
 """
 
 from typing import Any, Literal, NamedTuple, cast
@@ -30,7 +32,9 @@ def places(D: Count) -> Int[Tensor, "D 2"]:
 
 
 def _neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
-    """Which pairs of D positions, on a square grid in reading order, have an edge in common, and which other pairs do not."""
+    """Which pairs of D positions, on a square grid in reading order, have an edge in common, and
+    which other pairs do not.
+    """
     place = places(D)
     steps = (place[:, None] - place).abs().sum(2)
     return steps == 1, steps > 1
@@ -52,12 +56,15 @@ def _locality(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
 
 def _local_share(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
     adjacent, apart = _neighbours(c.shape[-1])
-    near, far = ((c * mask).sum(-1) / mask.sum(-1) for mask in (adjacent.to(c.device), apart.to(c.device)))
+    near, far = (
+        (c * mask).sum(-1) / mask.sum(-1) for mask in (adjacent.to(c.device), apart.to(c.device))
+    )
     return (near > far).double().mean(-1)
 
 
 def locality(similarity: Float[Tensor, "D D"]) -> float:
-    """Mean cosine of encodings of adjacent positions (an edge in common) minus the mean of all other pairs.
+    """Mean cosine of encodings of adjacent positions (an edge in common) minus the mean of all
+    other pairs.
 
     Zero on average for encodings that ignore the grid.
     """
@@ -65,7 +72,8 @@ def locality(similarity: Float[Tensor, "D D"]) -> float:
 
 
 def local_share(similarity: Float[Tensor, "D D"]) -> float:
-    """Fraction of the positions whose encodings are, on average, more similar to the adjacent ones than to all others.
+    """Fraction of the positions whose encodings are, on average, more similar to the adjacent ones
+    than to all others.
 
     One half on average for encodings that ignore the grid.
     """
@@ -79,31 +87,46 @@ def touching_share(similarity: Float[Tensor, "D D"]) -> float:
     return float(((place[nearest] - place).abs().amax(1) == 1).double().mean())
 
 
-def by_displacement(similarity: Float[Tensor, "D D"], reach: Size = 4) -> Float[Tensor, "rows columns"]:
-    """Mean cosine of two encodings for each displacement of at most ``reach`` rows and columns between their positions."""
+def by_displacement(
+    similarity: Float[Tensor, "D D"], reach: Size = 4
+) -> Float[Tensor, "rows columns"]:
+    """Mean cosine of two encodings for each displacement of at most ``reach`` rows and columns
+    between their positions.
+    """
     place, c, steps = places(len(similarity)), cosines(similarity), range(-reach, reach + 1)
     if reach > int(place.max()):
-        raise ValueError(f"reach = {reach} is not allowed: the grid has displacements of at most {int(place.max())}")
+        raise ValueError(
+            f"reach = {reach} is not allowed: the grid has displacements of at most "
+            f"{int(place.max())}"
+        )
     moved = place - place[:, None]
     cells = [[c[(moved == torch.tensor([y, x])).all(2)].mean() for x in steps] for y in steps]
     return torch.stack([torch.stack(row) for row in cells])
 
 
 def chance_level(
-    similarity: Float[Tensor, "D D"], statistic: Statistic = "locality", draws: Size = 999, seed: Seed = 0
+    similarity: Float[Tensor, "D D"],
+    statistic: Statistic = "locality",
+    draws: Size = 999,
+    seed: Seed = 0,
 ) -> float:
-    """Largest absolute value of ``locality`` or ``local_share`` under random relabellings of the positions.
+    """Largest absolute value of ``locality`` or ``local_share`` under random relabellings of the
+    positions.
 
     Encodings that ignore the grid exceed it with probability 1 / (draws + 1).
     """
-    measure, source = {"locality": _locality, "local_share": _local_share}[statistic], generator(seed)
+    measure, source = (
+        {"locality": _locality, "local_share": _local_share}[statistic],
+        generator(seed),
+    )
     order = torch.stack([torch.randperm(len(similarity), generator=source) for _ in range(draws)])
     relabelled = cosines(similarity)[order[:, :, None], order[:, None, :]]
     return float(measure(relabelled).abs().max())
 
 
 class Pairs(NamedTuple):
-    """All pairs of positions i < j: similarity, distance, correlation of the pixels over images, and how often inked.
+    """All pairs of positions i < j: similarity, distance, correlation of the pixels over images,
+    and how often inked.
 
     Attributes:
         cosine: of the two encodings.
@@ -119,13 +142,21 @@ class Pairs(NamedTuple):
 
 
 def pairs(similarity: Float[Tensor, "D D"], images: UInt8[Tensor, "N 1 side side"]) -> Pairs:
-    """The pairs of pixels of ``images`` with the similarities of their encodings (patches of one pixel)."""
+    """The pairs of pixels of ``images`` with the similarities of their encodings (patches of one
+    pixel).
+    """
     rare = (images.flatten(1) > 0).double().mean(0) < 0.02
     return pairs_alike(cosines(similarity.detach()), likeness(images, 1), rare.cpu())
 
 
-def pairs_alike(cosine: Float[Tensor, "D D"], likeness: Float[Tensor, "D D"], blank: Bool[Tensor, "D"] | None = None) -> Pairs:
-    """The pairs of positions with these cosines and likenesses; none is blank unless it is said which positions are."""
+def pairs_alike(
+    cosine: Float[Tensor, "D D"],
+    likeness: Float[Tensor, "D D"],
+    blank: Bool[Tensor, "D"] | None = None,
+) -> Pairs:
+    """The pairs of positions with these cosines and likenesses; none is blank unless it is said
+    which positions are.
+    """
     i, j = np.triu_indices(len(cosine), 1)
     place = places(len(cosine)).double()
     apart = torch.cdist(place, place).numpy()
@@ -134,7 +165,9 @@ def pairs_alike(cosine: Float[Tensor, "D D"], likeness: Float[Tensor, "D D"], bl
 
 
 def likeness(images: UInt8[Tensor, "N channels side side"], patch: Size) -> Float[Tensor, "D D"]:
-    """Correlation of the mean brightness of two patches over the images; 0 where a patch is constant."""
+    """Correlation of the mean brightness of two patches over the images; 0 where a patch is
+    constant.
+    """
     brightness = patches_of(images.double(), patch).mean(2)
     return torch.corrcoef(brightness.T).nan_to_num()
 
@@ -146,7 +179,8 @@ class Likeness(NamedTuple):
         nearness: rank correlation with minus the distance.
         likeness: rank correlation with the correlation of the pixels.
         locality: mean cosine of adjacent pairs minus that of the others.
-        at_equal_likeness: the same inside bins of likeness of width 0.1, weighted by adjacent pairs.
+        at_equal_likeness: the same inside bins of likeness of width 0.1, weighted by adjacent
+            pairs.
     """
 
     nearness: float

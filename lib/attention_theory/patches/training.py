@@ -1,4 +1,6 @@
-"""Gradient descent on samples: the realistic problem (E) of jelassi2022, and transfer to another feature."""
+"""Gradient descent on samples: the realistic problem (E) of jelassi2022, and transfer to another
+feature.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +15,8 @@ from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT
 from attention_theory.patches.vit import PositionalViT, association
 
-#: Test points and the start are drawn with these offsets to the seed: from streams of which no run draws training points.
+#: Test points and the start are drawn with these offsets to the seed: from streams of which no run
+#: draws training points.
 TEST_SEED, START_SEED = 1_000_003, 2_000_003
 
 
@@ -41,7 +44,9 @@ class SampleTrajectory:
     @property
     def association(self) -> Float[Tensor, "records"]:
         """Fraction of the positions whose Top_C is their group (jelassi2022, Definition 2.2)."""
-        return torch.tensor([association(A, self.distribution.groups) for A in self.A], dtype=torch.float64)
+        return torch.tensor(
+            [association(A, self.distribution.groups) for A in self.A], dtype=torch.float64
+        )
 
     @property
     def alpha(self) -> Float[Tensor, "records"]:
@@ -50,7 +55,9 @@ class SampleTrajectory:
 
     @property
     def orthogonal(self) -> Float[Tensor, "records"]:
-        """Norm of the component of v orthogonal to the feature (epsilon_v in jelassi2022, Appendix E)."""
+        """Norm of the component of v orthogonal to the feature (epsilon_v in jelassi2022, Appendix
+        E).
+        """
         return (self.v - self.alpha[:, None] * self.distribution.w.to(self.v)).norm(dim=1)
 
     @property
@@ -60,11 +67,15 @@ class SampleTrajectory:
 
 
 def missed(signs: Float[Tensor, "N"], F: Float[Tensor, "N"]) -> float:
-    """Fraction of points on which the output F does not have this sign; an output or a sign of 0 is a miss."""
+    """Fraction of points on which the output F does not have this sign; an output or a sign of 0 is
+    a miss.
+    """
     return float((signs.to(F) * F <= 0).double().mean())
 
 
-def error_rate(model: PositionalViT, distribution: PatchDistribution, N: Count, seed: Seed) -> float:
+def error_rate(
+    model: PositionalViT, distribution: PatchDistribution, N: Count, seed: Seed
+) -> float:
     """Fraction of N fresh points with y F(X) <= 0.
 
     >>> import torch
@@ -97,16 +108,18 @@ def train_vit(
     tests: Size = 2000,
     device: Device = "cpu",
 ) -> SampleTrajectory:
-    """Full-batch gradient descent on N samples (jelassi2022, problem (E) with Parametrization 3.1, realistic case).
+    """Full-batch gradient descent on N samples (jelassi2022, problem (E) with Parametrization 3.1,
+    realistic case).
 
-    The diagonal of A keeps its value. The paper has one rate for A and v and divides the scores by sqrt(d)
-    (``temperature=None``); the defaults let A move within hundreds of steps.
+    The diagonal of A keeps its value. The paper has one rate for A and v and divides the scores by
+    sqrt(d) (``temperature=None``); the defaults let A move within hundreds of steps.
 
     Args:
         distribution: where training and test points come from.
         N: number of training points.
         steps: number of gradient steps.
-        seed: of the training points; the start uses seed + START_SEED, the test points seed + TEST_SEED.
+        seed: of the training points; the start uses seed + START_SEED, the test points seed +
+            TEST_SEED.
         rate_A, rate_v: learning rates; ``rate_A=0`` keeps the attention as it is (fine-tuning).
         p, nu, temperature: as in :class:`PositionalViT`.
         beta: diagonal of A at the start; its other entries and v have standard deviation ``omega``.
@@ -145,7 +158,15 @@ def train_vit(
             A, v = A - rate_A * dA, v - rate_v * dv
     at, As, vs, losses, errors = zip(*recorded)
     As, vs, losses, errors = (torch.stack(column).cpu() for column in (As, vs, losses, errors))
-    return SampleTrajectory(distribution, list(at), As, vs, losses, errors, PositionalViT(A.cpu(), v.cpu(), p, nu, temperature))
+    return SampleTrajectory(
+        distribution,
+        list(at),
+        As,
+        vs,
+        losses,
+        errors,
+        PositionalViT(A.cpu(), v.cpu(), p, nu, temperature),
+    )
 
 
 def semi_idealised(
@@ -158,8 +179,8 @@ def semi_idealised(
 ) -> tuple[Float[Tensor, "T"], Float[Tensor, "T"]]:
     """Scores (gamma, rho) of the semi-idealised process (jelassi2022, Appendix E.2.1), exactly.
 
-    Its value vector is alpha_t w with the lengths alpha of a realistic run; only its scores are trained, on the
-    population risk, from 0.
+    Its value vector is alpha_t w with the lengths alpha of a realistic run; only its scores are
+    trained, on the population risk, from 0.
 
     >>> import torch
     >>> from attention_theory.patches import Population, semi_idealised

@@ -13,7 +13,9 @@ ATTENTION = ("vanilla", "positional")
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention; queries and keys are read off the tokens, or off the positional encodings."""
+    """Multi-head attention; queries and keys are read off the tokens, or off the positional
+    encodings.
+    """
 
     def __init__(self, dim: Size, heads: Size):
         super().__init__()
@@ -42,17 +44,23 @@ class Block(nn.Module):
         self.attention = SelfAttention(dim, heads)
         self.mlp = nn.Sequential(nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, dim))
 
-    def forward(self, tokens: Float[Tensor, "*batch D dim"], positions: Float[Tensor, "*lead D dim"] | None = None):
+    def forward(
+        self,
+        tokens: Float[Tensor, "*batch D dim"],
+        positions: Float[Tensor, "*lead D dim"] | None = None,
+    ):
         normed = self.norm1(tokens)
         tokens = tokens + self.attention(normed, normed if positions is None else positions)
         return tokens + self.mlp(self.norm2(tokens))
 
 
 class VisionTransformer(nn.Module):
-    """Patches, L blocks of attention, mean pooling, a linear classifier (jelassi2022, Section 6 and Appendix A.1).
+    """Patches, L blocks of attention, mean pooling, a linear classifier (jelassi2022, Section 6 and
+    Appendix A.1).
 
-    ``vanilla`` adds the positional encodings to the tokens once (Definition 3.1); ``positional`` never does, and every
-    layer's scores are those of the encodings alone, (P W_Q)(P W_K)^T (Definition 3.2).
+    ``vanilla`` adds the positional encodings to the tokens once (Definition 3.1); ``positional``
+    never does, and every layer's scores are those of the encodings alone, (P W_Q)(P W_K)^T
+    (Definition 3.2).
 
     Args:
         side: pixels along an edge of the image.
@@ -85,7 +93,9 @@ class VisionTransformer(nn.Module):
     ):
         super().__init__()
         if attention not in ATTENTION:
-            raise ValueError(f"attention {attention!r} is unknown; choose one of {', '.join(ATTENTION)}")
+            raise ValueError(
+                f"attention {attention!r} is unknown; choose one of {', '.join(ATTENTION)}"
+            )
         D = tiles_along(side, patch) ** 2
         self.patch, self.attention = patch, attention
         with torch.random.fork_rng(devices=[]):

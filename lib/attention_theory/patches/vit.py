@@ -1,4 +1,6 @@
-"""One layer of positional attention with a polynomial head (jelassi2022, model (T)), its gradients and what it associates."""
+"""One layer of positional attention with a polynomial head (jelassi2022, model (T)), its gradients
+and what it associates.
+"""
 
 import math
 from collections.abc import Sequence
@@ -13,10 +15,11 @@ from attention_theory.patches.distribution import check_groups
 
 
 class PositionalViT:
-    """F(X) = sum_i sigma(D sum_j S_ij <v, X_j>), S = softmax(A / temperature), sigma(x) = x^p + nu x.
+    """F(X) = sum_i sigma(D sum_j S_ij <v, X_j>), S = softmax(A / temperature), sigma(x) = x^p + nu
+    x.
 
-    The scores A depend on positions only (jelassi2022, Definition 3.2 under Simplification 3.1). The paper divides them by
-    sqrt(d), the default here; ``temperature=1`` takes them as they are.
+    The scores A depend on positions only (jelassi2022, Definition 3.2 under Simplification 3.1).
+    The paper divides them by sqrt(d), the default here; ``temperature=1`` takes them as they are.
 
     Args:
         A: (D, D) scores between positions.
@@ -44,7 +47,10 @@ class PositionalViT:
         temperature: Positive | None = None,
     ):
         if p < 3 or p % 2 == 0:
-            raise ValueError(f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign of its input")
+            raise ValueError(
+                f"p = {p}; the activation needs an odd degree p >= 3, so that it keeps the sign "
+                "of its input"
+            )
         self.A, self.v, self.p, self.nu = A, v, p, nu
         self.temperature = math.sqrt(len(v)) if temperature is None else temperature
 
@@ -74,18 +80,23 @@ class PositionalViT:
         return torch.nn.functional.softplus(-y * self(X)).mean()
 
     def gradients(
-        self, X: Float[Tensor, "N D d"], y: Float[Tensor, "N"], weight: Float[Tensor, "N"] | None = None
+        self,
+        X: Float[Tensor, "N D d"],
+        y: Float[Tensor, "N"],
+        weight: Float[Tensor, "N"] | None = None,
     ) -> tuple[Float[Tensor, "D D"], Float[Tensor, "d"]]:
         """Gradients (dA, dv) of :meth:`loss` (jelassi2022, Lemmas H.1 and H.2, corrected).
 
-        With m_ni = y_n S(-y_n F(X_n)) sigma'(z_ni), S the sigmoid and u_nj = <v, X_nj>, the mean over n (or the sum
-        with these weights, such as the probabilities of all points of a population) of
+        With m_ni = y_n S(-y_n F(X_n)) sigma'(z_ni), S the sigmoid and u_nj = <v, X_nj>, the mean
+        over n (or the sum with these weights, such as the probabilities of all points of a
+        population) of
 
             dv    = - D sum_i m_ni sum_r S_ir X_nr
             dA_ij = - (D / temperature) m_ni S_ij (u_nj - sum_r S_ir u_nr).
 
-        Both carry the minus sign of the loss, dA the factor 1 / temperature, and sigma' its linear part; the printed
-        lemmas lack them. The diagonal of dA is included; descent that keeps the diagonal fixed sets it to zero.
+        Both carry the minus sign of the loss, dA the factor 1 / temperature, and sigma' its linear
+        part; the printed lemmas lack them. The diagonal of dA is included; descent that keeps the
+        diagonal fixed sets it to zero.
         """
         D, N = len(self.A), len(X)
         S, u = self.weights, X @ self.v
@@ -99,7 +110,8 @@ class PositionalViT:
 
 
 def top_c(A: Float[Tensor, "D D"], C: Count) -> Int[Tensor, "D C"]:
-    """Indices of the C largest scores of each row, largest first; among equal scores the smaller index comes first.
+    """Indices of the C largest scores of each row, largest first; among equal scores the smaller
+    index comes first.
 
     >>> import torch
     >>> from attention_theory.patches import top_c
@@ -112,10 +124,11 @@ def top_c(A: Float[Tensor, "D D"], C: Count) -> Int[Tensor, "D C"]:
 
 
 def association(A: Float[Tensor, "D D"], groups: Sequence[int] | Int[Tensor, "D"]) -> float:
-    """Fraction of the rows i whose C largest scores are those of i's own group (jelassi2022, Definition 2.2).
+    """Fraction of the rows i whose C largest scores are those of i's own group (jelassi2022,
+    Definition 2.2).
 
-    A row counts only if each score inside its group exceeds each one outside, so that Top_C is unambiguous; with one
-    group every row counts.
+    A row counts only if each score inside its group exceeds each one outside, so that Top_C is
+    unambiguous; with one group every row counts.
 
     Args:
         A: (D, D) scores, or the Gram matrix of the positional encodings.

@@ -21,7 +21,8 @@ Kind = Literal["softmax", "relu"] | Weights
 
 @dataclass(frozen=True, eq=False)
 class RandomAttentionFeatures(FeatureMap):
-    """phi(X) = weights(X W X^T / sqrt d) X, with random W: RAF for softmax weights, ReLU-RAF for relu weights.
+    """phi(X) = weights(X W X^T / sqrt d) X, with random W: RAF for softmax weights, ReLU-RAF for
+    relu weights.
 
     A row of ReLU scores without a positive entry attends to nothing: its features are zero.
 
@@ -68,7 +69,8 @@ class RandomAttentionFeatures(FeatureMap):
         return attend(X @ self.W / math.sqrt(X.shape[1]), X, X, self.weights)
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenAttention":
-        """The map as a function of one token, with everything that the token does not touch computed once.
+        """The map as a function of one token, with everything that the token does not touch
+        computed once.
 
         Raises:
             ValueError: tokens that are not of norm sqrt(d), or no such token.
@@ -80,8 +82,9 @@ class RandomAttentionFeatures(FeatureMap):
 def level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"] | None:
     """The move of length sqrt(d) that raises the inner products with all rows by the same amount.
 
-    delta is proportional to R^T (R R^T)^(-1) 1, the shortest solution of R delta = 1 (by the pseudo-inverse, so that more rows
-    than dimensions are served in the sense of least squares). None where every move raises some as much as it lowers others.
+    delta is proportional to R^T (R R^T)^(-1) 1, the shortest solution of R delta = 1 (by the
+    pseudo-inverse, so that more rows than dimensions are served in the sense of least squares).
+    None where every move raises some as much as it lowers others.
     """
     delta = least_squares(rows, torch.ones_like(rows[:, 0]))
     rise = torch.linalg.vector_norm(rows @ delta) / math.sqrt(len(rows))  # at most 1
@@ -91,12 +94,13 @@ def level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"] | None:
 
 
 class OneTokenAttention:
-    """phi(X) = weights(X W X^T / sqrt d) X as a function of the move of one token, in O(nd + d^2) operations a move.
+    """phi(X) = weights(X W X^T / sqrt d) X as a function of the move of one token, in O(nd + d^2)
+    operations a move.
 
-    Moving token i changes row i and column i of the scores only. For weights u(score) / row sum, u >= 0, row j != i is
-    (1 - p_j) M_j + p_j x' with p_j = u(s_j) / (Z_j + u(s_j)), where M_j and Z_j are the attention average and the
-    normaliser of row j without token i, and s_j = K_j x' its score on the moved token, K = X W / sqrt d. For softmax
-    p_j = sigmoid(s_j - log Z_j).
+    Moving token i changes row i and column i of the scores only. For weights u(score) / row sum, u
+    >= 0, row j != i is (1 - p_j) M_j + p_j x' with p_j = u(s_j) / (Z_j + u(s_j)), where M_j and Z_j
+    are the attention average and the normaliser of row j without token i, and s_j = K_j x' its
+    score on the moved token, K = X W / sqrt d. For softmax p_j = sigmoid(s_j - log Z_j).
 
     Args:
         weights: ``softmax``, ``relu``, or Weights that are never negative.
@@ -117,15 +121,20 @@ class OneTokenAttention:
     True
     """
 
-    def __init__(self, weights: Kind, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: Natural = 0):
+    def __init__(
+        self, weights: Kind, W: Float[Tensor, "d d"], X: Float[Tensor, "n d"], token: Natural = 0
+    ):
         if len(W) != X.shape[1]:
-            raise ValueError(f"a map of tokens in R^{len(W)} does not take a context of shape {tuple(X.shape)}")
+            raise ValueError(
+                f"a map of tokens in R^{len(W)} does not take a context of shape {tuple(X.shape)}"
+            )
         check_token(token, len(X))
         self.weights, self.W, self.x, self.token = as_weights(weights), W, X[token], token
         family, knob = self.weights.family, self.weights.knob
         if family == "power" and knob % 2:
             raise ValueError(
-                f"{self.weights} is negative at negative scores, and random scores have both signs: take an even degree"
+                f"{self.weights} is negative at negative scores, and random scores have both "
+                "signs: take an even degree"
             )
         self._keys = torch.cat([X[:token], X[token + 1 :], self.x[None]])
         self.others = self._keys[:-1]
@@ -137,7 +146,11 @@ class OneTokenAttention:
             if family != "sharp":
                 self.Z[rows] = self.weights(scores).sum(dim=1)
             else:  # log Z, or for the hard maximum the score to beat
-                self.Z[rows] = scores.amax(dim=1) if knob == math.inf else torch.logsumexp(knob * scores, dim=1)
+                self.Z[rows] = (
+                    scores.amax(dim=1)
+                    if knob == math.inf
+                    else torch.logsumexp(knob * scores, dim=1)
+                )
         # what change() needs of the unmoved context
         self.scores = self.K @ self.x
         self.unmoved_weight = self.weight_at(self.scores)
@@ -176,35 +189,52 @@ class OneTokenAttention:
         moved = self.x + deltas
         p = self.weight(moved)[:, :, None]
         rows = (1 - p) * self.M + p * moved[:, None]
-        return torch.cat([rows[:, : self.token], self.own_row(moved)[:, None], rows[:, self.token :]], dim=1)
+        return torch.cat(
+            [rows[:, : self.token], self.own_row(moved)[:, None], rows[:, self.token :]], dim=1
+        )
 
-    def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m nd"]) -> Float[Tensor, "batch m"]:
-        """Inner products of flat phi(X^i(delta)) with each direction, without the (n, d) features of each move."""
+    def readout(
+        self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m nd"]
+    ) -> Float[Tensor, "batch m"]:
+        """Inner products of flat phi(X^i(delta)) with each direction, without the (n, d) features
+        of each move.
+        """
         if directions.shape[1] != self._keys.numel():
             n, d = self._keys.shape
-            raise ValueError(f"directions of {directions.shape[1]} numbers are not those of {n} tokens in R^{d}")
+            raise ValueError(
+                f"directions of {directions.shape[1]} numbers are not those of {n} tokens in R^{d}"
+            )
         moved = self.x + deltas
         rows = directions.unflatten(1, (-1, len(self.x)))
         others = torch.cat([rows[:, : self.token], rows[:, self.token + 1 :]], dim=1)
         p = self.weight(moved)[:, None]
-        parts = (1 - p) * (others * self.M).sum(dim=2) + p * torch.einsum("bd,mjd->bmj", moved, others)
+        parts = (1 - p) * (others * self.M).sum(dim=2) + p * torch.einsum(
+            "bd,mjd->bmj", moved, others
+        )
         return parts.sum(dim=2) + self.own_row(moved) @ rows[:, self.token].T
 
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
-        """|phi(X^i(delta)) - phi(X)|^2, without an (n, d) array for each move and without cancellation for small ones.
+        """|phi(X^i(delta)) - phi(X)|^2, without an (n, d) array for each move and without
+        cancellation for small ones.
 
-        Row j != i changes by p_j delta + (p_j - a_j)(x - M_j), with a_j and p_j the weights before and after. The weights'
-        differences are computed from those of the scores.
+        Row j != i changes by p_j delta + (p_j - a_j)(x - M_j), with a_j and p_j the weights before
+        and after. The weights' differences are computed from those of the scores.
         """
         p, rise = self.moved_weight(deltas @ self.K.T)
         square, along = deltas.square().sum(dim=1), deltas @ self._gap.T
-        rows = p.square().sum(dim=1) * square + 2 * (p * rise * along).sum(dim=1) + rise.square() @ self._gap_square
+        rows = (
+            p.square().sum(dim=1) * square
+            + 2 * (p * rise * along).sum(dim=1)
+            + rise.square() @ self._gap_square
+        )
         return (rows + self.own_change(deltas).square().sum(dim=1)).clamp(min=0)
 
     def moved_weight(
         self, added: Float[Tensor, "batch others"]
     ) -> tuple[Float[Tensor, "batch others"], Float[Tensor, "batch others"]]:
-        """The other rows' weights of the token when their scores on it grow by ``added``, and by how much these grow."""
+        """The other rows' weights of the token when their scores on it grow by ``added``, and by
+        how much these grow.
+        """
         after, knob = self.scores + added, self.weights.knob
         p, a = self.weight_at(after), self.unmoved_weight
         if knob == math.inf:
@@ -213,15 +243,24 @@ class OneTokenAttention:
             q, b = torch.sigmoid(self.Z - knob * after), self._unmoved_rest  # 1 - p, 1 - a
             return p, torch.tanh(knob / 2 * added) * (p * b + a * q)
         Z = torch.where(self.Z > 0, self.Z, 1)
-        small = self._rise(self.scores, added) * Z / ((self.weights(after) + Z) * (self.weights(self.scores) + Z))
+        small = (
+            self._rise(self.scores, added)
+            * Z
+            / ((self.weights(after) + Z) * (self.weights(self.scores) + Z))
+        )
         return p, torch.where(self.Z > 0, small, p - a)
 
     def own_change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
         """By how much the features of the moved token itself change.
 
-        Where the scores move little, the differences of weights are computed from those of the scores.
+        Where the scores move little, the differences of weights are computed from those of the
+        scores.
         """
-        before, a, step = self._own_scores, self._own_weights, deltas @ self.W / math.sqrt(len(self.x))
+        before, a, step = (
+            self._own_scores,
+            self._own_weights,
+            deltas @ self.W / math.sqrt(len(self.x)),
+        )
         own = (step * (self.x + deltas)).sum(dim=1) + deltas @ self._query
         added = torch.cat([step @ self.others.T, own[:, None]], dim=1)
         rise = self.weights.normalised(self._own_scores_after(deltas, before + added))[0] - a
@@ -229,26 +268,34 @@ class OneTokenAttention:
             usable = (self.weights.knob * added.detach()).abs().amax(dim=1, keepdim=True) < 1
             if bool(usable.any()):
                 near = (self.weights.knob * added).clamp(-1, 1)
-                near = a * torch.expm1(near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True)))
+                near = a * torch.expm1(
+                    near - torch.log1p((a * torch.expm1(near)).sum(dim=1, keepdim=True))
+                )
                 rise = torch.where(usable, near, rise)
         else:
             grown = self._rise(before, added)
             usable = grown.abs().sum(dim=1, keepdim=True) < self.weights(before).sum() / 2
             if bool(usable.any()):
-                new = torch.where(usable, self.weights(before).sum() + grown.sum(dim=1, keepdim=True), 1)
+                new = torch.where(
+                    usable, self.weights(before).sum() + grown.sum(dim=1, keepdim=True), 1
+                )
                 rise = torch.where(usable, (grown - a * grown.sum(dim=1, keepdim=True)) / new, rise)
         return rise @ self._keys + (a[-1] + rise[:, -1:]) * deltas
 
     def _own_scores_after(self, deltas: Tensor, sums: Tensor) -> Tensor:
-        """The moved token's scores: the sums of scores before and added ones, but where only their rounding errors are left.
+        """The moved token's scores: the sums of scores before and added ones, but where only their
+        rounding errors are left.
 
-        The move to 0 does that. Powers do not see the scale of a row, and would make weights of the errors.
+        The move to 0 does that. Powers do not see the scale of a row, and would make weights of the
+        errors.
         """
         if self.weights.family in ("sharp", "truncated"):
             return sums
         noise = 1e3 * torch.finfo(sums.dtype).eps * self._own_scores.abs().amax()
         lost = sums.detach().abs().amax(dim=1, keepdim=True) <= noise
-        return torch.where(lost, self._scores_of(self.x + deltas), sums) if bool(lost.any()) else sums
+        return (
+            torch.where(lost, self._scores_of(self.x + deltas), sums) if bool(lost.any()) else sums
+        )
 
     def _scores_of(self, moved: Tensor) -> Tensor:
         """The scores of the token itself at its new places, on the others and on itself."""
@@ -256,49 +303,66 @@ class OneTokenAttention:
         return torch.cat([query @ self.others.T, (query * moved).sum(dim=1, keepdim=True)], dim=1)
 
     def _rise(self, before: Tensor, added: Tensor) -> Tensor:
-        """u(before + added) - u(before); for ReLU weights without cancellation where both scores are positive."""
+        """u(before + added) - u(before); for ReLU weights without cancellation where both scores
+        are positive.
+        """
         after = before + added
         grown = self.weights(after) - self.weights(before)
         linear = self.weights == as_weights("relu")
         return torch.where((before > 0) & (after > 0), added, grown) if linear else grown
 
     def starts(self) -> Float[Tensor, "starts d"]:
-        """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`, or the token if none is."""
-        even, averting = (level_move(rows) if len(rows) else None for rows in (self.K, -self._images))
+        """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`,
+        or the token if none is.
+        """
+        even, averting = (
+            level_move(rows) if len(rows) else None for rows in (self.K, -self._images)
+        )
         found = [move for move in (even, averting) if move is not None]
         return torch.stack(found or [self.x])
 
     def aimed_moves(self, count: Steps) -> Float[Tensor, "aimed d"]:
-        """The moves of length sqrt(d) that raise one other row's score most, for the rows that then give the largest weights.
+        """The moves of length sqrt(d) that raise one other row's score most, for the rows that then
+        give the largest weights.
 
         At most ``count`` of them: rows whose score no move changes have none.
         """
         reach = torch.linalg.vector_norm(self.K, dim=1)
         weight = self.weight_at(self.scores + math.sqrt(len(self.x)) * reach)
-        rows = torch.where(reach > 0, weight, -1).argsort(descending=True)[: min(count, int((reach > 0).sum()))]
+        rows = torch.where(reach > 0, weight, -1).argsort(descending=True)[
+            : min(count, int((reach > 0).sum()))
+        ]
         return self.K[rows] * (math.sqrt(len(self.x)) / reach[rows, None])
 
     def even_move(self) -> Float[Tensor, "d"]:
-        """The move of length sqrt(d) that raises the scores on the token by the same amount in all other rows.
+        """The move of length sqrt(d) that raises the scores on the token by the same amount in all
+        other rows.
 
         Raises:
             ValueError: there is none, as with W = 0, or a single token.
         """
-        return self._existing(self.K, "raises the scores on the token by the same amount in all other rows")
+        return self._existing(
+            self.K, "raises the scores on the token by the same amount in all other rows"
+        )
 
     def averting_move(self) -> Float[Tensor, "d"]:
-        """The move of length sqrt(d) that lowers the token's own scores on all others by the same amount.
+        """The move of length sqrt(d) that lowers the token's own scores on all others by the same
+        amount.
 
         With ReLU weights the token then attends to itself alone.
 
         Raises:
             ValueError: there is none, as with W = 0, or a single token.
         """
-        return -self._existing(self._images, "lowers the token's scores on all others by the same amount")
+        return -self._existing(
+            self._images, "lowers the token's scores on all others by the same amount"
+        )
 
     @property
     def _images(self) -> Float[Tensor, "others d"]:
-        """Row j has the inner products with a move that this adds to the token's score on token j."""
+        """Row j has the inner products with a move that this adds to the token's score on token
+        j.
+        """
         return self.others @ self.W.T / math.sqrt(len(self.x))
 
     def _existing(self, rows: Tensor, what: str) -> Tensor:

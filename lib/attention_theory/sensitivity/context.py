@@ -1,4 +1,6 @@
-"""Contexts, what may be moved in them, and maps that make features of them (bombari2024, Section 3)."""
+"""Contexts, what may be moved in them, and maps that make features of them (bombari2024, Section
+3).
+"""
 
 import math
 from typing import Any
@@ -17,7 +19,9 @@ def weights_generator(seed: Seed) -> torch.Generator:
 
 
 def starts_generator(seed: Seed) -> torch.Generator:
-    """Generator of the random starts of an ascent: another stream than those of tokens and weights."""
+    """Generator of the random starts of an ascent: another stream than those of tokens and
+    weights.
+    """
     return generator(2**30 + seed)
 
 
@@ -42,7 +46,9 @@ def check_norm(norm: Float[Tensor, ""]) -> None:
 
 
 class FeatureMap:
-    """A map from contexts to features, which it also gives as a function of the move of one token."""
+    """A map from contexts to features, which it also gives as a function of the move of one
+    token.
+    """
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> Any:
         """The map at X as a function of the move of this token."""
@@ -64,5 +70,7 @@ class FeatureMap:
         view, radius = self.one_token(X, token), math.sqrt(X.shape[1])
         longest = float(torch.linalg.vector_norm(deltas.detach(), dim=1).max())
         if longest > radius * (1 + max(1e-9, 16 * torch.finfo(deltas.dtype).eps)):
-            raise ValueError(f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {radius:.6g}")
+            raise ValueError(
+                f"a move has length {longest:.6g}, and (3.4) allows at most sqrt(d) = {radius:.6g}"
+            )
         return view.features(deltas)

@@ -11,14 +11,17 @@ from attention_theory.device import normal
 
 
 class DeferredGaussian:
-    """A matrix A with independent entries N(0, deviation^2), known through the products that were asked for.
+    """A matrix A with independent entries N(0, deviation^2), known through the products that were
+    asked for.
 
-    Write L for the span of the left queries so far and R for that of the right ones. L A and A R are known, and what is
-    left, (1 - P_L) A (1 - P_R), is independent of them and still Gaussian. So A u, for a new unit vector u orthogonal
-    to R, is P_L A u plus fresh Gaussian noise orthogonal to L. The answers are equal in law to those of a matrix drawn
-    beforehand, also when a query depends on earlier answers. q queries cost O(q (rows + columns)) numbers.
+    Write L for the span of the left queries so far and R for that of the right ones. L A and A R
+    are known, and what is left, (1 - P_L) A (1 - P_R), is independent of them and still Gaussian.
+    So A u, for a new unit vector u orthogonal to R, is P_L A u plus fresh Gaussian noise orthogonal
+    to L. The answers are equal in law to those of a matrix drawn beforehand, also when a query
+    depends on earlier answers. q queries cost O(q (rows + columns)) numbers.
 
-    All queries have one precision, that of the answers: directions that are orthogonal in float32 are not in float64.
+    All queries have one precision, that of the answers: directions that are orthogonal in float32
+    are not in float64.
 
     >>> import torch
     >>> from attention_theory.device import generator
@@ -29,8 +32,15 @@ class DeferredGaussian:
     1.0
     """
 
-    def __init__(self, rows: Size, columns: Size, deviation: NonNegative, generator: torch.Generator):
-        self.rows, self.columns, self.deviation, self.generator = rows, columns, deviation, generator
+    def __init__(
+        self, rows: Size, columns: Size, deviation: NonNegative, generator: torch.Generator
+    ):
+        self.rows, self.columns, self.deviation, self.generator = (
+            rows,
+            columns,
+            deviation,
+            generator,
+        )
         self.right, self.right_image, self.left, self.left_image = (
             torch.zeros(0, size, dtype=torch.float64) for size in (columns, rows, rows, columns)
         )
@@ -39,25 +49,37 @@ class DeferredGaussian:
         """A v for each row v."""
         self._take(vectors, self.columns)
         new = self._new_directions(vectors, self.right)
-        self.right_image = torch.cat([self.right_image, self._images(new, self.left, self.left_image).to(new)])
+        self.right_image = torch.cat(
+            [self.right_image, self._images(new, self.left, self.left_image).to(new)]
+        )
         self.right = torch.cat([self.right, new])
         return (vectors @ self.right.T) @ self.right_image
 
-    def transpose_times(self, vectors: Float[Tensor, "batch rows"]) -> Float[Tensor, "batch columns"]:
+    def transpose_times(
+        self, vectors: Float[Tensor, "batch rows"]
+    ) -> Float[Tensor, "batch columns"]:
         """A^T v for each row v."""
         self._take(vectors, self.rows)
         new = self._new_directions(vectors, self.left)
-        self.left_image = torch.cat([self.left_image, self._images(new, self.right, self.right_image).to(new)])
+        self.left_image = torch.cat(
+            [self.left_image, self._images(new, self.right, self.right_image).to(new)]
+        )
         self.left = torch.cat([self.left, new])
         return (vectors @ self.left.T) @ self.left_image
 
     def _take(self, vectors: Tensor, size: int) -> None:
         """Move the stored images to the query's device and precision."""
         if vectors.shape[1] != size:
-            raise ValueError(f"vectors of {vectors.shape[1]} entries; this side of the matrix takes {size}")
+            raise ValueError(
+                f"vectors of {vectors.shape[1]} entries; this side of the matrix takes {size}"
+            )
         if len(self.right) + len(self.left) and self.right.dtype != vectors.dtype:
-            known, given = (str(dtype).removeprefix("torch.") for dtype in (self.right.dtype, vectors.dtype))
-            raise ValueError(f"vectors in {given}; this matrix was asked in {known} before, and goes on in it")
+            known, given = (
+                str(dtype).removeprefix("torch.") for dtype in (self.right.dtype, vectors.dtype)
+            )
+            raise ValueError(
+                f"vectors in {given}; this matrix was asked in {known} before, and goes on in it"
+            )
         for name in ("right", "right_image", "left", "left_image"):
             setattr(self, name, getattr(self, name).to(vectors))
 
@@ -77,7 +99,9 @@ class DeferredGaussian:
         return added
 
     def _images(self, new: Tensor, other: Tensor, other_image: Tensor) -> Tensor:
-        """Images of new directions: what the queries from the other side fix, and fresh noise orthogonal to them."""
+        """Images of new directions: what the queries from the other side fix, and fresh noise
+        orthogonal to them.
+        """
         noise = self.deviation * normal(len(new), other.shape[1], generator=self.generator).to(new)
         return (new @ other_image.T) @ other + noise - (noise @ other.T) @ other
 

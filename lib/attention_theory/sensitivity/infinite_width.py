@@ -1,4 +1,5 @@
-"""ReLU random features of infinite width, where word sensitivity has a closed form (arc-cosine kernel).
+"""ReLU random features of infinite width, where word sensitivity has a closed form (arc-cosine
+kernel).
 
 >>> from attention_theory.sensitivity.infinite_width import infinite_width_sensitivity
 >>> round(infinite_width_sensitivity(100), 3)
@@ -15,8 +16,9 @@ from theorybook.validation import AtLeastOne, Cosine, NonNegative, Signed, Size
 def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating:
     """Cosine between ReLU features of infinite width, from the cosine between their inputs.
 
-    2 E relu(a) relu(b) for standard Gaussians a, b of correlation c: (sqrt(1 - c^2) + (pi - arccos c) c) / pi. With b =
-    pi - arccos c this is (sin b - b cos b) / pi, computed without a difference of numbers that nearly cancel.
+    2 E relu(a) relu(b) for standard Gaussians a, b of correlation c: (sqrt(1 - c^2) + (pi - arccos
+    c) c) / pi. With b = pi - arccos c this is (sin b - b cos b) / pi, computed without a difference
+    of numbers that nearly cancel.
 
     Args:
         c: cosines in [-1, 1]; rounding beyond is cut off.
@@ -31,17 +33,22 @@ def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating
 
 
 def infinite_width_change(
-    n: AtLeastOne, cosine: np.ndarray | Cosine, length: np.ndarray | NonNegative = 1.0, depth: Size = 1
+    n: AtLeastOne,
+    cosine: np.ndarray | Cosine,
+    length: np.ndarray | NonNegative = 1.0,
+    depth: Size = 1,
 ) -> np.ndarray | np.floating:
     """|phi(X^i(delta)) - phi(X)| / |phi(X)| for ReLU features of infinite width.
 
     With |delta| = length sqrt(d) and the given cosine between delta and the token it moves,
-    |X^i(delta)| = q |X| with q^2 = 1 + (length^2 + 2 length cosine) / n, and the cosine between X and X^i(delta) is
-    (1 + length cosine / n) / q. Each layer keeps q and maps the cosine by :func:`arc_cosine`; the squared relative
-    change is 1 + q^2 - 2 q (cosine) = (1 - q)^2 + 4 q sin^2(angle / 2).
+    |X^i(delta)| = q |X| with q^2 = 1 + (length^2 + 2 length cosine) / n, and the cosine between X
+    and X^i(delta) is (1 + length cosine / n) / q. Each layer keeps q and maps the cosine by
+    :func:`arc_cosine`; the squared relative change is 1 + q^2 - 2 q (cosine) = (1 - q)^2 + 4 q
+    sin^2(angle / 2).
 
-    Computed are angles, by which :func:`arc_cosine` says sin^2(t'/2) = sin^2(t/2) - (sin t - t cos t) / (2 pi), and no numbers
-    that nearly cancel are subtracted: small moves and long contexts keep all their digits.
+    Computed are angles, by which :func:`arc_cosine` says sin^2(t'/2) = sin^2(t/2) - (sin t - t cos
+    t) / (2 pi), and no numbers that nearly cancel are subtracted: small moves and long contexts
+    keep all their digits.
 
     Args:
         n: number of tokens. For m moved tokens put n / m.
@@ -56,11 +63,18 @@ def infinite_width_change(
     >>> round(float(infinite_width_change(100, cosine=1.0)), 3)
     0.099
     """
-    if not (np.all(np.abs(cosine) <= 1) and np.all((np.asarray(length) >= 0) & (np.asarray(length) <= 1))):
-        raise ValueError("the cosine lies in [-1, 1] and the length, in units of sqrt(d), in [0, 1]")
+    if not (
+        np.all(np.abs(cosine) <= 1)
+        and np.all((np.asarray(length) >= 0) & (np.asarray(length) <= 1))
+    ):
+        raise ValueError(
+            "the cosine lies in [-1, 1] and the length, in units of sqrt(d), in [0, 1]"
+        )
     longer = (np.square(length) + 2 * length * cosine) / n  # q^2 - 1
     q = np.sqrt(np.maximum(1 + longer, 0.0))
-    sine_of_move = np.sqrt((1 - cosine) * (1 + cosine) + np.square(cosine) * ((n - 1) / n))  # sin of the angle with all of X
+    sine_of_move = np.sqrt(
+        (1 - cosine) * (1 + cosine) + np.square(cosine) * ((n - 1) / n)
+    )  # sin of the angle with all of X
     angle = np.arctan2(length * sine_of_move / math.sqrt(n), 1 + length * cosine / n)
     for _ in range(depth):
         square = np.sin(angle / 2) ** 2 - angle**2 * special.spherical_jn(1, angle) / (2 * math.pi)
@@ -71,7 +85,8 @@ def infinite_width_change(
 def infinite_width_sensitivity(n: AtLeastOne, depth: Size = 1) -> float:
     """Word sensitivity of ReLU random features of infinite width: the best move doubles its token.
 
-    Of all moves with |delta| <= sqrt(d), delta = x_i changes the features most, at every depth (proof: chapter on depth).
+    Of all moves with |delta| <= sqrt(d), delta = x_i changes the features most, at every depth
+    (proof: chapter on depth).
 
     Args:
         n: number of tokens, at least 1. For m moved tokens put n / m.

@@ -1,8 +1,9 @@
-"""One changed word, a new label: linear models on features, fine-tuned or re-trained (bombari2024, Section 6).
+"""One changed word, a new label: linear models on features, fine-tuned or re-trained (bombari2024,
+Section 6).
 
-A model f(X) = phi(X)·theta is trained on N samples; a further sample (X, y) arrives, and the model is asked for the
-label -y at X with one token moved. Features come as matrices: Phi (N, p) of the N samples, phi (p,) of X, moved
-(batch, p) of X with the moves.
+A model f(X) = phi(X)·theta is trained on N samples; a further sample (X, y) arrives, and the model
+is asked for the label -y at X with one token moved. Features come as matrices: Phi (N, p) of the N
+samples, phi (p,) of X, moved (batch, p) of X with the moves.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,20 +20,24 @@ from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import starts_generator
 from attention_theory.sensitivity.word import OneToken
 
-Loss = Literal["alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again"]
+Loss = Literal[
+    "alignment-fine", "alignment-again", "error-fine", "error-again", "target-fine", "target-again"
+]
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 
 
-# From the features -----------------------------------------------------------------------------------------------------
+# From the features
+# --------------------------------------------------------------------------------------------------
 
 
 def min_norm_interpolator(
     Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta_0: Float[Tensor, "p"] | None = None
 ) -> Float[Tensor, "p"]:
-    """theta* = theta_0 + Phi^+ (labels - Phi theta_0), where gradient descent on the quadratic loss ends.
+    """theta* = theta_0 + Phi^+ (labels - Phi theta_0), where gradient descent on the quadratic loss
+    ends.
 
-    The pseudo-inverse is applied through the singular values of Phi, so that samples that nearly repeat do no harm; the
-    Gram matrix would square their condition number.
+    The pseudo-inverse is applied through the singular values of Phi, so that samples that nearly
+    repeat do no harm; the Gram matrix would square their condition number.
 
     Args:
         Phi: features of the samples (N, p).
@@ -40,8 +45,9 @@ def min_norm_interpolator(
         theta_0: where gradient descent starts; 0 if not given.
 
     Raises:
-        ValueError: sizes that do not fit, entries that are not finite, or samples so nearly dependent that the answer is
-            lost in their precision (those that repeat exactly are fine).
+        ValueError: sizes that do not fit, entries that are not finite, or samples so nearly
+            dependent that the answer is lost in their precision (those that repeat exactly are
+            fine).
 
     bombari2024, (6.3).
 
@@ -57,7 +63,10 @@ def min_norm_interpolator(
 
 
 def gradient_descent(
-    Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta: Float[Tensor, "p"], steps: Steps = 20_000
+    Phi: Float[Tensor, "N p"],
+    labels: Float[Tensor, "N"],
+    theta: Float[Tensor, "p"],
+    steps: Steps = 20_000,
 ) -> Float[Tensor, "p"]:
     """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges.
 
@@ -70,9 +79,12 @@ def gradient_descent(
 
 
 def feature_alignment(
-    Phi: Annotated[Float[Tensor, "N p"], EMPTY], phi: Float[Tensor, "p"], moved: Float[Tensor, "batch p"]
+    Phi: Annotated[Float[Tensor, "N p"], EMPTY],
+    phi: Float[Tensor, "p"],
+    moved: Float[Tensor, "batch p"],
 ) -> Float[Tensor, "batch"]:
-    """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r the part of phi(X) off the span of the training features.
+    """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r the part of phi(X) off the span of the
+    training features.
 
     With ``Phi`` of no rows it is the alignment of fine-tuning, phi(X^i(delta))·phi(X) / |phi(X)|^2.
 
@@ -82,7 +94,8 @@ def feature_alignment(
         moved: features of X with one token moved (batch, p).
 
     Raises:
-        ValueError: X lies in the span of the training features, where the alignment is 0/0; or as in
+        ValueError: X lies in the span of the training features, where the alignment is 0/0; or as
+            in
             :func:`min_norm_interpolator`.
 
     bombari2024, (6.14).
@@ -98,32 +111,39 @@ def feature_alignment(
     for _ in range(2 * bool(len(Phi))):  # the second time removes what rounding left in the span
         rest = rest - Phi.T @ least_squares(Phi.T, rest)
     if not float(rest.norm()) > torch.finfo(phi.dtype).eps ** 0.6 * float(phi.norm()):
-        raise ValueError("the features of X lie in the span of the training features, where the alignment is 0/0")
+        raise ValueError(
+            "the features of X lie in the span of the training features, where the alignment is 0/0"
+        )
     return moved @ rest / rest.square().sum()
 
 
 def _check_independent(Phi: Tensor) -> None:
-    """Raise ValueError if training features are dependent up to rounding; samples that repeat exactly are allowed."""
+    """Raise ValueError if training features are dependent up to rounding; samples that repeat
+    exactly are allowed.
+    """
     least = 1e3 * torch.finfo(Phi.dtype).eps
     for rows in (lambda: Phi, lambda: torch.unique(Phi, dim=0)):
         values = torch.linalg.svdvals(rows())
         if not len(values) or bool(values[-1] > least * values[0]):
             return
     raise ValueError(
-        f"the samples are so nearly dependent that {Phi.dtype} loses the answer: the smallest singular value of their features "
-        f"is {float(values[-1] / values[0]):.1e} of the largest, and {least:.1e} is allowed; take float64, or leave one out"
+        f"the samples are so nearly dependent that {Phi.dtype} loses the answer: the smallest "
+        "singular value of their features "
+        f"is {float(values[-1] / values[0]):.1e} of the largest, and {least:.1e} is allowed; take "
+        "float64, or leave one out"
     )
 
 
-# All moves of one token at once --------------------------------------------------------------------------------------
+# All moves of one token at once
+# --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
     """Three directions in feature space that settle both solutions at every move.
 
-    theta_f = theta + residual * fine_tuned and theta_r = theta + residual * retrained: what (6.9) and (6.13) say, as vectors.
-    So a move needs three inner products, whatever N is.
+    theta_f = theta + residual * fine_tuned and theta_r = theta + residual * retrained: what (6.9)
+    and (6.13) say, as vectors. So a move needs three inner products, whatever N is.
 
     >>> import torch
     >>> from attention_theory.sensitivity import solutions
@@ -146,8 +166,12 @@ class Solutions:
         """Y - f(X, theta*)."""
         return self.label - self.before
 
-    def measure(self, one: OneToken, deltas: Float[Tensor, "batch d"]) -> dict[str, Float[Tensor, "batch"]]:
-        """For each move: the change of the answer by ``theta*`` and by ``theta_r``, the two alignments and the two errors."""
+    def measure(
+        self, one: OneToken, deltas: Float[Tensor, "batch d"]
+    ) -> dict[str, Float[Tensor, "batch"]]:
+        """For each move: the change of the answer by ``theta*`` and by ``theta_r``, the two
+        alignments and the two errors.
+        """
         if deltas.shape[1] != len(one.x):
             raise ValueError(f"moves have {len(one.x)} coordinates here, got {tuple(deltas.shape)}")
         moved = one.readout(deltas, torch.stack([self.theta, self.fine_tuned, self.retrained]))
@@ -169,7 +193,8 @@ def solutions(
     label: Signed,
     gram: Float[Tensor, "M M"] | None = None,
 ) -> Solutions:
-    """Solve both trainings (from theta_0 = 0) through the Gram matrix: N^2 p operations and no p x p matrix.
+    """Solve both trainings (from theta_0 = 0) through the Gram matrix: N^2 p operations and no p x
+    p matrix.
 
     Args:
         Phi: features of the training samples (N, p).
@@ -179,9 +204,10 @@ def solutions(
         gram: Gram matrix of the N samples and X, in this order, if it is at hand.
 
     Raises:
-        ValueError: as in :func:`min_norm_interpolator`; a label that is not a sign; or the Gram matrix has a condition number
-            above 1e10, in single precision 8e3 (samples nearly repeat, or N + 1 > p), where its inverse has lost the answer:
-            use :func:`min_norm_interpolator` and :func:`feature_alignment`.
+        ValueError: as in :func:`min_norm_interpolator`; a label that is not a sign; or the Gram
+            matrix has a condition number above 1e10, in single precision 8e3 (samples nearly
+            repeat, or N + 1 > p), where its inverse has lost the answer: use
+            :func:`min_norm_interpolator` and :func:`feature_alignment`.
 
     >>> import torch
     >>> from attention_theory.sensitivity import solutions
@@ -191,7 +217,9 @@ def solutions(
     [1.0, -1.0, 0.0]
     """
     if label not in (-1, 1):
-        raise ValueError(f"the label of X must be -1 or 1, so that -label is the other one, got {label}")
+        raise ValueError(
+            f"the label of X must be -1 or 1, so that -label is the other one, got {label}"
+        )
     if gram is None:
         joint = torch.cat([Phi, phi[None]])
         gram = joint @ joint.T
@@ -199,8 +227,10 @@ def solutions(
     values = torch.linalg.eigvalsh(gram)
     if not float(values[0]) > max(1e-10, 1e3 * torch.finfo(gram.dtype).eps) * float(values[-1]):
         raise ValueError(
-            f"the Gram matrix of the {len(gram)} samples has smallest eigenvalue {float(values[0]):.1e} and largest "
-            f"{float(values[-1]):.1e}: its inverse is lost to rounding; use min_norm_interpolator and feature_alignment"
+            f"the Gram matrix of the {len(gram)} samples has smallest eigenvalue "
+            f"{float(values[0]):.1e} and largest "
+            f"{float(values[-1]):.1e}: its inverse is lost to rounding; use min_norm_interpolator "
+            "and feature_alignment"
         )
     factor = torch.linalg.cholesky(K)
     coefficients = torch.cholesky_solve(torch.stack([labels, cross], dim=1), factor)
@@ -225,17 +255,19 @@ def best_moves(
     steps: Steps = 150,
     seed: Seed = 0,
 ) -> Float[Tensor, "losses d"]:
-    """For each loss the move with |delta| <= sqrt(d) that makes it smallest, as far as :func:`descend` finds it.
+    """For each loss the move with |delta| <= sqrt(d) that makes it smallest, as far as
+    :func:`descend` finds it.
 
     Args:
         model: from :func:`solutions`.
         one: the feature map as a function of the move of one token.
-        losses: pairs of a name and a penalty p. ``alignment-fine`` and ``alignment-again`` are (6.16), (alignment +
-            1)^2; ``error-fine`` and ``error-again`` are (6.7). ``target-fine`` and ``target-again`` are ours: the
-            error that the alignment leaves when the shift is 0, so that they aim at the alignment 1 - 2 y / residual
-            instead of -1. p times the squared shift is added, as in (F.3) to (F.5).
-        starts: first the even move of attention features, or the token itself and its opposite for random features;
-            then random directions. The best end is taken.
+        losses: pairs of a name and a penalty p. ``alignment-fine`` and ``alignment-again`` are
+            (6.16), (alignment + 1)^2; ``error-fine`` and ``error-again`` are (6.7). ``target-fine``
+            and ``target-again`` are ours: the error that the alignment leaves when the shift is 0,
+            so that they aim at the alignment 1 - 2 y / residual instead of -1. p times the squared
+            shift is added, as in (F.3) to (F.5).
+        starts: first the even move of attention features, or the token itself and its opposite for
+            random features; then random directions. The best end is taken.
         steps: of the descent.
         seed: of the random starts.
 
@@ -250,7 +282,11 @@ def best_moves(
     >>> bool(moves.norm() <= 8**0.5 + 1e-9)
     True
     """
-    chosen = torch.tensor([LOSSES.index(name) for name, _ in losses]).to(one.x.device).repeat_interleave(starts)
+    chosen = (
+        torch.tensor([LOSSES.index(name) for name, _ in losses])
+        .to(one.x.device)
+        .repeat_interleave(starts)
+    )
     penalty = torch.tensor([p for _, p in losses]).to(one.x).repeat_interleave(starts)
 
     def objective(deltas):
@@ -258,12 +294,17 @@ def best_moves(
         alignments = [found["alignment-fine"], found["alignment-again"]]
         columns = [(alignment + 1).square() for alignment in alignments]
         columns += [found["error-fine"], found["error-again"]]
-        columns += [(2 + (alignment - 1) * model.residual * model.label).square() for alignment in alignments]
+        columns += [
+            (2 + (alignment - 1) * model.residual * model.label).square()
+            for alignment in alignments
+        ]
         return torch.stack(columns).gather(0, chosen[None])[0] + penalty * found["shift"].square()
 
     d = len(one.x)
     lead = one.starts()[:1] if isinstance(one, OneTokenAttention) else torch.stack([one.x, -one.x])
-    first = torch.cat([lead, normal(starts, d, generator=starts_generator(seed)).to(one.x)])[:starts]
+    first = torch.cat([lead, normal(starts, d, generator=starts_generator(seed)).to(one.x)])[
+        :starts
+    ]
     first = first * (d**0.5 / first.norm(dim=1, keepdim=True))
     delta, value = descend(objective, first.repeat(len(losses), 1), steps)
     best = value.unflatten(0, (-1, starts)).argmin(dim=1)
@@ -273,11 +314,12 @@ def best_moves(
 def descend(
     objective: Callable[[Tensor], Tensor], delta: Float[Tensor, "starts d"], steps: Steps
 ) -> tuple[Float[Tensor, "starts d"], Float[Tensor, "starts"]]:
-    """Projected gradient descent over |delta| <= sqrt(d): the best moves on the way and their objective.
+    """Projected gradient descent over |delta| <= sqrt(d): the best moves on the way and their
+    objective.
 
-    The penalties make narrow valleys, where plain gradient steps crawl. So there is momentum, with steps of a length
-    that falls from sqrt(d)/10 to 0 (Adam, with one second moment for a move instead of one for a coordinate, which
-    keeps it independent of the basis).
+    The penalties make narrow valleys, where plain gradient steps crawl. So there is momentum, with
+    steps of a length that falls from sqrt(d)/10 to 0 (Adam, with one second moment for a move
+    instead of one for a coordinate, which keeps it independent of the basis).
 
     Args:
         objective: moves (starts, d) -> (starts,), each entry a function of its own move.

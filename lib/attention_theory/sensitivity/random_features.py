@@ -13,13 +13,22 @@ from theorybook.validation import Count, Natural, Seed, Size
 from torch import Tensor
 
 from attention_theory.device import gradients, normal
-from attention_theory.sensitivity.context import FeatureMap, check_token, starts_generator, weights_generator
+from attention_theory.sensitivity.context import (
+    FeatureMap,
+    check_token,
+    starts_generator,
+    weights_generator,
+)
 from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere
 
 Activation = Literal["relu", "tanh", "identity"]
 #: All have Lipschitz constant 1.
-ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "identity": lambda x: x,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +50,9 @@ class RandomFeatures(FeatureMap):
     activation: Activation = "relu"
 
     @classmethod
-    def sample(cls, n: Count, d: Count, k: Count, seed: Seed, activation: Activation = "relu") -> "RandomFeatures":
+    def sample(
+        cls, n: Count, d: Count, k: Count, seed: Seed, activation: Activation = "relu"
+    ) -> "RandomFeatures":
         """Draw V of size k x nd.
 
         Args:
@@ -51,7 +62,9 @@ class RandomFeatures(FeatureMap):
             seed: of the CPU generator.
             activation: one of ``relu``, ``tanh``, ``identity``.
         """
-        return cls(normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation)
+        return cls(
+            normal(k, n * d, generator=weights_generator(seed)) / math.sqrt(n * d), n, activation
+        )
 
     def to(self, where: Where) -> "RandomFeatures":
         """The same map on another device or in another precision."""
@@ -76,11 +89,14 @@ class RandomFeatures(FeatureMap):
     def preactivations(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
         """V flat X."""
         if X.shape != (self.n, self.d):
-            raise ValueError(f"a context is a matrix of tokens ({self.n}, {self.d}), got shape {tuple(X.shape)}")
+            raise ValueError(
+                f"a context is a matrix of tokens ({self.n}, {self.d}), got shape {tuple(X.shape)}"
+            )
         return self.V @ X.reshape(-1)
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenFeatures":
-        """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i meets the move.
+        """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i meets the
+        move.
 
         Raises:
             ValueError: X is no (n, d) matrix of tokens of norm sqrt(d), or has no such token.
@@ -88,7 +104,9 @@ class RandomFeatures(FeatureMap):
         require_on_sphere(X)
         check_token(token, self.n)
         block = self.block(token)
-        return OneTokenFeatures(self.preactivations(X) - block @ X[token], block, X[token], self.activation)
+        return OneTokenFeatures(
+            self.preactivations(X) - block @ X[token], block, X[token], self.activation
+        )
 
 
 class OneTokenFeatures:
@@ -134,7 +152,9 @@ class OneTokenFeatures:
             features = self.activation(layer(features))
         return features
 
-    def readout(self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m k"]) -> Float[Tensor, "batch m"]:
+    def readout(
+        self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m k"]
+    ) -> Float[Tensor, "batch m"]:
         """Inner products of phi(X^i(delta)) with each direction."""
         return self.features(deltas) @ directions.T
 
@@ -143,7 +163,8 @@ class OneTokenFeatures:
         return (self.unmoved - self.features(deltas)).square().sum(dim=1)
 
     def certificate(self) -> float:
-        """No move of length at most sqrt(d) changes the features by more than this: sigma_max(V_i) sqrt(d).
+        """No move of length at most sqrt(d) changes the features by more than this: sigma_max(V_i)
+        sqrt(d).
 
         All activations here have Lipschitz constant 1.
 
@@ -152,16 +173,24 @@ class OneTokenFeatures:
         """
         if self.layers:
             raise ValueError("the certificate is for features of one layer")
-        gram = self.block.T @ self.block if len(self.block) > len(self.x) else self.block @ self.block.T
+        gram = (
+            self.block.T @ self.block
+            if len(self.block) > len(self.x)
+            else self.block @ self.block.T
+        )
         return float(torch.linalg.eigvalsh(gram)[-1].clamp(min=0).sqrt()) * math.sqrt(len(self.x))
 
     def starts(self) -> Float[Tensor, "starts d"]:
-        """Constructive moves to start an ascent from: the direction of largest change in the first layer, both ways."""
+        """Constructive moves to start an ascent from: the direction of largest change in the first
+        layer, both ways.
+        """
         top = self.steepest()
         return torch.stack([top, -top])
 
     def steepest(self, width: Size = 8, rounds: Size = 6) -> Float[Tensor, "d"]:
-        """The unit direction along which the first layer changes fastest at X, by block power iteration."""
+        """The unit direction along which the first layer changes fastest at X, by block power
+        iteration.
+        """
         with gradients():
             pre = (self.rest + self.block @ self.x).detach().requires_grad_(True)
             (slope,) = torch.autograd.grad(self.activation(pre).sum(), pre)
@@ -174,13 +203,18 @@ class OneTokenFeatures:
 
 
 def one_token_in_law(
-    contexts: Float[Tensor, "N n d"], token: Natural, k: Count, seed: Seed, activation: Activation = "relu"
+    contexts: Float[Tensor, "N n d"],
+    token: Natural,
+    k: Count,
+    seed: Seed,
+    activation: Activation = "relu",
 ) -> list[OneTokenFeatures]:
-    """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N + d) numbers.
+    """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N
+    + d) numbers.
 
-    V_i (k x d) is drawn. What the other tokens add to the pre-activations is, row by row, Gaussian and independent of
-    V_i, with the Gram matrix of the contexts without token i, over nd, as covariance. For one context that is
-    N(0, (n-1)/n) (Assumption 1).
+    V_i (k x d) is drawn. What the other tokens add to the pre-activations is, row by row, Gaussian
+    and independent of V_i, with the Gram matrix of the contexts without token i, over nd, as
+    covariance. For one context that is N(0, (n-1)/n) (Assumption 1).
 
     Args:
         contexts: (N, n, d), tokens of norm sqrt(d).
@@ -212,7 +246,8 @@ def one_token_in_law(
     return [OneTokenFeatures(rest[:, a], block, contexts[a, token], activation) for a in range(N)]
 
 
-# Deep random features ------------------------------------------------------------------------------------------------
+# Deep random features
+# ------------------------------------------------------------------------------------------------
 
 
 def he_variance(activation: Activation = "relu") -> float:
@@ -228,13 +263,16 @@ def he_variance(activation: Activation = "relu") -> float:
     2.0
     """
     if activation == "tanh":
-        raise ValueError("no beta gives E tanh(g)^2 = 1: tanh stays below 1, and (4.3) has no solution")
+        raise ValueError(
+            "no beta gives E tanh(g)^2 = 1: tanh stays below 1, and (4.3) has no solution"
+        )
     return {"relu": 2.0, "identity": 1.0}[activation]
 
 
 @dataclass(frozen=True, eq=False)
 class DeepRandomFeatures(FeatureMap):
-    """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k) with N(0, beta/k).
+    """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k)
+    with N(0, beta/k).
 
     bombari2024, (4.2), (4.3).
 
@@ -269,7 +307,9 @@ class DeepRandomFeatures(FeatureMap):
         """
         beta, draw = he_variance(activation), weights_generator(seed)
         widths = [n * d] + [k] * (depth - 1)
-        return cls(tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation)
+        return cls(
+            tuple(normal(k, w, generator=draw) * math.sqrt(beta / w) for w in widths), n, activation
+        )
 
     def to(self, where: Where) -> "DeepRandomFeatures":
         """The same map on another device or in another precision."""
@@ -306,11 +346,13 @@ class DeepRandomFeatures(FeatureMap):
         return OneTokenFeatures(first.rest, first.block, first.x, self.activation, later)
 
 
-def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, depth: Size, seed: Seed) -> OneTokenFeatures:
+def deep_one_token_in_law(
+    X: Float[Tensor, "n d"], token: Natural, k: Count, depth: Size, seed: Seed
+) -> OneTokenFeatures:
     """Deep ReLU random features as a function of one token, equal in law to drawing all matrices.
 
-    The first layer is that of :func:`one_token_in_law`; the later matrices are :class:`DeferredGaussian`. For widths k
-    at which a k x k matrix does not fit into memory.
+    The first layer is that of :func:`one_token_in_law`; the later matrices are
+    :class:`DeferredGaussian`. For widths k at which a k x k matrix does not fit into memory.
 
     Args:
         X: context (n, d), tokens of norm sqrt(d).
@@ -334,4 +376,6 @@ def deep_one_token_in_law(X: Float[Tensor, "n d"], token: Natural, k: Count, dep
     draw = weights_generator(seed + 2**20)
     matrices = [DeferredGaussian(k, k, math.sqrt(beta / k), draw) for _ in range(depth - 1)]
     later = [lambda h, A=A: Apply.apply(h, A) for A in matrices]
-    return OneTokenFeatures(math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu", later)
+    return OneTokenFeatures(
+        math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu", later
+    )

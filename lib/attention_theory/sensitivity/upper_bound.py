@@ -1,4 +1,6 @@
-"""An upper bound on the word sensitivity of attention features, to set beside what the ascent finds."""
+"""An upper bound on the word sensitivity of attention features, to set beside what the ascent
+finds.
+"""
 
 import math
 from typing import Any
@@ -16,10 +18,12 @@ CELLS, LAST_SCORE = 2000, 60.0
 
 
 def sensitivity_bound(view: OneTokenAttention) -> float:
-    """No move of length at most sqrt(d) changes the features by more than this, relative to |phi(X)|.
+    """No move of length at most sqrt(d) changes the features by more than this, relative to
+    |phi(X)|.
 
-    It is the root of :func:`rows_bound` plus the square of :func:`own_bound`, over |phi(X)|. It bounds the supremum, which ReLU
-    weights need not attain (:func:`attention_theory.sensitivity.word.word_sensitivity`).
+    It is the root of :func:`rows_bound` plus the square of :func:`own_bound`, over |phi(X)|. It
+    bounds the supremum, which ReLU weights need not attain
+    (:func:`attention_theory.sensitivity.word.word_sensitivity`).
 
     Args:
         view: attention features as a function of one token.
@@ -41,12 +45,13 @@ def sensitivity_bound(view: OneTokenAttention) -> float:
 def rows_bound(view: OneTokenAttention) -> float:
     """Bound on the squared change of all other rows together.
 
-    Row j != i changes by p delta + (p - a_j)(x - M_j), where a_j and p are the weights of the token before and after:
-    by at most h_j(s) = (p sqrt(d) + |p - a_j| |x - M_j|)^2 when the move adds s to the score. The scores that a move
-    adds obey sum_j s_j^2 <= sigma_max(K)^2 d = R^2. So for each multiplier m >= 0 the squared changes of these rows sum
-    to at most m R^2 + sum_j max_s (h_j(s) - m s^2), and the least over m is taken. h is convex in p, and p grows with
-    u(s): the maximum over a cell of a grid is at most the larger of h at its ends, and where u is least if u falls and
-    then grows (even degrees), minus m times its smallest s^2.
+    Row j != i changes by p delta + (p - a_j)(x - M_j), where a_j and p are the weights of the token
+    before and after: by at most h_j(s) = (p sqrt(d) + |p - a_j| |x - M_j|)^2 when the move adds s
+    to the score. The scores that a move adds obey sum_j s_j^2 <= sigma_max(K)^2 d = R^2. So for
+    each multiplier m >= 0 the squared changes of these rows sum to at most m R^2 + sum_j max_s
+    (h_j(s) - m s^2), and the least over m is taken. h is convex in p, and p grows with u(s): the
+    maximum over a cell of a grid is at most the larger of h at its ends, and where u is least if u
+    falls and then grows (even degrees), minus m times its smallest s^2.
     """
     weights, d = view.weights, len(view.x)
     if not len(view.K):
@@ -64,13 +69,17 @@ def rows_bound(view: OneTokenAttention) -> float:
     at = h(torch.cat([ends[0], p, ends[1]]))  # first and last: scores of minus and plus infinity
     cell_h = torch.maximum(at[:-1], at[1:])
     if even:
-        cell_h = torch.maximum(cell_h, h(view.weight_at(torch.full_like(view.scores, lowest_score(weights)))))
+        cell_h = torch.maximum(
+            cell_h, h(view.weight_at(torch.full_like(view.scores, lowest_score(weights))))
+        )
     nearest = torch.minimum(edges[:-1].square(), edges[1:].square())
     nearest = torch.cat([edges[:1].square(), nearest, edges[-1:].square()])
 
     def bound(log_multiplier: float) -> float:
         multiplier = math.exp(log_multiplier)
-        return multiplier * budget + float((cell_h - multiplier * nearest[:, None]).amax(dim=0).sum())
+        return multiplier * budget + float(
+            (cell_h - multiplier * nearest[:, None]).amax(dim=0).sum()
+        )
 
     scale = math.log(d)
     best: Any = minimize_scalar(bound, bounds=(scale - 12, scale + 6), method="bounded")
@@ -78,10 +87,12 @@ def rows_bound(view: OneTokenAttention) -> float:
 
 
 def crowd_bound(view: OneTokenAttention) -> float:
-    """S(X) <= 3 sqrt(d (1 + sum_j q_j^2)) / |phi(X)|, q_j the share that row j gives if the whole move is aimed at it.
+    """S(X) <= 3 sqrt(d (1 + sum_j q_j^2)) / |phi(X)|, q_j the share that row j gives if the whole
+    move is aimed at it.
 
-    Any move adds at most |K_j| sqrt(d) to the score of row j, so its share of the token stays below q_j and its features
-    change by at most q_j sqrt(d) + q_j 2 sqrt(d). The moved row goes from at most sqrt(d) to at most 2 sqrt(d).
+    Any move adds at most |K_j| sqrt(d) to the score of row j, so its share of the token stays below
+    q_j and its features change by at most q_j sqrt(d) + q_j 2 sqrt(d). The moved row goes from at
+    most sqrt(d) to at most 2 sqrt(d).
 
     Args:
         view: attention features as a function of one token, with u that never falls.
@@ -98,14 +109,19 @@ def crowd_bound(view: OneTokenAttention) -> float:
     """
     check_norm(view.norm)
     if view.weights.family not in ("sharp", "relu_power"):
-        raise ValueError(f"{view.weights} falls at negative scores, so that a higher score need not give a larger share")
+        raise ValueError(
+            f"{view.weights} falls at negative scores, so that a higher score need not give a "
+            "larger share"
+        )
     d = len(view.x)
     aimed = view.weight_at(view.scores + math.sqrt(d) * view.K.norm(dim=1))
     return 3 * math.sqrt(d * (1 + float(aimed.square().sum()))) / float(view.norm)
 
 
 def lowest_score(weights: Weights) -> float:
-    """Where u of an even degree p is least: 0 for a power, the root of T_(p-1) for the truncated exponential."""
+    """Where u of an even degree p is least: 0 for a power, the root of T_(p-1) for the truncated
+    exponential.
+    """
     if weights.family == "power":
         return 0.0
 
@@ -117,7 +133,13 @@ def lowest_score(weights: Weights) -> float:
 
 
 def own_bound(view: OneTokenAttention) -> float:
-    """Bound on the change of row i itself: the largest distance from phi_i to a token, the moved one included."""
+    """Bound on the change of row i itself: the largest distance from phi_i to a token, the moved
+    one included.
+    """
     own, radius = view.unmoved_own, math.sqrt(len(view.x))
-    distances = [(view.others - own).norm(dim=1), (view.x - own).norm()[None] + radius, own.norm()[None]]
+    distances = [
+        (view.others - own).norm(dim=1),
+        (view.x - own).norm()[None] + radius,
+        own.norm()[None],
+    ]
     return float(torch.cat(distances).max())

@@ -1,4 +1,6 @@
-"""Word sensitivity: the largest relative change of a feature map when one token moves (bombari2024, (3.4))."""
+"""Word sensitivity: the largest relative change of a feature map when one token moves (bombari2024,
+(3.4)).
+"""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ OneToken = OneTokenAttention | OneTokenFeatures
 
 @dataclass(frozen=True, eq=False)
 class WordSensitivity:
-    """The largest relative change found, the move that gives it, and how each start of the search climbed.
+    """The largest relative change found, the move that gives it, and how each start of the search
+    climbed.
 
     >>> from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
     >>> from attention_theory.tokens import contexts
@@ -36,18 +39,26 @@ class WordSensitivity:
 
 
 def word_sensitivity(
-    map: FeatureMap, X: Float[Tensor, "n d"], token: Natural = 0, starts: Size = 24, steps: Steps = 200, seed: Seed = 0
+    map: FeatureMap,
+    X: Float[Tensor, "n d"],
+    token: Natural = 0,
+    starts: Size = 24,
+    steps: Steps = 200,
+    seed: Seed = 0,
 ) -> WordSensitivity:
-    """A lower bound on S(X): the largest |phi(X^i(delta)) - phi(X)| / |phi(X)|, |delta| <= sqrt(d), that :func:`search` finds.
+    """A lower bound on S(X): the largest |phi(X^i(delta)) - phi(X)| / |phi(X)|, |delta| <= sqrt(d),
+    that :func:`search` finds.
 
-    S(X) is a supremum. ReLU weights jump where the last positive score of a row vanishes, and there it need not be attained:
-    ``value`` is then the change by moves as near to ``delta`` as one likes, and at ``delta`` itself the row may be zero.
+    S(X) is a supremum. ReLU weights jump where the last positive score of a row vanishes, and there
+    it need not be attained: ``value`` is then the change by moves as near to ``delta`` as one
+    likes, and at ``delta`` itself the row may be zero.
 
     Args:
         map: a feature map with ``one_token``, for example :class:`RandomAttentionFeatures`.
         X: context (n, d), tokens of norm sqrt(d).
         token: the row that moves.
-        starts: number of starts of the search: the map's constructive ones first, then random directions.
+        starts: number of starts of the search: the map's constructive ones first, then random
+            directions.
         steps: steps of the search.
         seed: of the random starts.
 
@@ -67,14 +78,19 @@ def word_sensitivity(
     return search(map.one_token(X, token), starts, steps, seed)
 
 
-def search(view: OneToken, starts: Size = 24, steps: Steps = 200, seed: Seed = 0) -> WordSensitivity:
-    """Gradient ascent of ``view.change`` over the ball of radius sqrt(d), from many starts that are halved four times.
+def search(
+    view: OneToken, starts: Size = 24, steps: Steps = 200, seed: Seed = 0
+) -> WordSensitivity:
+    """Gradient ascent of ``view.change`` over the ball of radius sqrt(d), from many starts that are
+    halved four times.
 
-    There are five rounds. Each has twice as many steps as the one before it, and half as many starts: those that have found
-    most. So the rounds cost about the same, together 36 evaluations a start in 200 steps (:func:`evaluations`). For attention
-    features a third of the starts are aimed at single rows, which is where long contexts are sensitive. Smooth features are
-    climbed as in :func:`projected_ascent`. ReLU weights have kinks, where an ascent that never falls stops. So there every
-    step is taken, except in the last tenth, and only its length, half the radius at first, depends on what it finds.
+    There are five rounds. Each has twice as many steps as the one before it, and half as many
+    starts: those that have found most. So the rounds cost about the same, together 36 evaluations a
+    start in 200 steps (:func:`evaluations`). For attention features a third of the starts are aimed
+    at single rows, which is where long contexts are sensitive. Smooth features are climbed as in
+    :func:`projected_ascent`. ReLU weights have kinks, where an ascent that never falls stops. So
+    there every step is taken, except in the last tenth, and only its length, half the radius at
+    first, depends on what it finds.
 
     Args and Raises: as in :func:`word_sensitivity`.
 
@@ -113,15 +129,21 @@ def evaluations(starts: Size, steps: Steps = 200) -> int:
 
 
 def _survivors(starts: int, step: int, steps: int) -> int:
-    """The starts that take this step: rounds of 1, 2, 4, 8 and 16 of 31 parts of the steps, with half the starts each."""
+    """The starts that take this step: rounds of 1, 2, 4, 8 and 16 of 31 parts of the steps, with
+    half the starts each.
+    """
     return -(-starts // 2 ** int(math.log2(1 + 31 * step / steps)))
 
 
-def projected_ascent(view: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0) -> WordSensitivity:
-    """Projected gradient ascent of ``view.change`` over the ball of radius sqrt(d), all starts to the end.
+def projected_ascent(
+    view: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0
+) -> WordSensitivity:
+    """Projected gradient ascent of ``view.change`` over the ball of radius sqrt(d), all starts to
+    the end.
 
-    Each start has its own step length: it grows after a step that climbs, and a step that does not climb is undone
-    and tried shorter. So no start ever falls. For random features, which answer smoothly to a move, few starts are enough.
+    Each start has its own step length: it grows after a step that climbs, and a step that does not
+    climb is undone and tried shorter. So no start ever falls. For random features, which answer
+    smoothly to a move, few starts are enough.
 
     Args and Raises: as in :func:`word_sensitivity`.
 
@@ -150,7 +172,9 @@ def _first_moves(view: OneToken, first: Tensor, starts: int, seed: int) -> Tenso
 
 
 class _Ascent:
-    """Several starts of an ascent: where each is (``delta``), and the best ``place`` that it has seen."""
+    """Several starts of an ascent: where each is (``delta``), and the best ``place`` that it has
+    seen.
+    """
 
     def __init__(self, view: OneToken, delta: Tensor, share: float = 1):
         self.view, self.radius = view, math.sqrt(delta.shape[1])
@@ -160,11 +184,14 @@ class _Ascent:
         self.length = torch.full_like(delta[:, :1], share * self.radius)
 
     def climb(self) -> None:
-        """A step from the best place; the next one is longer if this finds a better one, else much shorter."""
+        """A step from the best place; the next one is longer if this finds a better one, else much
+        shorter.
+        """
         self._step(self.place, self.uphill, longer=1.5, shorter=0.4)
 
     def roam(self, steps: int) -> None:
-        """A step from where the last one ended; the next one is longer if this finds a better place, else a little shorter.
+        """A step from where the last one ended; the next one is longer if this finds a better
+        place, else a little shorter.
 
         Where nothing better is found, the length falls to a ten-thousandth over so many steps.
         """
@@ -178,7 +205,9 @@ class _Ascent:
     def _step(self, start: Tensor, gradient: Tensor, longer: float, shorter: float) -> None:
         size = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
         delta = start + self.length * gradient / torch.where(size == 0, 1, size)
-        self.delta = delta * (self.radius / torch.linalg.vector_norm(delta, dim=1, keepdim=True)).clamp(max=1)
+        self.delta = delta * (
+            self.radius / torch.linalg.vector_norm(delta, dim=1, keepdim=True)
+        ).clamp(max=1)
         value, self.gradient = _value_and_gradient(self.view, self.delta)
         better = (value > self.value)[:, None]
         self.place = torch.where(better, self.delta, self.place)
@@ -190,7 +219,9 @@ class _Ascent:
 def _best(view: OneToken, delta: Tensor, value: Tensor, history: list[Tensor]) -> WordSensitivity:
     """The best of all starts; of those that are equal to rounding the first, in every precision."""
     best = int((value >= (1 - 16 * torch.finfo(value.dtype).eps) * value.max()).nonzero()[0])
-    return WordSensitivity(float(value[best].sqrt() / view.norm), delta[best], torch.stack(history).sqrt() / view.norm)
+    return WordSensitivity(
+        float(value[best].sqrt() / view.norm), delta[best], torch.stack(history).sqrt() / view.norm
+    )
 
 
 def _value_and_gradient(view: OneToken, delta: Tensor) -> tuple[Tensor, Tensor]:

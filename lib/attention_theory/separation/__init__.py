@@ -1,11 +1,22 @@
 """Part II of the book: softmax attention against linear attention (deng2023).
 
-:mod:`data` builds the data sets and knows the threshold, :mod:`network` runs the networks literally, :mod:`exact` gets the
-probability of success without sampling.
+:mod:`data` builds the data sets and knows the threshold, :mod:`network` runs the networks
+literally, :mod:`exact` gets the probability of success without sampling.
 """
 
-from attention_theory.separation.data import MODELS, cross_attention_data, inputs, self_attention_data, threshold
-from attention_theory.separation.exact import failures, row_classes, success_counts, success_probability
+from attention_theory.separation.data import (
+    MODELS,
+    cross_attention_data,
+    inputs,
+    self_attention_data,
+    threshold,
+)
+from attention_theory.separation.exact import (
+    failures,
+    row_classes,
+    success_counts,
+    success_probability,
+)
 from attention_theory.separation.network import (
     NETWORKS,
     Rate,

@@ -1,4 +1,5 @@
-"""The data sets of deng2023, their attention parameter X = QK^T, and the threshold tau of the readout.
+"""The data sets of deng2023, their attention parameter X = QK^T, and the threshold tau of the
+readout.
 
 Three models, by the names used everywhere in this part:
 
@@ -30,51 +31,75 @@ def check_columns(model: Model, d: Count) -> int:
     """
     taken = 1 if model == "cross" else 2
     if d <= taken:
-        raise ValueError(f"d = {d} is not allowed: the {model} data need an integer d >= {taken + 1}, for one block column")
+        raise ValueError(
+            f"d = {d} is not allowed: the {model} data need an integer d >= {taken + 1}, for one "
+            "block column"
+        )
     return int(d) - taken
 
 
 def check_sizes(model: Model, n: Count, d: Count) -> int:
-    """The number t of identity blocks in n = (d-2) t for self-attention and n = (d-1) t for cross-attention.
+    """The number t of identity blocks in n = (d-2) t for self-attention and n = (d-1) t for
+    cross-attention.
 
     Raises:
         ValueError: no room for a block column, n < 2 (then ln n = 0), or n not divisible.
     """
     columns = check_columns(model, d)
     if n < 2:
-        raise ValueError(f"n = {n} is not allowed: the data need an integer n >= 2, since every entry scales with ln n")
+        raise ValueError(
+            f"n = {n} is not allowed: the data need an integer n >= 2, since every entry scales "
+            "with ln n"
+        )
     if n % columns:
         taken = int(d) - columns
         raise ValueError(
-            f"n = {n} is not divisible by d - {taken} = {columns}: the data stack identity blocks, n = (d-{taken}) t"
+            f"n = {n} is not divisible by d - {taken} = {columns}: the data stack identity "
+            f"blocks, n = (d-{taken}) t"
         )
     return int(n) // columns
 
 
 def check_scales(model: Model, b: Scale, c: Scale) -> None:
-    """Raise ValueError unless b and c fit the model: both given and not both zero for self-attention, none for cross."""
+    """Raise ValueError unless b and c fit the model: both given and not both zero for
+    self-attention, none for cross.
+    """
     if model == "cross":
         if b is not None or c is not None:
-            raise ValueError(f"b = {b}, c = {c} are not allowed: the cross-attention data have no such parameters")
+            raise ValueError(
+                f"b = {b}, c = {c} are not allowed: the cross-attention data have no such "
+                "parameters"
+            )
         return
     if b is None or c is None:
         raise ValueError(f"b = {b}, c = {c} are not allowed: the self-attention data need both")
     if b == 0 and c == 0:
-        raise ValueError("b = c = 0 is not allowed: linear attention would divide by row sums that are 0")
+        raise ValueError(
+            "b = c = 0 is not allowed: linear attention would divide by row sums that are 0"
+        )
 
 
 def _check_index(name: str, index: int, n: int) -> None:
     if not 0 <= index < n:
-        raise ValueError(f"{name} = {index} is not allowed: it is a row, counted from 0 to n - 1 = {n - 1}")
+        raise ValueError(
+            f"{name} = {index} is not allowed: it is a row, counted from 0 to n - 1 = {n - 1}"
+        )
 
 
 def self_attention_data(
-    n: Count, d: Count, a: NonNegative, b: NonNegative, c: NonNegative, special: Natural = 0, device: Device = "cpu"
+    n: Count,
+    d: Count,
+    a: NonNegative,
+    b: NonNegative,
+    c: NonNegative,
+    special: Natural = 0,
+    device: Device = "cpu",
 ) -> Float[Tensor, "n d"]:
     """The self-attention input A = A1 = A2 = A3 of size ``a`` (deng2023, Definitions 6.1 and D.1).
 
-    First column: ``a`` at the special row, else 0. Columns 2 to d-1: identity blocks times ``b``, stacked. Last column:
-    ``c``. Everything times sqrt(ln n).  The data set D0 has a = a0, D1 has a = a1 > a0.
+    First column: ``a`` at the special row, else 0. Columns 2 to d-1: identity blocks times ``b``,
+    stacked. Last column: ``c``. Everything times sqrt(ln n).  The data set D0 has a = a0, D1 has a
+    = a1 > a0.
 
     Args:
         n, d: rows and columns, n = (d-2) t with an integer t.
@@ -106,8 +131,9 @@ def cross_attention_data(
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
     """The cross-attention inputs (A1, A2 = A3) of size ``a`` (deng2023, Definition F.1).
 
-    A1 has ln n everywhere but in the first column, which is ``a`` ln n at the row ``query`` and else 0. A2 has a 1 at row
-    ``key`` of the first column and identity blocks, stacked, in columns 2 to d (the printed "2 to d-1" cannot hold them).
+    A1 has ln n everywhere but in the first column, which is ``a`` ln n at the row ``query`` and
+    else 0. A2 has a 1 at row ``key`` of the first column and identity blocks, stacked, in columns 2
+    to d (the printed "2 to d-1" cannot hold them).
 
     Args:
         n, d: rows and columns, n = (d-1) t with an integer t.
@@ -137,9 +163,16 @@ def cross_attention_data(
 
 
 def inputs(
-    model: Model, n: Count, d: Count, a: NonNegative, b: Scale = None, c: Scale = None, device: Device = "cpu"
+    model: Model,
+    n: Count,
+    d: Count,
+    a: NonNegative,
+    b: Scale = None,
+    c: Scale = None,
+    device: Device = "cpu",
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
-    """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T. Always A3 = A2, V = I.
+    """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T.
+    Always A3 = A2, V = I.
 
     >>> from attention_theory.separation import inputs
     >>> A1, A2, X = inputs("self-ones", 4, 4, a=1.0, b=0.2, c=0.8)
@@ -157,8 +190,11 @@ def inputs(
     return A, A, torch.ones_like(eye) if model == "self-ones" else eye
 
 
-def threshold(model: Model, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None) -> Any:
-    """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention (deng2023, Theorems 6.2 and F.5).
+def threshold(
+    model: Model, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None
+) -> Any:
+    """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention
+    (deng2023, Theorems 6.2 and F.5).
 
     The one place that knows tau, for floats, Decimals and balls.
 

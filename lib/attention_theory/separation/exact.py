@@ -1,16 +1,18 @@
 """The exact probability of E_success, without sampling and without attention matrices.
 
-Given the data only the signs are random. The rows of an attention layer fall into at most three classes, and the value of
-a row of each class is linear in a few sums of signs:
+Given the data only the signs are random. The rows of an attention layer fall into at most three
+classes, and the value of a row of each class is linear in a few sums of signs:
 
     <c_j, y> = first y_1 + star y_* + last y_d + other K + best M
 
-with y_1, y_*, y_d the signs of the first column, of the block column that the special key belongs to and of the last column
-(none for cross-attention), K the sum of the N other block signs and M their maximum. All coefficients of K and M are >= 0, so
-for each of the 8 (or 4) patterns of (y_1, y_*, y_d) a network fires from some number of plus signs on: binomial tails count.
+with y_1, y_*, y_d the signs of the first column, of the block column that the special key belongs
+to and of the last column (none for cross-attention), K the sum of the N other block signs and M
+their maximum. All coefficients of K and M are >= 0, so for each of the 8 (or 4) patterns of (y_1,
+y_*, y_d) a network fires from some number of plus signs on: binomial tails count.
 
-Coefficients are balls (Arb, through python-flint): each encloses its number, so that a comparison is decided, which proves
-it, or open. Precision is added only while one is open, so that n = 10^10000 costs milliseconds.
+Coefficients are balls (Arb, through python-flint): each encloses its number, so that a comparison
+is decided, which proves it, or open. Precision is added only while one is open, so that n =
+10^10000 costs milliseconds.
 """
 
 import math
@@ -33,7 +35,8 @@ from attention_theory.separation.network import NETWORKS, SuccessCounts
 INTEGER_SIGNS = 2000
 
 
-#: Bits at which a comparison is tried first, and at which it is given up: numbers that agree so far count as equal.
+#: Bits at which a comparison is tried first, and at which it is given up: numbers that agree so far
+#: count as equal.
 FEWEST_BITS, MOST_BITS = 64, 2**16
 #: The same for weights sharper than softmax, the smallest of which need not be told from nothing.
 SHARP_BITS = 2**12
@@ -60,7 +63,8 @@ def row_classes(
     c: Any | None,
     key: Any | None = None,
 ) -> list[RowClass]:
-    """The classes of rows of one attention layer: the special row, the other rows of its block, the rest.
+    """The classes of rows of one attention layer: the special row, the other rows of its block, the
+    rest.
 
     Where two classes have equal scores they are given once. Classes without a row are left out.
 
@@ -68,8 +72,9 @@ def row_classes(
         model: as in :func:`data.inputs`.
         weights: as in :func:`attention_theory.attention.attention_weights`.
         d: columns of the data.
-        log_n, n, a, b, c: ln n, n and the sizes of the data, as numbers of one type that knows ``sqrt`` and ``exp``: Decimals,
-            or balls (``flint.arb``). n may be any real number >= d - 2 (d - 1 for cross).
+        log_n, n, a, b, c: ln n, n and the sizes of the data, as numbers of one type that knows
+            ``sqrt`` and ``exp``: Decimals, or balls (``flint.arb``). n may be any real number >= d
+            - 2 (d - 1 for cross).
         key: as in :func:`separation_probability`, of the same type; None for 0.
 
     >>> from decimal import Decimal
@@ -82,14 +87,22 @@ def row_classes(
     given = [log_n, n, a] if model == "cross" else [log_n, n, a, b, c]
     if not hasattr(log_n, "sqrt") or any(type(x) is not number for x in given):
         kinds = ", ".join(type(x).__name__ for x in given)
-        raise ValueError(f"log_n, n, a, b and c must be Decimals, or balls, all of them, got {kinds}")
+        raise ValueError(
+            f"log_n, n, a, b and c must be Decimals, or balls, all of them, got {kinds}"
+        )
     columns = d - 1 if model == "cross" else d - 2
     t = n / columns
-    # Scores of four groups of keys: the special one, the rest of its block, one other block, all others. With a single block
-    # column the last two are empty. A class of rows says which of the values each group has.
-    counts = (number(1), t - 1, t, n - 2 * t) if columns > 1 else (number(1), t - 1, number(0), number(0))
+    # Scores of four groups of keys: the special one, the rest of its block, one other block, all
+    # others. With a single block column the last two are empty. A class of rows says which of the
+    # values each group has.
+    counts = (
+        (number(1), t - 1, t, n - 2 * t)
+        if columns > 1
+        else (number(1), t - 1, number(0), number(0))
+    )
     if model == "cross":
-        # queries score every key with ln n, but the special query scores the special key with (1 + a) ln n
+        # queries score every key with ln n, but the special query scores the special key with (1 +
+        # a) ln n
         values, rows = [(1 + a) * log_n, log_n], [(0, 1, 1, 1), (1, 1, 1, 1)]
         size, block, last = number(1), number(1), number(0)
     else:
@@ -98,11 +111,15 @@ def row_classes(
         if model == "self-ones":
             # the product of the row sums
             special, usual = size + block + last, block + last
-            values, rows = [special * special, special * usual, usual * usual], [(0, 1, 1, 1), (1, 2, 2, 2)]
+            values, rows = (
+                [special * special, special * usual, usual * usual],
+                [(0, 1, 1, 1), (1, 2, 2, 2)],
+            )
             if key is not None:  # the first column once more, which only the special row has
                 values[0] += key * size * size
         else:
-            # the inner product: c^2 for all, b^2 more in the same block, a^2 more for the special row with itself
+            # the inner product: c^2 for all, b^2 more in the same block, a^2 more for the special
+            # row with itself
             far, near = last**2, block**2 + last**2
             values, rows = [size**2 + near, near, far], [(0, 1, 2, 2)]
             rows += [(1, 1, 2, 2)] if t > 1 else []
@@ -110,7 +127,9 @@ def row_classes(
     family = as_weights(weights)
     hard = family.knob == math.inf
     if hard and (a == 0 or b == 0):
-        raise ValueError(f"a = {a}, b = {b}: equal scores leave the hard maximum open; give sizes > 0")
+        raise ValueError(
+            f"a = {a}, b = {b}: equal scores leave the hard maximum open; give sizes > 0"
+        )
     raw = [] if hard else [family(value) for value in values]
     classes = []
     for row in rows:
@@ -135,7 +154,9 @@ class _OpenError(ArithmeticError):
 
 
 def _positive(x: Any, give_up: bool) -> bool:
-    """Whether a ball is positive; if it holds 0 (and may be 0), :class:`_OpenError`, or no when it is time to give up."""
+    """Whether a ball is positive; if it holds 0 (and may be 0), :class:`_OpenError`, or no when it
+    is time to give up.
+    """
     if x > 0:
         return True
     if not (x <= 0 or give_up):
@@ -148,12 +169,17 @@ def _size(x: Any) -> float:
     return float(x.abs_lower())
 
 
-def _firing(rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau: Any, give_up: bool) -> tuple[int, float]:
-    """The fewest plus signs among ``signs`` with which one of the rows exceeds tau (``signs`` + 1: never), and the margin."""
+def _firing(
+    rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau: Any, give_up: bool
+) -> tuple[int, float]:
+    """The fewest plus signs among ``signs`` with which one of the rows exceeds tau (``signs`` + 1:
+    never), and the margin.
+    """
     fewest, margins = signs + 1, []
     for first, star, last, other, best in rows:
         base = pattern[0] * first + pattern[1] * star + pattern[2] * last - tau - other * signs
-        # the excess over tau is none without a plus sign, and some + 2 other plus with plus > 0 of them
+        # the excess over tau is none without a plus sign, and some + 2 other plus with plus > 0 of
+        # them
         none, some = base - best, base + best
         if signs == 0 or _positive(none, give_up):
             needed, near = (0 if _positive(none, give_up) else 1), _size(none)
@@ -167,7 +193,9 @@ def _firing(rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau
             if whole is None:
                 if not give_up:
                     raise _OpenError
-                whole = (reach + 0.5).mid().floor().unique_fmpz()  # a tie with tau, which does not exceed it
+                whole = (
+                    (reach + 0.5).mid().floor().unique_fmpz()
+                )  # a tie with tau, which does not exceed it
             needed = int(whole) + 1
             near = min(_size(some + 2 * other * needed), _size(some + 2 * other * (needed - 1)))
         fewest = min(fewest, needed)
@@ -175,12 +203,19 @@ def _firing(rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau
     return fewest, min(margins)
 
 
-def _bits(networks: list[tuple[str | Weights, float]], b: Scale, c: Scale, log_n: float, key: float) -> int:
-    """A precision in bits at which the smallest weight, and n of them together, differ from 0, with 64 bits to spare."""
+def _bits(
+    networks: list[tuple[str | Weights, float]], b: Scale, c: Scale, log_n: float, key: float
+) -> int:
+    """A precision in bits at which the smallest weight, and n of them together, differ from 0, with
+    64 bits to spare.
+    """
     needed = 0.0
     for weights, a in networks:
         # scores are at most top ln n
-        top, family = 1 + a if b is None or c is None else (a + b + c) ** 2 + key * a**2, as_weights(weights)
+        top, family = (
+            1 + a if b is None or c is None else (a + b + c) ** 2 + key * a**2,
+            as_weights(weights),
+        )
         needed = max(needed, 64 + 1.5 * (1 + top) * log_n)
         if family.family == "sharp" and 1 < family.knob < math.inf:
             needed = max(needed, min(SHARP_BITS, 64 + 1.5 * (1 + family.knob * top) * log_n))
@@ -197,7 +232,8 @@ def _patterns(
     log_n: float | None = None,
     key: float = 0.0,
 ) -> tuple[int, list[list[int]], float]:
-    """N; for each sign pattern the fewest plus signs with which each network fires; the smallest margin.
+    """N; for each sign pattern the fewest plus signs with which each network fires; the smallest
+    margin.
 
     Args:
         networks: (weights, a) of each.
@@ -217,7 +253,10 @@ def _patterns(
         ln = size.log() if log_n is None else ball(given)
         b_ball, c_ball, extra = (None if x is None else ball(x) for x in (b, c, key or None))
         signs, tau = d - 2 if model == "cross" else d - 3, data.threshold(model, ln.sqrt(), c_ball)
-        rows = [row_classes(model, weights, d, ln, size, ball(a), b_ball, c_ball, extra) for weights, a in networks]
+        rows = [
+            row_classes(model, weights, d, ln, size, ball(a), b_ball, c_ball, extra)
+            for weights, a in networks
+        ]
         patterns, margins = [], []
         for pattern in product((1, -1), (1, -1), (0,) if model == "cross" else (1, -1)):
             answers = [_firing(classes, signs, pattern, tau, give_up) for classes in rows]
@@ -251,11 +290,18 @@ def _upper(signs: int) -> list[int]:
 
 
 def success_counts(
-    model: Model, n: Count, d: Count, a0: NonNegative, a1: NonNegative, b: Scale = None, c: Scale = None
+    model: Model,
+    n: Count,
+    d: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: Scale = None,
+    c: Scale = None,
 ) -> SuccessCounts:
     """Exact numbers of sign vectors without a false alarm, and without any alarm, in O(d) work.
 
-    The special rows of D0 and D1 lie in the same residue class (the same block column). Validated against
+    The special rows of D0 and D1 lie in the same residue class (the same block column). Validated
+    against
     :func:`network.enumerated_counts`.
 
     Args:
@@ -307,10 +353,14 @@ def _only_first(signs: int, patterns: list[list[int]], m: int) -> float:
     if hit == 0:
         return 0.0
     with np.errstate(divide="ignore"):
-        return float(np.exp(m * np.log1p(-alarm)) * -np.expm1(m * np.log1p(-min(1.0, hit / (1 - alarm)))))
+        return float(
+            np.exp(m * np.log1p(-alarm)) * -np.expm1(m * np.log1p(-min(1.0, hit / (1 - alarm))))
+        )
 
 
-def _check_probability(model: Model, d: int, b: Scale, c: Scale, n: int | None, log_n: float | None) -> None:
+def _check_probability(
+    model: Model, d: int, b: Scale, c: Scale, n: int | None, log_n: float | None
+) -> None:
     """Raise ValueError unless sizes and parameters are allowed."""
     columns = data.check_columns(model, d)
     data.check_scales(model, b, c)
@@ -319,7 +369,9 @@ def _check_probability(model: Model, d: int, b: Scale, c: Scale, n: int | None, 
     elif log_n is None or n is not None:
         raise ValueError(f"n = {n}, log_n = {log_n} are not allowed: give exactly one of the two")
     elif log_n < math.log(columns) * (1 - 1e-12):
-        raise ValueError(f"log_n = {log_n} is not allowed: n must hold one identity block of size {columns}")
+        raise ValueError(
+            f"log_n = {log_n} is not allowed: n must hold one identity block of size {columns}"
+        )
 
 
 def separation_probability(
@@ -335,16 +387,18 @@ def separation_probability(
     log_n: Positive | None = None,
     key: NonNegative = 0.0,
 ) -> float:
-    """P[F_u positive on D1 and 0 on D0] exactly, for one network with attention weights u and shared signs.
+    """P[F_u positive on D1 and 0 on D0] exactly, for one network with attention weights u and
+    shared signs.
 
     Args:
         weights: the family of weights.
         model, d, m, a0, a1, b, c, n, log_n: as in :func:`success_probability`.
-        key: for ``self-ones`` the factor of e1 e1' that X has beside the ones: X = 11' + key e1 e1'.
+        key: for ``self-ones`` the factor of e1 e1' that X has beside the ones: X = 11' + key e1
+            e1'.
 
     Raises:
-        ValueError: as :func:`success_probability`; weights that are unknown; the hard maximum with a size of 0;
-            a key for another model.
+        ValueError: as :func:`success_probability`; weights that are unknown; the hard maximum with
+            a size of 0; a key for another model.
 
     >>> from attention_theory.exponential import separation_probability, sharp
     >>> setting = dict(model="cross", d=11, m=20, a0=0.01, a1=1.2, n=200)
@@ -352,7 +406,9 @@ def separation_probability(
     [0.0, 0.98]
     """
     if key and model != "self-ones":
-        raise ValueError(f"key = {key} is not allowed: it belongs to the model self-ones, got {model}")
+        raise ValueError(
+            f"key = {key} is not allowed: it belongs to the model self-ones, got {model}"
+        )
     signs, patterns, _ = _patterns(model, d, [(weights, a1), (weights, a0)], b, c, n, log_n, key)
     return _only_first(signs, patterns, m)
 
@@ -369,9 +425,11 @@ def success_probability(
     log_n: Positive | None = None,
     shared_signs: bool = True,
 ) -> float:
-    """P[E_success] exactly: (N_ok / 2^d)^m - (N_ok_and_quiet / 2^d)^m, up to the rounding of one float.
+    """P[E_success] exactly: (N_ok / 2^d)^m - (N_ok_and_quiet / 2^d)^m, up to the rounding of one
+    float.
 
-    With ``shared_signs=False`` each network has its own y, and the probability is a product of four.
+    With ``shared_signs=False`` each network has its own y, and the probability is a product of
+    four.
 
     Args:
         model: one of ``data.MODELS``.
@@ -396,13 +454,25 @@ def success_probability(
 
 
 def _failures(signs: int, patterns: list[list[int]], m: int) -> list[float]:
-    """P[the first network fires at none of m sign vectors], and of each other network P[it fires at one]."""
+    """P[the first network fires at none of m sign vectors], and of each other network P[it fires at
+    one].
+    """
     fires = [_mean(_tail(fewest[i], signs) for fewest in patterns) for i in range(4)]
-    return [(1 - fires[0]) ** m, *(-math.expm1(m * math.log1p(-p)) if p < 1 else 1.0 for p in fires[1:])]
+    return [
+        (1 - fires[0]) ** m,
+        *(-math.expm1(m * math.log1p(-p)) if p < 1 else 1.0 for p in fires[1:]),
+    ]
 
 
 def failures(
-    model: Model, n: Count, d: Count, m: Count, a0: NonNegative, a1: NonNegative, b: Scale = None, c: Scale = None
+    model: Model,
+    n: Count,
+    d: Count,
+    m: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: Scale = None,
+    c: Scale = None,
 ) -> list[float]:
     """For each of the four networks by itself the chance to be wrong with m sign vectors, exactly.
 

@@ -1,6 +1,8 @@
-"""The network literally: attention, readout, and what follows from running it: Monte Carlo and enumeration.
+"""The network literally: attention, readout, and what follows from running it: Monte Carlo and
+enumeration.
 
-``literal`` here means the n x n attention of the definitions. :mod:`exact` reaches the same numbers without it.
+``literal`` here means the n x n attention of the definitions. :mod:`exact` reaches the same numbers
+without it.
 """
 
 import math
@@ -21,17 +23,21 @@ from attention_theory.separation import data
 from attention_theory.separation.data import Model, Scale
 
 WEIGHTS = ("softmax", "linear")
-#: The four outputs in the event E_success, as (weights, data set). The first must fire, the others must stay quiet.
+#: The four outputs in the event E_success, as (weights, data set). The first must fire, the others
+#: must stay quiet.
 NETWORKS = (("softmax", 1), ("linear", 1), ("softmax", 0), ("linear", 0))
 #: Numbers held at once by the batched routes: 64 MiB of float64.
 BATCH = 2**23
-#: A value this close to tau equals it: some settings have exact ties, which rounding (about 1e-15) would decide.
+#: A value this close to tau equals it: some settings have exact ties, which rounding (about 1e-15)
+#: would decide.
 ROUNDING = 1e-12
 
 
 def _check_few(d: int) -> None:
     if d > 24:
-        raise ValueError(f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24")
+        raise ValueError(
+            f"d = {d} is not allowed: enumerating 2^d sign vectors is limited to d <= 24"
+        )
 
 
 def sign_vectors(d: Count) -> Float[Tensor, "vectors d"]:
@@ -60,9 +66,11 @@ def attention_features(
     X: Float[Tensor, "d d"],
     weights: str | Weights,
 ) -> Float[Tensor, "n d"]:
-    """Rows c_{j0} of one attention layer with V = I: weights from the scores A1 X A2^T, applied to A3.
+    """Rows c_{j0} of one attention layer with V = I: weights from the scores A1 X A2^T, applied to
+    A3.
 
-    deng2023, Definitions C.1 and C.4 in the form of Claims C.3 and C.5. For self-attention pass A three times.
+    deng2023, Definitions C.1 and C.4 in the form of Claims C.3 and C.5. For self-attention pass A
+    three times.
 
     Args:
         A1: (n, d) queries.
@@ -71,7 +79,8 @@ def attention_features(
         weights: ``softmax`` (f_exp), ``linear`` (f_lin), or Weights.
 
     Raises:
-        ValueError: unknown weights, shapes that do not fit, or a row of linear scores that sums to 0.
+        ValueError: unknown weights, shapes that do not fit, or a row of linear scores that sums to
+            0.
 
     >>> import torch
     >>> from attention_theory.separation import attention_features
@@ -80,12 +89,15 @@ def attention_features(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     if not isinstance(weights, Weights) and weights not in WEIGHTS:
-        raise ValueError(f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}")
+        raise ValueError(
+            f"weights {weights!r} are unknown here; choose one of {', '.join(WEIGHTS)}"
+        )
     return attend(A1 @ X, A2, A3, weights)
 
 
 def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed) -> float:
-    """F = phi(sum over rows j and signs l of phi_tau(<c_j, y_l>)) with phi_tau(z) = max(z - tau, 0) (deng2023, Definition C.6).
+    """F = phi(sum over rows j and signs l of phi_tau(<c_j, y_l>)) with phi_tau(z) = max(z - tau, 0)
+    (deng2023, Definition C.6).
 
     Args:
         features: (n, d), rows c_j.
@@ -104,7 +116,9 @@ def readout(features: Float[Tensor, "n d"], y: Float[Tensor, "d m"], tau: Signed
     return torch.relu(torch.relu(features @ y - tau).sum()).item()
 
 
-def _four(model: Model, n: int, d: int, a0: float, a1: float, b: Scale, c: Scale, device: Device = "cpu"):
+def _four(
+    model: Model, n: int, d: int, a0: float, a1: float, b: Scale, c: Scale, device: Device = "cpu"
+):
     """The inputs (A1, A2, X) of the four networks in the order of NETWORKS, with their weights."""
     inputs = [data.inputs(model, n, d, a, b, c, device) for a in (a0, a1)]
     return [(*inputs[which], weights) for weights, which in NETWORKS]
@@ -115,12 +129,15 @@ def _tau(model: Model, n: int, c: Scale, level: float | None = None) -> float:
 
 
 def _distinct(rows: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
-    """The rows that differ, bit by bit. (torch.unique(rows, dim=0) is slower than the attention itself.)"""
+    """The rows that differ, bit by bit. (torch.unique(rows, dim=0) is slower than the attention
+    itself.)
+    """
     keys = rows.cpu().contiguous().numpy().view(f"V{8 * rows.shape[1]}").ravel()
     return rows[torch.from_numpy(np.unique(keys, return_index=True)[1]).to(rows.device)]
 
 
-# Monte Carlo ---------------------------------------------------------------------------------------------------------
+# Monte Carlo
+# --------------------------------------------------------------------------------------------------
 
 
 class Rate(NamedTuple):
@@ -152,7 +169,8 @@ def success_rate(
     shared_signs: bool = True,
     device: Device = "cpu",
 ) -> Rate:
-    """Frequency of E_success over random signs: attention once for each network, all trials in one product.
+    """Frequency of E_success over random signs: attention once for each network, all trials in one
+    product.
 
     E_success (deng2023, section 7): F_exp(D1) > 0, F_lin(D1) = 0, F_exp(D0) = 0, F_lin(D0) = 0.
 
@@ -165,7 +183,8 @@ def success_rate(
         shared_signs: the four networks read out with the same y; else each has its own.
 
     Raises:
-        ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or trials < 1.
+        ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or
+            trials < 1.
 
     >>> from attention_theory.separation import success_rate
     >>> rate = success_rate("cross", 6, 3, 5, a0=0.01, a1=1.2, trials=100, seed=0)
@@ -176,15 +195,22 @@ def success_rate(
     """
     # equal queries have equal features
     networks, tau = _four(model, n, d, a0, a1, b, c, device), _tau(model, n, c)
-    features = [attention_features(_distinct(A1), A2, A2, X, weights) for A1, A2, X, weights in networks]
+    features = [
+        attention_features(_distinct(A1), A2, A2, X, weights) for A1, A2, X, weights in networks
+    ]
     gen = generator(seed)
     chunk = max(1, BATCH // (m * max(d, *(len(rows) for rows in features))))
     successes = 0
     for start in range(0, trials, chunk):
         count = min(chunk, trials - start)
-        draws = [signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)]
+        draws = [
+            signs(d, count * m, generator=gen).to(device) for _ in range(1 if shared_signs else 4)
+        ]
         draws *= 4 // len(draws)
-        fires = [((rows @ y).amax(0) > tau + ROUNDING).view(count, m).any(1) for rows, y in zip(features, draws)]
+        fires = [
+            ((rows @ y).amax(0) > tau + ROUNDING).view(count, m).any(1)
+            for rows, y in zip(features, draws)
+        ]
         successes += int((fires[0] & ~fires[1] & ~fires[2] & ~fires[3]).sum())
     return Rate(successes, trials, rate_interval(successes, trials))
 
@@ -201,7 +227,8 @@ def literal_success(
     *,
     seed: Seed,
 ) -> bool:
-    """One trial of E_success as the definitions say it: four attention layers, four readouts. The slow reference.
+    """One trial of E_success as the definitions say it: four attention layers, four readouts. The
+    slow reference.
 
     >>> from attention_theory.separation import literal_success
     >>> sizes = dict(model="cross", n=12, d=4, m=4, a0=0.01, a1=1.2)
@@ -210,11 +237,15 @@ def literal_success(
     """
     y = signs(d, m, generator=generator(seed))
     networks, tau = _four(model, n, d, a0, a1, b, c), _tau(model, n, c)
-    outputs = [readout(attention_features(A1, A2, A2, X, weights), y, tau) for A1, A2, X, weights in networks]
+    outputs = [
+        readout(attention_features(A1, A2, A2, X, weights), y, tau)
+        for A1, A2, X, weights in networks
+    ]
     return outputs[0] > 0 and outputs[1:] == [0, 0, 0]
 
 
-# Enumeration ---------------------------------------------------------------------------------------------------------
+# Enumeration
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -226,7 +257,8 @@ class SuccessCounts:
         ok_and_quiet: no false alarm, and F_exp(D1) stays at 0 too.
         total: 2^d.
         quiet: for each network of ``NETWORKS`` alone, the vectors that leave it at 0.
-        margin: the smallest distance of a value <c_j, y> from tau among the cases that decide these integers.
+        margin: the smallest distance of a value <c_j, y> from tau among the cases that decide these
+            integers.
 
     >>> from attention_theory.separation import enumerated_counts
     >>> enumerated_counts("cross", 6, 3, a0=0.01, a1=1.2).total  # all 2^3 sign vectors
@@ -251,7 +283,8 @@ def enumerated_counts(
     device: Device = "cpu",
     level: Signed | None = None,
 ) -> SuccessCounts:
-    """The counts by brute force: all 2^d sign vectors through literal attention. ``margin`` is over all rows and vectors.
+    """The counts by brute force: all 2^d sign vectors through literal attention. ``margin`` is over
+    all rows and vectors.
 
     ``level`` is that of :func:`data.threshold`.
 

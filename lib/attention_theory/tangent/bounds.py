@@ -1,4 +1,6 @@
-"""Bounds without the parameter B of cao2024: basic estimates, a step of descent, how far the kernel moves, a width."""
+"""Bounds without the parameter B of cao2024: basic estimates, a step of descent, how far the kernel
+moves, a width.
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,17 +17,21 @@ from attention_theory.tangent.network import SoftmaxNetwork
 
 
 def sharp_estimates(B: NonNegative, R: NonNegative, m: Count) -> dict[int, float]:
-    """The best right sides of Parts 2 to 13 of Lemma B.1 (cao2024) for scores in [-B, B] that move by at most R.
+    """The best right sides of Parts 2 to 13 of Lemma B.1 (cao2024) for scores in [-B, B] that move
+    by at most R.
 
-    Parts 2 to 11 and 13 are attained (13 by two neurons that swap the scores -R/2 and R/2), 12 by the same pair at m = 2; it
-    is |S - S~| <= (e^(2R) - 1) S with the largest S, nearly attained when m is much larger than e^(2B).
+    Parts 2 to 11 and 13 are attained (13 by two neurons that swap the scores -R/2 and R/2), 12 by
+    the same pair at m = 2; it is |S - S~| <= (e^(2R) - 1) S with the largest S, nearly attained
+    when m is much larger than e^(2B).
 
     >>> from attention_theory.tangent import sharp_estimates
     >>> bounds = sharp_estimates(B=1, R=0.01, m=100)
     >>> sorted(bounds)[0], sorted(bounds)[-1]
     (2, 13)
     """
-    largest = lambda spread: 1 / (1 + (m - 1) * math.exp(-2 * spread))  # one neuron at spread, the others at -spread
+    largest = lambda spread: (
+        1 / (1 + (m - 1) * math.exp(-2 * spread))
+    )  # one neuron at spread, the others at -spread
     return {
         2: B + R,
         3: 2 * R,
@@ -43,10 +49,12 @@ def sharp_estimates(B: NonNegative, R: NonNegative, m: Count) -> dict[int, float
 
 
 def change_factor(R: NonNegative, paired: bool) -> float:
-    """f(R): bound on the change of an entry of H, in units of |x_i.x_j| m sum_r S_ir S_jr, when scores move by at most R.
+    """f(R): bound on the change of an entry of H, in units of |x_i.x_j| m sum_r S_ir S_jr, when
+    scores move by at most R.
 
-    4 (e^(4R) - 1) for every start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values a in [-1, 1]. The
-    first orders 16 R and 4 R cannot be improved (:func:`attention_checks.tangent.runs.moves.heavy_neurons`).
+    4 (e^(4R) - 1) for every start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values
+    a in [-1, 1]. The first orders 16 R and 4 R cannot be improved
+    (:func:`attention_checks.tangent.runs.moves.heavy_neurons`).
 
     >>> from attention_theory.tangent import change_factor
     >>> change_factor(0, paired=True), change_factor(0, paired=False)
@@ -58,11 +66,15 @@ def change_factor(R: NonNegative, paired: bool) -> float:
     return (1 + 2 * R) * growth + R**2 * (1 + growth) if paired else 4 * growth
 
 
-def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNegative) -> Float[Tensor, "n n"]:
-    """How much any entry of H can change when no neuron moves by more than R; the same for all blocks (l1, l2).
+def kernel_change_bound(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNegative
+) -> Float[Tensor, "n n"]:
+    """How much any entry of H can change when no neuron moves by more than R; the same for all
+    blocks (l1, l2).
 
-    f(R) |x_i.x_j| m sum_r S_ir S_jr with f of :func:`change_factor`, times max |a|^2, and R times the largest |x_i|. Holds
-    for every move, without chance (chapter "The tangent kernel barely moves"; it replaces Lemma 5.1 of cao2024).
+    f(R) |x_i.x_j| m sum_r S_ir S_jr with f of :func:`change_factor`, times max |a|^2, and R times
+    the largest |x_i|. Holds for every move, without chance (chapter "The tangent kernel barely
+    moves"; it replaces Lemma 5.1 of cao2024).
 
     Args:
         net: the network at the starting point.
@@ -77,16 +89,22 @@ def kernel_change_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNega
     """
     net.check(x)
     S = net.weights(x)
-    factor = change_factor(R * float(x.norm(dim=1).max()), net.is_paired) * float(net.a.abs().max()) ** 2
+    factor = (
+        change_factor(R * float(x.norm(dim=1).max()), net.is_paired) * float(net.a.abs().max()) ** 2
+    )
     return factor * (x @ x.T).abs() * (net.m * S @ S.T)
 
 
-def step_bound(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative) -> Extended:
-    """Bound on |F - Y|^2 after one step of gradient descent, at any weights and rate (chapter gradient-descent).
+def step_bound(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative
+) -> Extended:
+    """Bound on |F - Y|^2 after one step of gradient descent, at any weights and rate (chapter
+    gradient-descent).
 
-    |f|^2 - 2 rate |gradient|^2 + h^2 + 2 p h (|f| + h / 3) with f = F - Y, and |gradient|^2 = m f'Hf. Input i sees changes z_ir
-    of its scores, of root mean square q_i under its weights; with e = exp(max |z|) p is e max q_i, and h is e m max |a| |q|
-    sqrt(outputs). Infinite where a score changes by more than about 700.
+    |f|^2 - 2 rate |gradient|^2 + h^2 + 2 p h (|f| + h / 3) with f = F - Y, and |gradient|^2 = m
+    f'Hf. Input i sees changes z_ir of its scores, of root mean square q_i under its weights; with e
+    = exp(max |z|) p is e max q_i, and h is e m max |a| |q| sqrt(outputs). Infinite where a score
+    changes by more than about 700.
     """
     f, gradient = net(x) - y, net.gradient(x, y)
     z = rate * (x @ gradient)
@@ -121,12 +139,16 @@ def _path(R: float, outputs: int, longest: float, labels: float, lam: float) -> 
     return 2 * (1 + R) * math.exp(2 * R) * math.sqrt(outputs) * longest * labels / lam
 
 
-def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> FitGuarantee:
-    """Whether gradient flow from paired weights is certain to fit, with constants read off the network.
+def fit_guarantee(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]
+) -> FitGuarantee:
+    """Whether gradient flow from paired weights is certain to fit, with constants read off the
+    network.
 
-    ``radius`` is the R up to which lambda_min(H) >= lambda / 2 by :func:`kernel_change_bound`. ``movement`` is
-    the bound D = 2 (1 + R) e^(2R) sqrt(outputs) max_r (sum_i (m S_ir)^2)^(1/2) |y| / (m lambda) on every neuron's path.
-    If D < R, then |F - y|^2 <= |y|^2 e^(-m lambda t) for all t (chapter "The constants of the convergence theorem").
+    ``radius`` is the R up to which lambda_min(H) >= lambda / 2 by :func:`kernel_change_bound`.
+    ``movement`` is the bound D = 2 (1 + R) e^(2R) sqrt(outputs) max_r (sum_i (m S_ir)^2)^(1/2) |y|
+    / (m lambda) on every neuron's path. If D < R, then |F - y|^2 <= |y|^2 e^(-m lambda t) for all t
+    (chapter "The constants of the convergence theorem").
 
     Args:
         net: paired weights.
@@ -155,14 +177,20 @@ def fit_guarantee(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor,
     S = net.weights(x)
     radius = _radius(net.outputs * float((x @ x.T * (net.m * S @ S.T)).norm()), lam)
     longest = float((net.m * S).norm(dim=0).max())
-    return FitGuarantee(lam, radius, _path(radius, net.outputs, longest, float(y.norm()), lam) / net.m)
+    return FitGuarantee(
+        lam, radius, _path(radius, net.outputs, longest, float(y.norm()), lam) / net.m
+    )
 
 
-def sufficient_width(x: Float[Tensor, "n d"], outputs: Size, sigma: Positive, delta: OpenChance = 0.1) -> float:
-    """Log10 of the width from which :func:`fit_guarantee` applies with probability about 1 - delta, for labels of norm 1.
+def sufficient_width(
+    x: Float[Tensor, "n d"], outputs: Size, sigma: Positive, delta: OpenChance = 0.1
+) -> float:
+    """Log10 of the width from which :func:`fit_guarantee` applies with probability about 1 - delta,
+    for labels of norm 1.
 
-    Kernel and M are replaced by their limits, and the largest m S_ir by e^(sigma z - sigma^2 / 2), z the Gaussian quantile
-    below which all m n / 2 scores stay with probability 1 - delta: an estimate for widths that cannot be drawn.
+    Kernel and M are replaced by their limits, and the largest m S_ir by e^(sigma z - sigma^2 / 2),
+    z the Gaussian quantile below which all m n / 2 scores stay with probability 1 - delta: an
+    estimate for widths that cannot be drawn.
 
     Args:
         x: (n, d), of norm at most 1, distinct and not 0.
@@ -187,5 +215,7 @@ def sufficient_width(x: Float[Tensor, "n d"], outputs: Size, sigma: Positive, de
 
 
 def safe_width(B: NonNegative, sigma: NonNegative, expected: Positive) -> float:
-    """Log10 of the m at which m Pr[|N(0, sigma^2)| > B], the expected number beyond B, reaches ``expected``."""
+    """Log10 of the m at which m Pr[|N(0, sigma^2)| > B], the expected number beyond B, reaches
+    ``expected``.
+    """
     return float(math.log(expected / 2) - log_ndtr(-B / sigma)) / math.log(10)

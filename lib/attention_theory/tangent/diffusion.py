@@ -1,7 +1,8 @@
 """The forward process of diffusion, and the score that belongs to an estimate of the clean point.
 
-The forward process is dx = -x/2 dt + dB (cao2024, eq. 3 with g = 1; another g only changes the clock). So x(t) = alpha x(0)
-+ sqrt(h) z with alpha = exp(-t/2), h = 1 - exp(-t) and standard normal z.
+The forward process is dx = -x/2 dt + dB (cao2024, eq. 3 with g = 1; another g only changes the
+clock). So x(t) = alpha x(0) + sqrt(h) z with alpha = exp(-t/2), h = 1 - exp(-t) and standard normal
+z.
 """
 
 import torch
@@ -14,14 +15,19 @@ def signal_and_noise(t: NonNegative | Tensor, x: Tensor) -> tuple[Tensor, Tensor
     """Alpha and h, each (n or 1, 1), for one time or one time per row of x."""
     t = torch.as_tensor(t, dtype=x.dtype, device=x.device).reshape(-1, 1)
     if len(t) not in (1, len(x)):
-        raise ValueError(f"t must be one time or one per row of x, got {len(t)} times for {len(x)} rows")
+        raise ValueError(
+            f"t must be one time or one per row of x, got {len(t)} times for {len(x)} rows"
+        )
     if not bool((t >= 0).all()):
         raise ValueError(f"times must be 0 or more, got {float(t.min())}")
     return torch.exp(-t / 2), -torch.expm1(-t)
 
 
-def score_from_mean(t: NonNegative | Tensor, x: Float[Tensor, "n d"], mean: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """The score (alpha mean - x) / h that belongs to an estimate of E[x(0) | x(t) = x] (Tweedie's formula).
+def score_from_mean(
+    t: NonNegative | Tensor, x: Float[Tensor, "n d"], mean: Float[Tensor, "n d"]
+) -> Float[Tensor, "n d"]:
+    """The score (alpha mean - x) / h that belongs to an estimate of E[x(0) | x(t) = x] (Tweedie's
+    formula).
 
     >>> import torch
     >>> from attention_theory.tangent import score_from_mean

@@ -1,8 +1,9 @@
-"""The tangent kernel H(W) of cao2024 (Definition 3.6) at finite width, and its limit in closed form.
+"""The tangent kernel H(W) of cao2024 (Definition 3.6) at finite width, and its limit in closed
+form.
 
-Written with P[(l, i), r] = sqrt(m) S_ir (a_lr - <a_l, S_i>), the kernel is H = (P P^T) * (x x^T), the second factor
-repeated over the blocks: one matrix product. Paired weights have <a_l, S_i> = 0 and equal halves, so that half of the
-neurons carry all of it.
+Written with P[(l, i), r] = sqrt(m) S_ir (a_lr - <a_l, S_i>), the kernel is H = (P P^T) * (x x^T),
+the second factor repeated over the blocks: one matrix product. Paired weights have <a_l, S_i> = 0
+and equal halves, so that half of the neurons carry all of it.
 """
 
 import functools
@@ -17,7 +18,8 @@ from torch import Tensor
 
 from attention_theory.tangent.network import SoftmaxNetwork
 
-#: Neurons at a time in the plain product: enough for its full speed, few enough for the factor to stay in the cache.
+#: Neurons at a time in the plain product: enough for its full speed, few enough for the factor to
+#: stay in the cache.
 BLOCK = 1024
 #: Rows of x x^T at a time.
 ROWS = 256
@@ -28,17 +30,20 @@ def tangent_kernel(
 ) -> Float[Tensor, "rows columns"]:
     """H(W) between the inputs ``x`` and ``x2`` (cao2024, Definition 3.6).
 
-    Block (l1, l2) of size (n, n2) holds (1/m) x_i.x_j sum_r <v_l1r, S_i> m S_ir <v_l2r, S_j> m S_jr with
-    v_lr = a_lr 1 - a_l. The Gram matrix of the Jacobian of F is m times this. Weights in exact pairs are recognised and
-    take a faster path to the same numbers. Equal inputs give equal rows, an input 0 a row of zeros.
+    Block (l1, l2) of size (n, n2) holds (1/m) x_i.x_j sum_r <v_l1r, S_i> m S_ir <v_l2r, S_j> m S_jr
+    with v_lr = a_lr 1 - a_l. The Gram matrix of the Jacobian of F is m times this. Weights in exact
+    pairs are recognised and take a faster path to the same numbers. Equal inputs give equal rows,
+    an input 0 a row of zeros.
 
     Args:
-        net: the network; of another class than :class:`SoftmaxNetwork`, with its own weights, in one product.
+        net: the network; of another class than :class:`SoftmaxNetwork`, with its own weights, in
+            one product.
         x: (n, d).
         x2: (n2, d), ``x`` when left out; the result is then exactly symmetric.
 
     Returns:
-        (n outputs, n2 outputs). A :class:`SoftmaxNetwork` needs beside it about (n outputs, 1024) numbers, at any width.
+        (n outputs, n2 outputs). A :class:`SoftmaxNetwork` needs beside it about (n outputs, 1024)
+            numbers, at any width.
 
     Raises:
         ValueError: inputs that do not fit the network.
@@ -53,7 +58,9 @@ def tangent_kernel(
     if x2 is not None:
         net.check(x2, "x2")
     if type(net) is SoftmaxNetwork:
-        half = slice(None, None, 2 if net.is_paired else 1)  # of pairs one neuron, and no mean to subtract: the same sums
+        half = slice(
+            None, None, 2 if net.is_paired else 1
+        )  # of pairs one neuron, and no mean to subtract: the same sums
         out = _product(net.W[:, half], net.a[:, half], x, x2, net.is_paired)
     else:  # other weights: the factor whole
         P, P2 = (net.slopes(side).flatten(0, 1) for side in (x, x if x2 is None else x2))
@@ -65,7 +72,9 @@ def tangent_kernel(
 
 
 def _weights(W: Tensor, x: Tensor, blocks: list[slice]) -> Callable[[slice], Tensor]:
-    """The softmax weights S of a block of neurons, (n, block); computed once if one block is all."""
+    """The softmax weights S of a block of neurons, (n, block); computed once if one block is
+    all.
+    """
     if len(blocks) == 1:
         S = torch.softmax(x @ W, dim=1)
         return lambda block: S
@@ -75,7 +84,9 @@ def _weights(W: Tensor, x: Tensor, blocks: list[slice]) -> Callable[[slice], Ten
 
 
 def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool) -> Tensor:
-    """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons; strips right of the diagonal if P2 is P."""
+    """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons; strips right of the
+    diagonal if P2 is P.
+    """
     outputs, m = a.shape
     sides = [x] if x2 is None else [x, x2]
     n, n2 = len(x), len(sides[-1])
@@ -89,7 +100,10 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool) 
     out = torch.zeros(outputs * n, outputs * n2, dtype=W.dtype, device=W.device)
     strips = [slice(top, min(top + height, outputs * n)) for top in range(0, outputs * n, height)]
     for block in blocks:
-        P = [(a[:, None, block] - mean).mul_(S(block)).flatten(0, 1) for S, mean in zip(weights, means)]
+        P = [
+            (a[:, None, block] - mean).mul_(S(block)).flatten(0, 1)
+            for S, mean in zip(weights, means)
+        ]
         for strip in strips:
             left = strip.start if x2 is None else 0
             out[strip, left:].addmm_(P[0][strip], P[-1][left:].T, alpha=m)
@@ -103,7 +117,8 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool) 
 
 
 def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "rows rows"]:
-    """The kernel of sum_r a_r exp(<w_r, x>), Gram matrix of its Jacobian over m: no denominator, no mean to subtract.
+    """The kernel of sum_r a_r exp(<w_r, x>), Gram matrix of its Jacobian over m: no denominator, no
+    mean to subtract.
 
     >>> from attention_theory.tangent import SoftmaxNetwork, exp_kernel, limit_kernel, unit_points
     >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 200_000, seed=0, sigma=0.3, outputs=1)
@@ -127,11 +142,13 @@ def limit_kernel(
     sigma: Positive = 1.0,
     kind: Activation = "softmax",
 ) -> Float[Tensor, "*batch n n2"]:
-    """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks vanish.
+    """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks
+    vanish.
 
-    For paired weights (chapter "The tangent kernel in closed form"). Positive definite exactly if the inputs are distinct and
-    none is zero. For networks sum_r a_r b(<w_r, x>) with b = exp or ReLU the limit is x_i.x_j times the mean of
-    b'(<w, x_i>) b'(<w, x_j>): exp(sigma^2 |x_i + x_j|^2 / 2), and (pi - angle) / (2 pi) for points other than 0.
+    For paired weights (chapter "The tangent kernel in closed form"). Positive definite exactly if
+    the inputs are distinct and none is zero. For networks sum_r a_r b(<w_r, x>) with b = exp or
+    ReLU the limit is x_i.x_j times the mean of b'(<w, x_i>) b'(<w, x_j>): exp(sigma^2 |x_i + x_j|^2
+    / 2), and (pi - angle) / (2 pi) for points other than 0.
 
     Args:
         x: (..., n, d).
@@ -168,17 +185,24 @@ def unit_rows(x: Float[Tensor, "*batch n d"], name: str = "x") -> Float[Tensor, 
     largest = x.detach().abs().amax(dim=-1, keepdim=True)  # a scale that lengths do not depend on
     if bool((largest == 0).any()):
         row = (largest[..., 0] == 0).nonzero()[0].tolist()
-        raise ValueError(f"row {', '.join(map(str, row))} of {name} is zero and has no direction: leave it out")
+        raise ValueError(
+            f"row {', '.join(map(str, row))} of {name} is zero and has no direction: leave it out"
+        )
     scaled = x / largest
     return scaled / torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
 
 
-def angles(u: Float[Tensor, "*batch n d"], u2: Float[Tensor, "*batch n2 d"]) -> Float[Tensor, "*batch n n2"]:
-    """Angles between unit rows, 2 atan2(|u - u2|, |u + u2|): accurate also for rows that agree, where arccos loses half.
+def angles(
+    u: Float[Tensor, "*batch n d"], u2: Float[Tensor, "*batch n2 d"]
+) -> Float[Tensor, "*batch n n2"]:
+    """Angles between unit rows, 2 atan2(|u - u2|, |u + u2|): accurate also for rows that agree,
+    where arccos loses half.
 
     Their gradient is 0 at equal rows, and at opposite ones.
     """
-    apart, together = (torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist") for v in (u2, -u2))
+    apart, together = (
+        torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist") for v in (u2, -u2)
+    )
     return 2 * torch.atan2(apart, together)
 
 
@@ -208,7 +232,8 @@ def error_constant(x: Float[Tensor, "n d"], sigma: Positive, outputs: Size) -> f
 
 
 def rank_bound(net: SoftmaxNetwork, n: Count) -> int:
-    """min(n k, sum_c min(n, d p_c)), p_c the pairs with signs +-c: at least the rank of H* at n inputs, paired weights.
+    """min(n k, sum_c min(n, d p_c)), p_c the pairs with signs +-c: at least the rank of H* at n
+    inputs, paired weights.
 
     Raises:
         ValueError: the weights are not paired.
@@ -252,21 +277,25 @@ def eigenvalues(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n"]:
     """The eigenvalues of a kernel matrix in order, those that are negative by rounding included.
 
     Raises:
-        ValueError: the matrix is not symmetric, or has an eigenvalue that is negative beyond rounding: it is no kernel.
+        ValueError: the matrix is not symmetric, or has an eigenvalue that is negative beyond
+            rounding: it is no kernel.
     """
     values = torch.linalg.eigvalsh(symmetric(kernel))
     if values[0] < -1e3 * torch.finfo(kernel.dtype).eps * values.abs().max():
         raise ValueError(
-            f"a kernel has no negative eigenvalue, this matrix has {values[0]:.3g} (the largest is {values[-1]:.3g}), which is "
+            f"a kernel has no negative eigenvalue, this matrix has {values[0]:.3g} (the largest "
+            f"is {values[-1]:.3g}), which is "
             f"more than the rounding of {str(kernel.dtype).removeprefix('torch.')}"
         )
     return values
 
 
 def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
-    """lambda, the smallest eigenvalue of a kernel matrix; 0 with a warning when it cannot be told from rounding.
+    """lambda, the smallest eigenvalue of a kernel matrix; 0 with a warning when it cannot be told
+    from rounding.
 
-    It vanishes when an input repeats or is zero, or when there are too few neurons (below 2 n outputs / d in pairs).
+    It vanishes when an input repeats or is zero, or when there are too few neurons (below 2 n
+    outputs / d in pairs).
 
     Raises:
         ValueError: as in :func:`eigenvalues`.
@@ -280,7 +309,8 @@ def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
     if values[0] > len(kernel) * torch.finfo(kernel.dtype).eps * values[-1].abs():
         return values[0].item()
     warnings.warn(
-        "the smallest eigenvalue is 0 to rounding: an input repeats or is zero, or there are too few neurons",
+        "the smallest eigenvalue is 0 to rounding: an input repeats or is zero, or there are too "
+        "few neurons",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -1,4 +1,6 @@
-"""The two-layer softmax network of cao2024: one query per input, the neurons as keys, trained in the keys only."""
+"""The two-layer softmax network of cao2024: one query per input, the neurons as keys, trained in
+the keys only.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -26,9 +28,11 @@ def unit_points(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxNetwork:
-    """F(W, x)_l = m <a_l, softmax(W^T x)> (cao2024, eq. 1): attention of the query x to m neurons, times m.
+    """F(W, x)_l = m <a_l, softmax(W^T x)> (cao2024, eq. 1): attention of the query x to m neurons,
+    times m.
 
-    The column w_r of ``W`` is the key of neuron r, the column r of ``a`` its value. Only ``W`` is trained.
+    The column w_r of ``W`` is the key of neuron r, the column r of ``a`` its value. Only ``W`` is
+    trained.
 
     Args:
         W: (d, m), first layer.
@@ -44,8 +48,11 @@ class SoftmaxNetwork:
     a: Float[Tensor, "outputs m"]
 
     @classmethod
-    def paired(cls, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0, outputs: Size | None = None) -> "SoftmaxNetwork":
-        """Symmetric initialisation (cao2024, Definition 3.7): neurons in pairs with w_2r = w_2r-1 and a_2r = -a_2r-1.
+    def paired(
+        cls, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0, outputs: Size | None = None
+    ) -> "SoftmaxNetwork":
+        """Symmetric initialisation (cao2024, Definition 3.7): neurons in pairs with w_2r = w_2r-1
+        and a_2r = -a_2r-1.
 
         The network is then exactly zero. Draws w from N(0, sigma^2 I) and a from fair signs.
 
@@ -66,8 +73,12 @@ class SoftmaxNetwork:
         return cls(half.W.repeat_interleave(2, dim=1), a)
 
     @classmethod
-    def unpaired(cls, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0, outputs: Size | None = None) -> "SoftmaxNetwork":
-        """All neurons independent: w from N(0, sigma^2 I), a from fair signs. Arguments as in :meth:`paired`."""
+    def unpaired(
+        cls, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0, outputs: Size | None = None
+    ) -> "SoftmaxNetwork":
+        """All neurons independent: w from N(0, sigma^2 I), a from fair signs. Arguments as in
+        :meth:`paired`.
+        """
         random = generator(seed)
         return cls(sigma * normal(d, m, generator=random), signs(outputs or d, m, generator=random))
 
@@ -83,21 +94,31 @@ class SoftmaxNetwork:
 
     @property
     def is_paired(self) -> bool:
-        """Whether the weights are exactly of the form that :meth:`paired` draws. Training ends that."""
+        """Whether the weights are exactly of the form that :meth:`paired` draws. Training ends
+        that.
+        """
         if self.m % 2 or not torch.equal(self.W[:, 0], self.W[:, 1]):
             return False
 
         def paired(W, a):
-            return torch.equal(W[:, ::2], W[:, 1::2]) and torch.equal(a[:, ::2], -a[:, 1::2]) and bool((a.abs() == 1).all())
+            return (
+                torch.equal(W[:, ::2], W[:, 1::2])
+                and torch.equal(a[:, ::2], -a[:, 1::2])
+                and bool((a.abs() == 1).all())
+            )
 
-        return all(map(paired, self.W.split(4096, dim=1), self.a.split(4096, dim=1)))  # stops early, takes no memory
+        return all(
+            map(paired, self.W.split(4096, dim=1), self.a.split(4096, dim=1))
+        )  # stops early, takes no memory
 
     def to(self, target: Where) -> "SoftmaxNetwork":
         """The same network on another device or in another type, or both as a tensor has them."""
         return replace(self, W=self.W.to(target), a=self.a.to(target))
 
     def moved(self, direction: Float[Tensor, "d m"], R: NonNegative) -> "SoftmaxNetwork":
-        """The network moved along ``direction``, scaled so that the neuron that moves farthest moves by R."""
+        """The network moved along ``direction``, scaled so that the neuron that moves farthest
+        moves by R.
+        """
         longest = direction.norm(dim=0).max()
         if not longest > 0:
             raise ValueError("a direction of length 0 cannot be scaled")
@@ -106,19 +127,27 @@ class SoftmaxNetwork:
     def check(self, x: Tensor, name: str = "x") -> None:
         """Raise ValueError unless ``x`` is an (n, d) batch."""
         if x.ndim != 2 or x.shape[1] != self.W.shape[0]:
-            raise ValueError(f"{name} must be (n, {self.W.shape[0]}), one input per row, got {tuple(x.shape)}")
+            raise ValueError(
+                f"{name} must be (n, {self.W.shape[0]}), one input per row, got {tuple(x.shape)}"
+            )
 
     def weights(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
         """S, whose row i is softmax(W^T x_i)."""
         return self.score_derivative(x)[0]
 
-    def score_derivative(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
-        """The weights u(score) over their row sum, and the rises u'(score) over the same: for u = exp they are equal."""
+    def score_derivative(
+        self, x: Float[Tensor, "n d"]
+    ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+        """The weights u(score) over their row sum, and the rises u'(score) over the same: for u =
+        exp they are equal.
+        """
         S = attention_weights(x @ self.W, "softmax")
         return S, S
 
     def slopes(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "outputs n m"]:
-        """P_lir = sqrt(m) S_ir (a_lr - <a_l, S_i>): dF_l / dw_r at x_i is sqrt(m) P_lir x_i, and H = P P^T times x x^T."""
+        """P_lir = sqrt(m) S_ir (a_lr - <a_l, S_i>): dF_l / dw_r at x_i is sqrt(m) P_lir x_i, and H
+        = P P^T times x x^T.
+        """
         S, rise = self.score_derivative(x)
         return math.sqrt(self.m) * rise * (self.a[:, None] - (self.a @ S.T)[..., None])
 
@@ -131,8 +160,11 @@ class SoftmaxNetwork:
         self.check(x)
         return self.m * (self.weights(x) @ self.a.T)
 
-    def gradient(self, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "d m"]:
-        """Gradient in W of the loss sum |F(W, x_i) - y_i|^2 / 2 (cao2024, Definition 3.2 and Claim 3.4).
+    def gradient(
+        self, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]
+    ) -> Float[Tensor, "d m"]:
+        """Gradient in W of the loss sum |F(W, x_i) - y_i|^2 / 2 (cao2024, Definition 3.2 and Claim
+        3.4).
 
         Column r is m sum_{i,l} (F_li - y_li) (a_lr - <a_l, S_i>) S_ir x_i.
 
@@ -141,7 +173,9 @@ class SoftmaxNetwork:
         """
         self.check(x)
         if y.shape != (len(x), self.outputs):
-            raise ValueError(f"y must be ({len(x)}, {self.outputs}) like F(W, x), got {tuple(y.shape)}")
+            raise ValueError(
+                f"y must be ({len(x)}, {self.outputs}) like F(W, x), got {tuple(y.shape)}"
+            )
         S, rise = self.score_derivative(x)
         mean = S @ self.a.T  # <a_l, S_i>
         error = self.m * mean - y

@@ -1,6 +1,7 @@
 """Gradient descent on softmax networks and on their kernel regression (cao2024).
 
-:func:`train` follows one :class:`SoftmaxNetwork` and records how far its weights and its kernel move.
+:func:`train` follows one :class:`SoftmaxNetwork` and records how far its weights and its kernel
+move.
 """
 
 import math
@@ -17,15 +18,17 @@ from torch import Tensor
 from attention_theory.tangent.kernel import eigenvalues, symmetric, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 
-# One softmax network -------------------------------------------------------------------------------------------------
+# One softmax network
+# -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """What gradient descent did, at the recorded ``steps``.
 
-    ``losses`` are those of cao2024, Definition 3.2 (half the squared error); ``movement`` is max_r |w_r - w_r(0)|;
-    ``kernel_change`` is |H - H(0)|_F; ``path`` holds the networks at the recorded steps, ``net`` is the trained one.
+    ``losses`` are those of cao2024, Definition 3.2 (half the squared error); ``movement`` is max_r
+    |w_r - w_r(0)|; ``kernel_change`` is |H - H(0)|_F; ``path`` holds the networks at the recorded
+    steps, ``net`` is the trained one.
     """
 
     steps: list[int]
@@ -37,14 +40,16 @@ class Trajectory:
 
 
 def largest_rate(kernel: Float[Tensor, "k k"], m: Count) -> float:
-    """2 / (m lambda_max): beyond this step size gradient descent on the linearised network diverges.
+    """2 / (m lambda_max): beyond this step size gradient descent on the linearised network
+    diverges.
 
     Args:
         kernel: H, as :func:`tangent_kernel` gives it.
         m: number of neurons.
 
     Raises:
-        ValueError: as in :func:`attention_theory.tangent.kernel.eigenvalues`, or no eigenvalue is positive.
+        ValueError: as in :func:`attention_theory.tangent.kernel.eigenvalues`, or no eigenvalue is
+            positive.
 
     >>> import torch
     >>> from attention_theory.tangent import largest_rate
@@ -61,7 +66,9 @@ def _recorded(steps: int, at: Iterable[int] | None) -> list[int]:
     """The steps to record in order; ValueError unless all are from 0 to ``steps``."""
     chosen = {0, steps} if at is None else set(at)
     if not chosen or min(chosen) < 0 or max(chosen) > steps:
-        raise ValueError(f"steps to record must lie between 0 and steps = {steps}, got {sorted(chosen)[:5]}")
+        raise ValueError(
+            f"steps to record must lie between 0 and steps = {steps}, got {sorted(chosen)[:5]}"
+        )
     return sorted(chosen)
 
 
@@ -81,10 +88,11 @@ def train(
         x: (n, d) inputs.
         y: (n, outputs) labels.
         steps: number of steps.
-        rate: eta. The linearised network diverges beyond 2 / (m lambda_max(H)); that gives a warning.
+        rate: eta. The linearised network diverges beyond 2 / (m lambda_max(H)); that gives a
+            warning.
         at: steps to record, 0 <= step <= steps; the first and the last when left out.
-        kernel: whether to record the kernel's change (and check the rate); without it the (n outputs)^2 kernel is
-            never formed, and ``kernel_change`` is empty.
+        kernel: whether to record the kernel's change (and check the rate); without it the (n
+            outputs)^2 kernel is never formed, and ``kernel_change`` is empty.
 
     Raises:
         ValueError: shapes or steps that do not fit; the run diverged to non-finite numbers.
@@ -103,7 +111,8 @@ def train(
         bound = largest_rate(start, net.m)
         if rate > bound:
             warnings.warn(
-                f"rate {rate:.3g} is beyond 2 / (m lambda_max) = {bound:.3g}: the linearised network diverges",
+                f"rate {rate:.3g} is beyond 2 / (m lambda_max) = {bound:.3g}: the linearised "
+                "network diverges",
                 stacklevel=2,
             )
     found = Trajectory(at, [], [], [], [], net)
@@ -112,7 +121,9 @@ def train(
         if step in at:
             loss = float((now(x) - y).square().sum() / 2)
             if not math.isfinite(loss):
-                raise ValueError(f"the loss is no longer finite at step {step}: rate {rate:.3g} is too large")
+                raise ValueError(
+                    f"the loss is no longer finite at step {step}: rate {rate:.3g} is too large"
+                )
             found.losses.append(loss)
             found.movement.append(float((now.W - net.W).square().sum(dim=0).max().sqrt()))
             if kernel:
@@ -131,12 +142,14 @@ def ntk_regression(
     m: Count,
     at: Iterable[int] | None = None,
 ) -> tuple[list[int], list[Tensor]]:
-    """Coefficients gamma(tau) of the update gamma - rate (m H gamma - vec Y) from 0 (cao2024, eq. 24).
+    """Coefficients gamma(tau) of the update gamma - rate (m H gamma - vec Y) from 0 (cao2024, eq.
+    24).
 
-    The predictor is m K gamma (eq. 22), with the rows of K = ``tangent_kernel(net, test, x)``; vec Y stacks the outputs
-    as the kernel does, ``y.T.flatten()``. The update is solved exactly in the eigenvectors of H, at any step, whatever the
-    signs of its eigenvalues. It follows a network whose outputs are 0 at the start, as those of paired weights are. For any
-    other network give y - F(W(0), x) as labels, and add F(W(0), test) to the predictor.
+    The predictor is m K gamma (eq. 22), with the rows of K = ``tangent_kernel(net, test, x)``; vec
+    Y stacks the outputs as the kernel does, ``y.T.flatten()``. The update is solved exactly in the
+    eigenvectors of H, at any step, whatever the signs of its eigenvalues. It follows a network
+    whose outputs are 0 at the start, as those of paired weights are. For any other network give y -
+    F(W(0), x) as labels, and add F(W(0), test) to the predictor.
 
     Args:
         kernel: H at the start, (n outputs, n outputs).
@@ -160,7 +173,10 @@ def ntk_regression(
     [1.0, 2.0]
     """
     if kernel.shape != (y.numel(), y.numel()):
-        raise ValueError(f"the kernel must be ({y.numel()}, {y.numel()}) for these labels, got {tuple(kernel.shape)}")
+        raise ValueError(
+            f"the kernel must be ({y.numel()}, {y.numel()}) for these labels, got "
+            f"{tuple(kernel.shape)}"
+        )
     at = _recorded(steps, at)
     values, vectors = torch.linalg.eigh(symmetric(kernel))
     labels = vectors.T @ y.T.flatten()
@@ -168,16 +184,24 @@ def ntk_regression(
 
 
 def learned(decay: Float[Tensor, " k"], steps: Steps) -> Float[Tensor, " k"]:
-    """What so many steps learn in the eigenvectors of a kernel, over the first step: the sum of the powers of 1 - decay.
+    """What so many steps learn in the eigenvectors of a kernel, over the first step: the sum of the
+    powers of 1 - decay.
 
-    ``decay`` is the rate times the eigenvalue; nothing is lost where it is small. From 0 to 2 nothing grows.
+    ``decay`` is the rate times the eigenvalue; nothing is lost where it is small. From 0 to 2
+    nothing grows.
     """
-    left = torch.where(decay < 0.5, -torch.expm1(steps * torch.log1p(-decay.clamp(max=0.5))), 1 - (1 - decay) ** steps)
+    left = torch.where(
+        decay < 0.5,
+        -torch.expm1(steps * torch.log1p(-decay.clamp(max=0.5))),
+        1 - (1 - decay) ** steps,
+    )
     return torch.where(decay != 0, left / torch.where(decay != 0, decay, 1), steps)
 
 
 class LossTerms(NamedTuple):
-    """The parts of |F(tau + 1) - Y|^2 - |F(tau) - Y|^2 in cao2024, Lemma E.1, for one step of gradient descent."""
+    """The parts of |F(tau + 1) - Y|^2 - |F(tau) - Y|^2 in cao2024, Lemma E.1, for one step of
+    gradient descent.
+    """
 
     C0: float
     C1: float
@@ -185,10 +209,14 @@ class LossTerms(NamedTuple):
     C3: float
 
 
-def loss_terms(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative) -> LossTerms:
-    """C0 (denominators), C1 and C2 (first and higher order of the exponentials), C3 (cao2024, Lemma E.1).
+def loss_terms(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative
+) -> LossTerms:
+    """C0 (denominators), C1 and C2 (first and higher order of the exponentials), C3 (cao2024, Lemma
+    E.1).
 
-    All four keep their relative accuracy however small the step is: nothing is subtracted that nearly cancels.
+    All four keep their relative accuracy however small the step is: nothing is subtracted that
+    nearly cancels.
 
     >>> from attention_theory.tangent import SoftmaxNetwork, loss_terms, unit_points
     >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 100, seed=0, outputs=1)

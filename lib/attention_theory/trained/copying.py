@@ -1,4 +1,6 @@
-"""One key against n: its share and contrast, and the sharpness with the least loss (chapter "One key against n")."""
+"""One key against n: its share and contrast, and the sharpness with the least loss (chapter "One
+key against n").
+"""
 
 import itertools
 import math
@@ -16,14 +18,18 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class KeyStatistics:
-    """Of one key in each row: its share, and its log contrast, by how much its score is above the level of the other keys."""
+    """Of one key in each row: its share, and its log contrast, by how much its score is above the
+    level of the other keys.
+    """
 
     share: Float[Tensor, "heads queries"]
     contrast: Float[Tensor, "heads queries"]
 
 
 def key_statistics(
-    scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"], keys: Int[Tensor, "queries"]
+    scores: Float[Tensor, "heads queries keys"],
+    mask: Bool[Tensor, "queries keys"],
+    keys: Int[Tensor, "queries"],
 ) -> KeyStatistics:
     """Share and log contrast of the key that each row names, under softmax.
 
@@ -31,11 +37,18 @@ def key_statistics(
         ValueError: a row does not see its key, or no other one.
     """
     if not bool(mask.gather(1, keys[:, None]).all()) or int(mask.sum(-1).min()) < 2:
-        raise ValueError("each row needs its key among the keys that it sees, and at least one other")
+        raise ValueError(
+            "each row needs its key among the keys that it sees, and at least one other"
+        )
     at = keys[None, :, None].expand(len(scores), -1, 1)
     allowed = scores.masked_fill(~mask, -math.inf)
-    own, others = allowed.gather(2, at)[..., 0], torch.logsumexp(allowed.scatter(2, at, -math.inf), -1)
-    return KeyStatistics(torch.sigmoid(own - others), own - others + torch.log(mask.sum(-1).to(scores) - 1))
+    own, others = (
+        allowed.gather(2, at)[..., 0],
+        torch.logsumexp(allowed.scatter(2, at, -math.inf), -1),
+    )
+    return KeyStatistics(
+        torch.sigmoid(own - others), own - others + torch.log(mask.sum(-1).to(scores) - 1)
+    )
 
 
 def share_at(contrast: Arithmetic, n: Size) -> float:
@@ -45,10 +58,12 @@ def share_at(contrast: Arithmetic, n: Size) -> float:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a key shows: each possible sight's chance at a wrong key, and how many times likelier it is at the right one.
+    """What a key shows: each possible sight's chance at a wrong key, and how many times likelier it
+    is at the right one.
 
     Raises:
-        ValueError: chances that are not positive or do not sum to one, or ratios whose mean over them is not one.
+        ValueError: chances that are not positive or do not sum to one, or ratios whose mean over
+            them is not one.
     """
 
     chances: tuple[Fraction, ...]
@@ -56,19 +71,32 @@ class Evidence:
 
     def __post_init__(self):
         p, r = self.chances, self.ratios
-        if len(p) != len(r) or min(p) <= 0 or min(r) <= 0 or sum(p) != 1 or sum(map(math.prod, zip(p, r))) != 1:
-            raise ValueError("needs positive chances that sum to one, and positive ratios whose mean over them is one")
+        if (
+            len(p) != len(r)
+            or min(p) <= 0
+            or min(r) <= 0
+            or sum(p) != 1
+            or sum(map(math.prod, zip(p, r))) != 1
+        ):
+            raise ValueError(
+                "needs positive chances that sum to one, and positive ratios whose mean over them "
+                "is one"
+            )
 
     def rows(self, n: Annotated[int, Limits(2, 8)]) -> "list[tuple[Fraction, tuple[int, ...]]]":
         """Every row of n sights whose right key is the first, with its chance."""
         found = []
         for row in itertools.product(range(len(self.ratios)), repeat=n):
-            found.append((math.prod((self.chances[k] for k in row), start=self.ratios[row[0]]), row))
+            found.append(
+                (math.prod((self.chances[k] for k in row), start=self.ratios[row[0]]), row)
+            )
         return found
 
 
 def mean_loss(evidence: Evidence, n: Annotated[int, Limits(2, 8)], beta: NonNegative) -> float:
-    """Mean of -log of the right key's weight under softmax of beta times the scores log(ratio), over every row of n keys."""
+    """Mean of -log of the right key's weight under softmax of beta times the scores log(ratio),
+    over every row of n keys.
+    """
     total = 0.0
     for chance, row in evidence.rows(n):
         weights = [float(evidence.ratios[k]) ** beta for k in row]
@@ -76,11 +104,14 @@ def mean_loss(evidence: Evidence, n: Annotated[int, Limits(2, 8)], beta: NonNega
     return total
 
 
-def calibration(evidence: Evidence, n: Annotated[int, Limits(2, 8)]) -> list[tuple[Fraction, Fraction]]:
-    """For each sight: the mean weight, at sharpness 1, of all keys that show it, and the chance that the right key shows it.
+def calibration(
+    evidence: Evidence, n: Annotated[int, Limits(2, 8)]
+) -> list[tuple[Fraction, Fraction]]:
+    """For each sight: the mean weight, at sharpness 1, of all keys that show it, and the chance
+    that the right key shows it.
 
-    Exact, over every row. Their equality says that the slope of the mean loss at sharpness 1 is zero, whatever the scores'
-    logarithms are.
+    Exact, over every row. Their equality says that the slope of the mean loss at sharpness 1 is
+    zero, whatever the scores' logarithms are.
     """
     given = [Fraction(0)] * len(evidence.ratios)
     for chance, row in evidence.rows(n):
@@ -91,30 +122,47 @@ def calibration(evidence: Evidence, n: Annotated[int, Limits(2, 8)]) -> list[tup
 
 
 def match_loss(
-    match: Annotated[float, Limits(0.5, 1, "both")], n: Annotated[int, Limits(2, 100_000)], beta: NonNegative
+    match: Annotated[float, Limits(0.5, 1, "both")],
+    n: Annotated[int, Limits(2, 100_000)],
+    beta: NonNegative,
 ) -> float:
-    """:func:`mean_loss` of keys that match or do not: the right one matches with this chance, a wrong one with 1 - match.
+    """:func:`mean_loss` of keys that match or do not: the right one matches with this chance, a
+    wrong one with 1 - match.
 
-    The score is log(match / (1 - match)) or minus that; how many wrong keys match is binomial, so n may be large.
+    The score is log(match / (1 - match)) or minus that; how many wrong keys match is binomial, so n
+    may be large.
     """
     score, k = beta * math.log(match / (1 - match)), np.arange(n)
     steps = np.log(np.arange(1, n)) - np.log(np.arange(n - 1, 0, -1))
-    log_chance = -np.concatenate([[0], np.cumsum(steps)]) + k * math.log(1 - match) + (n - 1 - k) * math.log(match)
-    others = np.logaddexp(np.log(np.maximum(k, 1e-300)) + score, np.log(np.maximum(n - 1 - k, 1e-300)) - score)
+    log_chance = (
+        -np.concatenate([[0], np.cumsum(steps)])
+        + k * math.log(1 - match)
+        + (n - 1 - k) * math.log(match)
+    )
+    others = np.logaddexp(
+        np.log(np.maximum(k, 1e-300)) + score, np.log(np.maximum(n - 1 - k, 1e-300)) - score
+    )
     right = match * np.logaddexp(0, others - score) + (1 - match) * np.logaddexp(0, others + score)
     return float(np.exp(log_chance) @ right)
 
 
 def lowest(betas: Sequence[float], losses: Numbers) -> Positive:
-    """Where a curve of losses is least: the parabola in log beta through the least point and its neighbours.
+    """Where a curve of losses is least: the parabola in log beta through the least point and its
+    neighbours.
 
     Raises:
         ValueError: fewer than three points.
     """
     y = np.asarray(losses, dtype=float)
     if len(y) != len(betas) or len(y) < 3:
-        raise ValueError(f"needs at least three sharpnesses and as many losses, got {len(betas)} and {len(y)}")
+        raise ValueError(
+            f"needs at least three sharpnesses and as many losses, got {len(betas)} and {len(y)}"
+        )
     at = min(max(int(y.argmin()), 1), len(y) - 2)
     x = np.log(betas[at - 1 : at + 2])
     a, b, _ = np.polyfit(x, y[at - 1 : at + 2], 2)
-    return math.exp(float(np.clip(-b / (2 * a), math.log(betas[0]), math.log(betas[-1])))) if a > 0 else betas[int(y.argmin())]
+    return (
+        math.exp(float(np.clip(-b / (2 * a), math.log(betas[0]), math.log(betas[-1]))))
+        if a > 0
+        else betas[int(y.argmin())]
+    )

@@ -1,4 +1,6 @@
-"""One row against its crowd: contrast, share, and what independent scores would give (chapter "The crowd in real heads")."""
+"""One row against its crowd: contrast, share, and what independent scores would give (chapter "The
+crowd in real heads").
+"""
 
 import functools
 import itertools
@@ -25,7 +27,9 @@ def centred_rows(
 
 @dataclass(frozen=True)
 class ExpectedRow:
-    """Of n independent weights over their sum: the mean of the largest share, and of the sum of squared shares."""
+    """Of n independent weights over their sum: the mean of the largest share, and of the sum of
+    squared shares.
+    """
 
     best: float
     squares: float
@@ -36,13 +40,16 @@ def _legendre(points: int) -> tuple[NDArray, NDArray]:
     return np.polynomial.legendre.leggauss(points)
 
 
-def expected_row(u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], points: Size = 400) -> ExpectedRow:
+def expected_row(
+    u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], points: Size = 400
+) -> ExpectedRow:
     r"""The two means for n independent values of u, exact for a law with finitely many values.
 
-    .. math:: E\,\frac{\max_i u_i}{\sum_i u_i} = \sum_k v_k \int_0^\infty \varphi_k^n - \varphi_{k-1}^n\,dt, \quad
-       \varphi_k(t) = E\,[e^{-tu}; u \le v_k]
+    .. math:: E\,\frac{\max_i u_i}{\sum_i u_i} = \sum_k v_k \int_0^\infty \varphi_k^n -
+       \varphi_{k-1}^n\,dt, \quad \varphi_k(t) = E\,[e^{-tu}; u \le v_k]
 
-    .. math:: E \sum_i \Big(\frac{u_i}{\sum_j u_j}\Big)^2 = n \int_0^\infty t\, E[u^2 e^{-tu}]\, (E\, e^{-tu})^{n-1}\, dt
+    .. math:: E \sum_i \Big(\frac{u_i}{\sum_j u_j}\Big)^2 = n \int_0^\infty t\, E[u^2 e^{-tu}]\,
+    (E\, e^{-tu})^{n-1}\, dt
 
     Args:
         u: the values, all positive.
@@ -55,10 +62,15 @@ def expected_row(u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], poi
     """
     v, p = (np.asarray(x, dtype=float).ravel() for x in (u, chances))
     if len(v) != len(p) or min(v.min(), p.min()) <= 0:
-        raise ValueError(f"needs as many positive chances as positive values, got {len(p)} and {len(v)}")
+        raise ValueError(
+            f"needs as many positive chances as positive values, got {len(p)} and {len(v)}"
+        )
     order = np.argsort(v)
     v, p = v[order] / v.max(), p[order] / p.sum()  # shares do not see a common factor
-    low, high = math.log(1e-14 / n), math.log(800 / (n * v[0]))  # below and above nothing is left of the integrals
+    low, high = (
+        math.log(1e-14 / n),
+        math.log(800 / (n * v[0])),
+    )  # below and above nothing is left of the integrals
     x, weight = _legendre(points)
     t, dt = np.exp((high - low) / 2 * x + (high + low) / 2), (high - low) / 2 * weight
     dt = dt * t  # the nodes are even in log t
@@ -69,17 +81,26 @@ def expected_row(u: Numbers, chances: Numbers, n: Annotated[int, Limits(2)], poi
     return ExpectedRow(float(best), float(squares))
 
 
-def enumerated_row(u: Sequence[int], chances: Sequence[Fraction], n: Annotated[int, Limits(2, 8)]) -> tuple[Fraction, Fraction]:
+def enumerated_row(
+    u: Sequence[int], chances: Sequence[Fraction], n: Annotated[int, Limits(2, 8)]
+) -> tuple[Fraction, Fraction]:
     """The same by going through every row, in fractions: for integers u and few of them."""
     best, squares = Fraction(0), Fraction(0)
     for row in itertools.product(range(len(u)), repeat=n):
-        chance, total = math.prod((chances[i] for i in row), start=Fraction(1)), sum(u[i] for i in row)
+        chance, total = (
+            math.prod((chances[i] for i in row), start=Fraction(1)),
+            sum(u[i] for i in row),
+        )
         best += chance * Fraction(max(u[i] for i in row), total)
         squares += chance * Fraction(sum(u[i] ** 2 for i in row), total**2)
     return best, squares
 
 
-def gaussian_row(spread: Positive, n: Annotated[int, Limits(2)], values: Size = 1024) -> ExpectedRow:
-    """:func:`expected_row` for u = exp(s z), z standard Gaussian, on so many even places from -9 to 9."""
+def gaussian_row(
+    spread: Positive, n: Annotated[int, Limits(2)], values: Size = 1024
+) -> ExpectedRow:
+    """:func:`expected_row` for u = exp(s z), z standard Gaussian, on so many even places from -9 to
+    9.
+    """
     z = np.linspace(-9, 9, values)
     return expected_row(np.exp(spread * z), np.exp(-(z**2) / 2), n)

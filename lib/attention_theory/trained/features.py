@@ -1,4 +1,6 @@
-"""What attention with few features can do: shares of different keys (chapter "How many features a cheap layer needs")."""
+"""What attention with few features can do: shares of different keys (chapter "How many features a
+cheap layer needs").
+"""
 
 import torch
 from jaxtyping import Float, Int
@@ -10,7 +12,9 @@ from torch import Tensor
 def feature_weights(
     queries: Float[Tensor, "*heads queries features"], keys: Float[Tensor, "*heads keys features"]
 ) -> Float[Tensor, "*heads queries keys"]:
-    """Weights phi(q).phi(k) over their row sum: what a layer computes without ever forming the table of weights."""
+    """Weights phi(q).phi(k) over their row sum: what a layer computes without ever forming the
+    table of weights.
+    """
     products = queries @ keys.mT
     return products / products.sum(-1, keepdim=True)
 
@@ -21,7 +25,9 @@ def majority_keys(weights: Float[Tensor, "heads queries keys"]) -> Int[Tensor, "
 
 
 def total_share(weights: Float[Tensor, "heads queries keys"]) -> Float[Tensor, "heads"]:
-    """The largest sum of weights that queries give to keys of their own, no two to one key: so many features are needed."""
+    """The largest sum of weights that queries give to keys of their own, no two to one key: so many
+    features are needed.
+    """
     found = []
     for head in weights:
         rows, columns = linear_sum_assignment(to_numpy(head), maximize=True)
@@ -32,5 +38,7 @@ def total_share(weights: Float[Tensor, "heads queries keys"]) -> Float[Tensor, "
 def total_variation(
     weights: Float[Tensor, "*heads queries keys"], others: Float[Tensor, "*heads queries keys"]
 ) -> Float[Tensor, "*heads queries"]:
-    """The share that two rows of weights do not have in common: half the sum of their differences."""
+    """The share that two rows of weights do not have in common: half the sum of their
+    differences.
+    """
     return (weights - others).abs().sum(-1) / 2

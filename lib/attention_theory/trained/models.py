@@ -2,10 +2,11 @@
 
 :mod:`attention_checks.trained.smollm2` has another one, which is causal.
 
-What attention does with its scores is an argument. A weight function takes the scores of one layer (heads, queries, keys), a
-mask of allowed keys (queries, keys) and the number of the layer, and gives weights; :mod:`attention_theory.trained.replacing`
-has many. A key whose weights are set to 0 afterwards is *silenced* (as if its value were 0); a key that the mask excludes is
-*forbidden*, and its weight goes to its rivals. ``watch`` sees every layer's scores, weights and values.
+What attention does with its scores is an argument. A weight function takes the scores of one layer
+(heads, queries, keys), a mask of allowed keys (queries, keys) and the number of the layer, and
+gives weights; :mod:`attention_theory.trained.replacing` has many. A key whose weights are set to 0
+afterwards is *silenced* (as if its value were 0); a key that the mask excludes is *forbidden*, and
+its weight goes to its rivals. ``watch`` sees every layer's scores, weights and values.
 """
 
 import functools
@@ -27,7 +28,9 @@ Watch = Callable[[int, Tensor, Tensor, Tensor], Any]
 
 
 def softmax(
-    scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"], layer: Natural = 0
+    scores: Float[Tensor, "heads queries keys"],
+    mask: Bool[Tensor, "queries keys"],
+    layer: Natural = 0,
 ) -> Float[Tensor, "heads queries keys"]:
     """What the models were trained with."""
     return torch.softmax(scores.masked_fill(~mask, -math.inf), -1)
@@ -39,7 +42,8 @@ def split_heads(x: Float[Tensor, "n d"], heads: Size) -> Float[Tensor, "heads n 
 
 
 class MiniLM:
-    """MiniLM-L6: 6 layers of 12 heads, 384 features, at most 512 tokens, every token sees every other one.
+    """MiniLM-L6: 6 layers of 12 heads, 384 features, at most 512 tokens, every token sees every
+    other one.
 
     Attributes:
         w: its tensors by name.
@@ -61,7 +65,9 @@ class MiniLM:
         return torch.tensor([self.CLS, *body, self.SEP])
 
     def _norm(self, x: Tensor, name: str) -> Tensor:
-        return F.layer_norm(x, (self.features,), self.w[f"{name}.weight"], self.w[f"{name}.bias"], 1e-12)
+        return F.layer_norm(
+            x, (self.features,), self.w[f"{name}.weight"], self.w[f"{name}.bias"], 1e-12
+        )
 
     def _linear(self, x: Tensor, name: str) -> Tensor:
         return F.linear(x, self.w[f"{name}.weight"], self.w[f"{name}.bias"])
@@ -86,8 +92,12 @@ class MiniLM:
         return self.w["embeddings.word_embeddings.weight"][ids]
 
     def layer_zero(self, words: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """What the first layer reads: word embeddings with their places and their kind, normalised."""
-        kinds, places = (self.w[f"embeddings.{what}_embeddings.weight"] for what in ("token_type", "position"))
+        """What the first layer reads: word embeddings with their places and their kind,
+        normalised.
+        """
+        kinds, places = (
+            self.w[f"embeddings.{what}_embeddings.weight"] for what in ("token_type", "position")
+        )
         return self._norm(words + kinds[0] + places[: len(words)], "embeddings.LayerNorm")
 
     def states(
@@ -104,14 +114,18 @@ class MiniLM:
         for layer in range(self.layers):
             at = f"encoder.layer.{layer}"
             q, k, v = (
-                split_heads(self._linear(x, f"{at}.attention.self.{part}"), self.heads) for part in ("query", "key", "value")
+                split_heads(self._linear(x, f"{at}.attention.self.{part}"), self.heads)
+                for part in ("query", "key", "value")
             )
             scores = q @ k.mT / math.sqrt(q.shape[-1])
             weights = weigh(scores, mask, layer)
             if watch:
                 watch(layer, scores, weights, v)
             read = (weights @ v).transpose(0, 1).reshape(n, self.features)
-            x = self._norm(x + self._linear(read, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm")
+            x = self._norm(
+                x + self._linear(read, f"{at}.attention.output.dense"),
+                f"{at}.attention.output.LayerNorm",
+            )
             hidden = F.gelu(self._linear(x, f"{at}.intermediate.dense"))
             x = self._norm(x + self._linear(hidden, f"{at}.output.dense"), f"{at}.output.LayerNorm")
         return x
@@ -129,7 +143,10 @@ def fits(model: Any, ids: Int[Tensor, "n"]) -> int:
     """
     if len(ids) > model.longest:
         name = type(model).__name__
-        raise ValueError(f"{len(ids)} tokens are too many for {name}: it takes at most {model.longest}; cut the text")
+        raise ValueError(
+            f"{len(ids)} tokens are too many for {name}: it takes at most {model.longest}; cut "
+            "the text"
+        )
     return len(ids)
 
 
@@ -147,4 +164,7 @@ def minilm() -> MiniLM:
     tokenizer = Tokenizer.from_file(str(path.with_name("tokenizer.json")))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return MiniLM({name.removeprefix("bert."): tensor.float() for name, tensor in load_file(path).items()}, tokenizer)
+    return MiniLM(
+        {name.removeprefix("bert."): tensor.float() for name, tensor in load_file(path).items()},
+        tokenizer,
+    )

@@ -1,4 +1,6 @@
-"""How much a layer of attention mixes its tokens, and what positions do to that (chapter "Depth and position")."""
+"""How much a layer of attention mixes its tokens, and what positions do to that (chapter "Depth and
+position").
+"""
 
 import math
 
@@ -9,7 +11,9 @@ from torch import Tensor
 
 
 def largest_variation(weights: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
-    """The largest total variation between two rows of weights: what a layer leaves of its values' diameter, at most."""
+    """The largest total variation between two rows of weights: what a layer leaves of its values'
+    diameter, at most.
+    """
     return torch.cdist(weights, weights, p=1).amax((-2, -1)) / 2
 
 
@@ -19,24 +23,34 @@ def diameter(points: Float[Tensor, "*heads n d"]) -> Float[Tensor, "*heads"]:
 
 
 def ratio_bound(r: AtLeastOne, n: Size) -> float:
-    """The largest total variation between two rows of n weights each of which is at most r times any other of its row.
+    """The largest total variation between two rows of n weights each of which is at most r times
+    any other of its row.
 
-    One row has the large weights on one half of the keys, the other on the other half; (r - 1)/(r + 1) for even n.
+    One row has the large weights on one half of the keys, the other on the other half; (r - 1)/(r +
+    1) for even n.
     """
     a, b = n // 2, n - n // 2
     return a * r / (a * r + b) - a / (a + b * r)
 
 
 def range_bound(spread: NonNegative) -> float:
-    """The largest total variation between two softmax rows whose scores differ by numbers from a range of this length."""
+    """The largest total variation between two softmax rows whose scores differ by numbers from a
+    range of this length.
+    """
     return math.tanh(spread / 4)
 
 
 def nearest_share(slope: Positive, width: NonNegative = 0.0) -> float:
-    """What the nearest key keeps at every length, when each step away costs the slope and contents differ by the width."""
+    """What the nearest key keeps at every length, when each step away costs the slope and contents
+    differ by the width.
+    """
     return 1 / (1 + math.exp(width) / math.expm1(slope))
 
 
-def sloped_scores(contents: Float[Tensor, "*rows n"], slope: NonNegative) -> Float[Tensor, "*rows n"]:
-    """Scores under ALiBi: a key's content less slope times its distance; the nearest key stands first, at the distance 0."""
+def sloped_scores(
+    contents: Float[Tensor, "*rows n"], slope: NonNegative
+) -> Float[Tensor, "*rows n"]:
+    """Scores under ALiBi: a key's content less slope times its distance; the nearest key stands
+    first, at the distance 0.
+    """
     return contents - slope * torch.arange(contents.shape[-1]).to(contents)

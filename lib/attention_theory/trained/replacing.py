@@ -1,6 +1,8 @@
-"""Other weights in place of softmax, without retraining (chapter "Replacing softmax in a trained model").
+"""Other weights in place of softmax, without retraining (chapter "Replacing softmax in a trained
+model").
 
-Each is a weight function of :mod:`attention_theory.trained.models`: scores (heads, queries, keys), mask, layer -> weights.
+Each is a weight function of :mod:`attention_theory.trained.models`: scores (heads, queries, keys),
+mask, layer -> weights.
 """
 
 import math
@@ -18,7 +20,8 @@ from attention_theory.trained.models import Weigh
 
 #: The alpha of entmax.
 Steepness = Annotated[float, Limits(1, 10, "low")]
-#: What is subtracted from the scores of a row before u is applied: nothing, their mean, their maximum.
+#: What is subtracted from the scores of a row before u is applied: nothing, their mean, their
+#: maximum.
 Shift = Literal["none", "mean", "max"]
 
 
@@ -40,13 +43,17 @@ def _shifted(scores: Tensor, mask: Tensor, shift: Shift) -> Tensor:
 
 
 def family(weights: Weights, shift: Shift = "none") -> Weigh:
-    """U over its sum, u of the book's families, after a number of the row's own is subtracted from its scores."""
+    """U over its sum, u of the book's families, after a number of the row's own is subtracted from
+    its scores.
+    """
     return lambda scores, mask, layer: _over_sum(weights(_shifted(scores, mask, shift)), mask)
 
 
 def sharper(beta: NonNegative) -> Weigh:
     """Softmax of another sharpness: 0 averages."""
-    return lambda scores, mask, layer: torch.softmax((beta * scores).masked_fill(~mask, -math.inf), -1)
+    return lambda scores, mask, layer: torch.softmax(
+        (beta * scores).masked_fill(~mask, -math.inf), -1
+    )
 
 
 def hard(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
@@ -55,12 +62,18 @@ def hard(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
 
 
 def power_of_the_maximum(p: Count) -> Weigh:
-    """(1 + (s - max s)/p)^p, cut off at 0: it becomes the exponential as p grows, and forgets all scores p below the best."""
-    return lambda scores, mask, layer: _over_sum((1 + _shifted(scores, mask, "max") / p).clamp(min=0) ** p, mask)
+    """(1 + (s - max s)/p)^p, cut off at 0: it becomes the exponential as p grows, and forgets all
+    scores p below the best.
+    """
+    return lambda scores, mask, layer: _over_sum(
+        (1 + _shifted(scores, mask, "max") / p).clamp(min=0) ** p, mask
+    )
 
 
 def sparsemax(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
-    """The point of the simplex that is nearest to the scores: the positive parts of s - tau, tau such that they sum to 1."""
+    """The point of the simplex that is nearest to the scores: the positive parts of s - tau, tau
+    such that they sum to 1.
+    """
     low = scores.masked_fill(~mask, -math.inf)
     ordered = low.sort(-1, descending=True).values
     k = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
@@ -70,9 +83,11 @@ def sparsemax(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
 
 
 def entmax(alpha: Steepness) -> Weigh:
-    """Entmax: the positive parts of (alpha - 1) s - tau to the power 1/(alpha - 1), tau such that they sum to 1.
+    """Entmax: the positive parts of (alpha - 1) s - tau to the power 1/(alpha - 1), tau such that
+    they sum to 1.
 
-    Softmax is its limit at alpha = 1, sparsemax is alpha = 2. The threshold tau is found by bisection.
+    Softmax is its limit at alpha = 1, sparsemax is alpha = 2. The threshold tau is found by
+    bisection.
     """
 
     def weigh(scores: Tensor, mask: Tensor, layer: int) -> Tensor:
@@ -92,8 +107,12 @@ def entmax(alpha: Steepness) -> Weigh:
 
 
 def undivided(constants: Tensor) -> Weigh:
-    """exp(s) over a constant for each layer and head, as if no row divided by its own sum; at most e^40."""
-    return lambda scores, mask, layer: (scores - constants[layer][:, None, None]).clamp(max=40).exp() * mask
+    """exp(s) over a constant for each layer and head, as if no row divided by its own sum; at most
+    e^40.
+    """
+    return lambda scores, mask, layer: (
+        (scores - constants[layer][:, None, None]).clamp(max=40).exp() * mask
+    )
 
 
 def sparsemax_share(gap: NonNegative, rivals: Count) -> float:
@@ -102,7 +121,9 @@ def sparsemax_share(gap: NonNegative, rivals: Count) -> float:
 
 
 def entmax_share(alpha: Steepness, gap: NonNegative, rivals: Count) -> float:
-    """Entmax: the same share, the root w of w + rivals (w^(alpha - 1) - (alpha - 1) gap)_+^(1/(alpha - 1)) = 1."""
+    """Entmax: the same share, the root w of w + rivals (w^(alpha - 1) - (alpha - 1)
+    gap)_+^(1/(alpha - 1)) = 1.
+    """
     power, reach = alpha - 1, (alpha - 1) * gap
 
     def excess(w: float) -> float:
@@ -112,12 +133,16 @@ def entmax_share(alpha: Steepness, gap: NonNegative, rivals: Count) -> float:
 
 
 def entmax_floor(alpha: Steepness, gap: NonNegative) -> float:
-    """What entmax leaves to a key by this gap above all rivals, however many: ((alpha - 1) gap)^(1/(alpha - 1)), or 1."""
+    """What entmax leaves to a key by this gap above all rivals, however many: ((alpha - 1)
+    gap)^(1/(alpha - 1)), or 1.
+    """
     return min(1.0, (alpha - 1) * gap) ** (1 / (alpha - 1))
 
 
 def needed_gap(wanted: Annotated[float, Limits(0, 1, "both")], rivals: Positive) -> float:
-    """The least gap at which sparsemax gives the wanted share; for softmax it is log(rivals) + log(share / (1 - share))."""
+    """The least gap at which sparsemax gives the wanted share; for softmax it is log(rivals) +
+    log(share / (1 - share)).
+    """
     return max(0.0, (wanted * (1 + rivals) - 1) / rivals)
 
 

@@ -1,4 +1,6 @@
-"""A key that is read for nothing: what it changes to silence it, and to forbid it (chapter "The sink")."""
+"""A key that is read for nothing: what it changes to silence it, and to forbid it (chapter "The
+sink").
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,14 +14,21 @@ from attention_theory.trained.models import softmax
 
 @dataclass(frozen=True)
 class TwoWays:
-    """How far a row's output moves: when the key's value is set to 0, and when the key is excluded."""
+    """How far a row's output moves: when the key's value is set to 0, and when the key is
+    excluded.
+    """
 
     silenced: Float[Tensor, "*heads queries"]
     forbidden: Float[Tensor, "*heads queries"]
 
 
-def two_ways(weights: Float[Tensor, "*heads queries keys"], values: Float[Tensor, "*heads keys d"], key: Natural) -> TwoWays:
-    """How far each row moves, w |v| and w |m - v|: w the key's weight, v its value, m what the others give without it.
+def two_ways(
+    weights: Float[Tensor, "*heads queries keys"],
+    values: Float[Tensor, "*heads keys d"],
+    key: Natural,
+) -> TwoWays:
+    """How far each row moves, w |v| and w |m - v|: w the key's weight, v its value, m what the
+    others give without it.
 
     Args:
         weights: rows that sum to 1.
@@ -27,19 +36,24 @@ def two_ways(weights: Float[Tensor, "*heads queries keys"], values: Float[Tensor
         key: which one.
 
     Raises:
-        ValueError: there is no such key, or it has the whole weight of a row, so that nothing is left without it.
+        ValueError: there is no such key, or it has the whole weight of a row, so that nothing is
+            left without it.
     """
     if key >= weights.shape[-1]:
         raise ValueError(f"key {key} is not among {weights.shape[-1]}")
     w, v = weights[..., key, None], values[..., None, key, :]
     if bool((w >= 1).any()):
-        raise ValueError(f"key {key} has the whole weight of a row: without it the row has nothing to read")
+        raise ValueError(
+            f"key {key} has the whole weight of a row: without it the row has nothing to read"
+        )
     others = (weights @ values - w * v) / (1 - w)
     return TwoWays(w[..., 0] * v.norm(dim=-1), w[..., 0] * (others - v).norm(dim=-1))
 
 
 def silencing(key: Natural, first_row: Natural = 0) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """Softmax whose weights on a key are set to 0 afterwards, from a row on: the key keeps its share and gives nothing."""
+    """Softmax whose weights on a key are set to 0 afterwards, from a row on: the key keeps its
+    share and gives nothing.
+    """
 
     def weigh(scores: Tensor, mask: Tensor, layer: int) -> Tensor:
         weights = softmax(scores, mask)
@@ -49,7 +63,9 @@ def silencing(key: Natural, first_row: Natural = 0) -> Callable[[Tensor, Tensor,
     return weigh
 
 
-def forbidding(mask: Bool[Tensor, "queries keys"], key: Natural, first_row: Natural = 0) -> Bool[Tensor, "queries keys"]:
+def forbidding(
+    mask: Bool[Tensor, "queries keys"], key: Natural, first_row: Natural = 0
+) -> Bool[Tensor, "queries keys"]:
     """The mask without a key, from a row on."""
     found = mask.clone()
     found[first_row:, key] = False

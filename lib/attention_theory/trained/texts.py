@@ -1,7 +1,7 @@
 """Film reviews, read from the file that the environment variable ``IMDB_REVIEWS`` names.
 
-Gzipped lines of JSON with a "text" and a "label", 1 for a good review and -1 or 0 for a bad one; no text enters the
-repository.
+Gzipped lines of JSON with a "text" and a "label", 1 for a good review and -1 or 0 for a bad one; no
+text enters the repository.
 """
 
 import functools
@@ -13,7 +13,8 @@ from pathlib import Path
 
 
 def reviews() -> list[tuple[str, int]]:
-    """The film reviews as they were written, with HTML, and their sentiment: 1 for a good one, -1 for a bad one.
+    """The film reviews as they were written, with HTML, and their sentiment: 1 for a good one, -1
+    for a bad one.
 
     Raises:
         FileNotFoundError: the file of reviews is not here.
@@ -25,7 +26,10 @@ def reviews() -> list[tuple[str, int]]:
 @functools.cache
 def _reviews(path: Path) -> list[tuple[str, int]]:
     if not path.is_file():
-        raise FileNotFoundError(f"no reviews at {path}: set IMDB_REVIEWS to a gzipped file of JSON lines with text and label")
+        raise FileNotFoundError(
+            f"no reviews at {path}: set IMDB_REVIEWS to a gzipped file of JSON lines with text "
+            "and label"
+        )
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
@@ -35,6 +39,7 @@ def _reviews(path: Path) -> list[tuple[str, int]]:
         row = row if isinstance(row, dict) else {}
         if not isinstance(row.get("text"), str) or row.get("label") not in (1, 0, -1):
             raise ValueError(
-                f"{path}, line {number}: a review has a text and a label 1, 0 or -1, got label {row.get('label')!r}"
+                f"{path}, line {number}: a review has a text and a label 1, 0 or -1, got label "
+                f"{row.get('label')!r}"
             )
     return [(row["text"], 1 if row["label"] == 1 else -1) for row in rows]

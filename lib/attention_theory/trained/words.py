@@ -1,4 +1,6 @@
-"""What the change of one token does to the rows that read it, and to all states (chapter "Words in a trained model")."""
+"""What the change of one token does to the rows that read it, and to all states (chapter "Words in
+a trained model").
+"""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -11,7 +13,8 @@ def row_move(
     new_value: Float[Tensor, "d"],
     others: Float[Tensor, "*rows d"],
 ) -> Float[Tensor, "*rows d"]:
-    """By how much rows move when one key changes: w'(v' - m) - w(v - m), m what the other keys give.
+    """By how much rows move when one key changes: w'(v' - m) - w(v - m), m what the other keys
+    give.
 
     Args:
         weights: of the key in each row, before.

@@ -1,4 +1,6 @@
-"""The Sphinx extension of a book of verdicts: ledger pages, statements as objects, finished pages."""
+"""The Sphinx extension of a book of verdicts: ledger pages, statements as objects, finished
+pages.
+"""
 
 import gc
 import inspect
@@ -15,32 +17,51 @@ from theorybook.sphinx import docstrings, ledger, pages, search
 from theorybook.sphinx.finish import finish_pages, numbered_boxes
 
 #: Pages whose content comes from other pages: always written again.
-GATHERED = ("book/ledger/ledger", "book/ledger/errata", "book/ledger/graph", "book/ledger/own", "book/found", "book/intro")
+GATHERED = (
+    "book/ledger/ledger",
+    "book/ledger/errata",
+    "book/ledger/graph",
+    "book/ledger/own",
+    "book/found",
+    "book/intro",
+)
 
 
 def source(domain: str, info: dict[str, str]) -> str | None:
-    """Where the lines of a function or class stand in the repository; None for what has none, such as a field."""
+    """Where the lines of a function or class stand in the repository; None for what has none, such
+    as a field.
+    """
     try:
         thing = inspect.unwrap(pkgutil.resolve_name("{module}:{fullname}".format(**info)))
         path = Path(inspect.getsourcefile(thing)).relative_to(clone())
         lines, first = inspect.getsourcelines(thing)
     except (AttributeError, TypeError, OSError, ValueError):
         return None
-    return "{url}/blob/{branch}/".format(**repository()) + f"{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
+    return (
+        "{url}/blob/{branch}/".format(**repository())
+        + f"{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
+    )
 
 
 def _configure(app, config):
     config.templates_path.append(str(Path(__file__).with_name("templates")))
     config.html_static_path.insert(0, str(Path(__file__).with_name("static")))
-    config.html_additional_pages = {"search": "search.html", "404": "404.html"} | config.html_additional_pages
+    config.html_additional_pages = {
+        "search": "search.html",
+        "404": "404.html",
+    } | config.html_additional_pages
     by_book_js = {"startup": {"typeset": False}}  # which sets the formulas in sight first
     config.mathjax3_config = (config.mathjax3_config or {}) | by_book_js
-    config.suppress_warnings.append("mystnb.unknown_mime_type")  # verdicts are stored as data beside their card
+    config.suppress_warnings.append(
+        "mystnb.unknown_mime_type"
+    )  # verdicts are stored as data beside their card
     config.project = config.html_title or config.project
     config.version = config.release = version()
     config.linkcode_resolve = source
     config.html_context["address"] = address()
-    config.html_theme_options["extra_footer"] = f"Version {version()}. Every number on these pages was computed by them."
+    config.html_theme_options["extra_footer"] = (
+        f"Version {version()}. Every number on these pages was computed by them."
+    )
 
 
 def _own_search(app):
@@ -60,7 +81,10 @@ def _pass_records(app, page, template, context, doctree):
         if beyond and pages.is_record(beyond):
             beyond = app.builder.relations[beyond][way]
             title = beyond and app.builder.render_partial(app.env.titles[beyond])["title"]
-            context[button] = beyond and {"link": app.builder.get_relative_uri(page, beyond), "title": title}
+            context[button] = beyond and {
+                "link": app.builder.get_relative_uri(page, beyond),
+                "title": title,
+            }
 
 
 def _outdated(app, env, added, changed, removed):
@@ -68,7 +92,9 @@ def _outdated(app, env, added, changed, removed):
 
 
 def _write_side_by_side(app, env):
-    app.parallel = os.cpu_count() or 1  # reading is serial: sphinx_proof cannot merge what two processes read
+    app.parallel = (
+        os.cpu_count() or 1
+    )  # reading is serial: sphinx_proof cannot merge what two processes read
 
 
 def _finish(app, exception):
@@ -82,9 +108,15 @@ def _finish(app, exception):
 def setup(app):
     book.use(Path(app.srcdir))
     app.add_config_value("theorybook", {}, "env")
-    gc.disable()  # collections over all pages' trees, which stay until the end, were two fifths of a build
+    # collections over all pages' trees, which stay until the end, were two fifths of a build
+    gc.disable()
     sys.path.append(str(book.root() / "book"))  # as for a kernel that runs a page there
-    for extension in ("sphinx_proof", "sphinx_exercise", "sphinx.ext.autodoc", "sphinx.ext.linkcode"):
+    for extension in (
+        "sphinx_proof",
+        "sphinx_exercise",
+        "sphinx.ext.autodoc",
+        "sphinx.ext.linkcode",
+    ):
         app.setup_extension(extension)
     app.add_css_file("book.css", priority=800)  # after the themes
     app.add_js_file("book.js", priority=800)

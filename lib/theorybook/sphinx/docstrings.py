@@ -1,4 +1,6 @@
-"""The library's reference: |x| is a norm in docstrings, constants stay with the source, functions name their statements."""
+"""The library's reference: |x| is a norm in docstrings, constants stay with the source, functions
+name their statements.
+"""
 
 import re
 from collections import defaultdict
@@ -9,7 +11,8 @@ from theorybook.sphinx import ledger
 def escape_bars(app, what, name, obj, options, lines):
     example = False
     for i, line in enumerate(lines):
-        # examples, to the blank line that ends them, and code between double backquotes stay as they are
+        # examples, to the blank line that ends them, and code between double backquotes stay as
+        # they are
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if not example:
             parts = re.split(r"(``.*?``)", line)
@@ -17,7 +20,9 @@ def escape_bars(app, what, name, obj, options, lines):
 
 
 def _plain(words: str) -> str:
-    """Text in which Sphinx does not take a norm, or a name that ends in an underscore, for markup."""
+    """Text in which Sphinx does not take a norm, or a name that ends in an underscore, for
+    markup.
+    """
     return re.sub(r"(?<![\w`])(\w+)_(?![\w`_])", r"\1\\_", words.replace("|", r"\|"))
 
 
@@ -39,5 +44,12 @@ def name_statements(app, what, name, obj, options, lines):
     rows = carried().get(name, [])
     if rows:
         statements = ", ".join(f":ledger:row:`{row.id}` ({row.outcome})" for row in rows)
-        chapters = ", ".join(f":doc:`/{page}`" for page in sorted({ledger.record(row.chapter) for row in rows if row.chapter}))
-        lines += ["", f"*Carries* {statements}" + (f"; *checked in* {chapters}" if chapters else ""), ""]
+        chapters = ", ".join(
+            f":doc:`/{page}`"
+            for page in sorted({ledger.record(row.chapter) for row in rows if row.chapter})
+        )
+        lines += [
+            "",
+            f"*Carries* {statements}" + (f"; *checked in* {chapters}" if chapters else ""),
+            "",
+        ]

@@ -1,7 +1,8 @@
-"""What is done to the built pages: pictures say their size, statements appear in the ledger's folds and as previews, and what
-no page needs is not loaded.
+"""What is done to the built pages: pictures say their size, statements appear in the ledger's folds
+and as previews, and what no page needs is not loaded.
 
-It acts on text and twice gives the same: an unchanged page keeps its file from one build to the next.
+It acts on text and twice gives the same: an unchanged page keeps its file from one build to the
+next.
 """
 
 import html
@@ -18,11 +19,14 @@ from theorybook.plain import plain
 from theorybook.sphinx.letters import PAGE as NOTATION
 from theorybook.sphinx.letters import symbols, with_letters
 
-#: Loaded by the theme for nothing here: 1.5 MB of icons (book.css draws the few that are used), a kernel that is switched off.
+#: Loaded by the theme for nothing here: 1.5 MB of icons (book.css draws the few that are used), a
+#: kernel that is switched off.
 UNUSED = re.compile(
     r'\s*<script(?: async="async")? src="[^"]*(?:fontawesome|sphinx-thebe)\.js[^"]*"></script>'
-    r'|\s*<link [^>]*sphinx-thebe\.css[^>]*>|\s*<script>const THEBE_JS_URL.*?</script>|\s*<meta name="docsearch[^>]*>'
-    r'|\s*<meta name="viewport" content="width=device-width, initial-scale=1" ?/>'  # given three times; one is 1.0
+    r"|\s*<link [^>]*sphinx-thebe\.css[^>]*>|\s*<script>const THEBE_JS_URL.*?</script>|\s*<meta "
+    r'name="docsearch[^>]*>'
+    # given three times; one is 1.0
+    r'|\s*<meta name="viewport" content="width=device-width, initial-scale=1" ?/>'
 )
 
 #: What the theme and Sphinx say to screen readers, and what is right.
@@ -31,22 +35,38 @@ ROLES = {
     ' role="doc-biblioentry"': "",
     ' role="doc-backlink"': "",
     '<div role="list" class="citation-list">': '<div class="citation-list">',
-    '<summary><span class="toctree-toggle"': '<summary aria-label="Pages below"><span class="toctree-toggle"',
-    '<div id="pst-primary-sidebar" class=': '<div id="pst-primary-sidebar" role="complementary" aria-label="Book" class=',
+    ('<summary><span class="toctree-toggle"'): (
+        '<summary aria-label="Pages below"><span class="toctree-toggle"'
+    ),
+    ('<div id="pst-primary-sidebar" class='): (
+        '<div id="pst-primary-sidebar" role="complementary" aria-label="Book" class='
+    ),
 }
 
 
 def finish_pages(folder: Path) -> None:
-    """Finish all pages of a built book, and write the files from which links show what they lead to."""
+    """Finish all pages of a built book, and write the files from which links show what they lead
+    to.
+    """
     pages = {
-        path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*.html"))
+        if "_static" not in path.parts
     }
     before = {name: path.read_text(encoding="utf-8") for name, path in pages.items()}
     known = symbols(before.get(NOTATION, ""))
-    texts = {name: with_letters(finished(text, (folder / name).parent), name, known) for name, text in before.items()}
+    texts = {
+        name: with_letters(finished(text, (folder / name).parent), name, known)
+        for name, text in before.items()
+    }
     targets = {name: dict(statements(text)) for name, text in texts.items()}
-    style = folder / "_static" / "styles" / "pydata-sphinx-theme.css"  # two thousand icons; book.css draws the ones in use
-    style.write_text(re.sub(r"(?<=})\.fa-[^{}@]*\{[^{}]*\}", "", style.read_text(encoding="utf-8")), encoding="utf-8")
+    style = (
+        folder / "_static" / "styles" / "pydata-sphinx-theme.css"
+    )  # two thousand icons; book.css draws the ones in use
+    style.write_text(
+        re.sub(r"(?<=})\.fa-[^{}@]*\{[^{}]*\}", "", style.read_text(encoding="utf-8")),
+        encoding="utf-8",
+    )
     for name, text in texts.items():
         text = with_boxes(text, targets)
         if text != before[name]:
@@ -62,12 +82,17 @@ def finished(text: str, here: Path) -> str:
         text = text.replace(old, new)
     text = with_folded_parts(text)
     if not re.search(r'class="[^"]*\bsd-', text):
-        text = re.sub(r"\s*<link [^>]*sphinx-design[^>]*>|\s*<script [^>]*design-tabs\.js[^>]*></script>", "", text)
+        text = re.sub(
+            r"\s*<link [^>]*sphinx-design[^>]*>|\s*<script [^>]*design-tabs\.js[^>]*></script>",
+            "",
+            text,
+        )
     return re.sub(r"<img ([^>]*)>", lambda found: with_size(found, here), with_switch(text))
 
 
 PART = re.compile(
-    r'<p aria-level="2" class="caption" role="heading"><span class="caption-text">(.*?)</span></p>\s*(?=<ul class="nav)'
+    r'<p aria-level="2" class="caption" role="heading"><span '
+    r'class="caption-text">(.*?)</span></p>\s*(?=<ul class="nav)'
 )
 
 
@@ -96,7 +121,9 @@ def with_switch(text: str) -> str:
 
 
 def with_size(found: re.Match, here: Path) -> str:
-    """A picture that loads when it is near, with its size, so that the page does not jump when it comes."""
+    """A picture that loads when it is near, with its size, so that the page does not jump when it
+    comes.
+    """
     attributes = found[1].rstrip("/ ")
     source = re.search(r'src="([^"]+\.png)"', attributes)
     size = source and "loading=" not in attributes and get_image_size(here / unquote(source[1]))
@@ -106,7 +133,8 @@ def with_size(found: re.Match, here: Path) -> str:
     return f'<img {attributes}{known} loading="lazy">'
 
 
-# Boxes and previews ----------------------------------------------------------------------------------------------------
+# Boxes and previews
+# --------------------------------------------------------------------------------------------------
 
 
 def element(text: str, start: int) -> str:
@@ -128,7 +156,9 @@ STATEMENT = re.compile(
 
 
 def statements(text: str) -> Iterator[tuple[str, str]]:
-    """Anchor -> HTML of what a link to it shows: boxes, equations, citations, rows of the ledger, functions."""
+    """Anchor -> HTML of what a link to it shows: boxes, equations, citations, rows of the ledger,
+    functions.
+    """
     for found in STATEMENT.finditer(text):
         piece = element(text, found.start())
         if found["row"]:
@@ -137,7 +167,9 @@ def statements(text: str) -> Iterator[tuple[str, str]]:
             piece = f"<div>{summary}</div>{note.group() if note else ''}"
         elif found["code"]:
             after = re.match(r"\s*<dd>\s*(<p>.*?</p>)", text[found.start() + len(piece) :], re.S)
-            piece = f"<div>{re.sub(r'<a .*', '', piece, flags=re.S)}</div>{after[1] if after else ''}"
+            piece = (
+                f"<div>{re.sub(r'<a .*', '', piece, flags=re.S)}</div>{after[1] if after else ''}"
+            )
             piece = re.sub(r"</?d[td][^>]*>", "", piece)
         yield found[found.lastgroup], alone(piece)
 
@@ -149,18 +181,26 @@ def alone(piece: str) -> str:
 
 
 def numbered_boxes(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Number, title and address of every box on the pages: ``("Theorem 10.3", "Two means", "book/...#thm-...")``."""
+    """Number, title and address of every box on the pages:
+    ``("Theorem 10.3", "Two means", "book/...#thm-...")``.
+    """
     head = r'<p class="admonition-title"><span class="caption-number">([^<]+)</span>(.*?)</p>'
     box = rf'<div class="proof [^"]*" id="([^"]+)">\s*{head}'
     for path in sorted((folder / "book").rglob("*.html")):
         page = path.relative_to(folder).as_posix()
         for label, number, title in re.findall(box, path.read_text(encoding="utf-8"), re.S):
             words = re.sub(r"\\[()]", "$", html.unescape(re.sub(r"<[^>]+>", "", title))).strip()
-            yield number.strip(), plain(words.removeprefix("(").removesuffix(")")), f"{page}#{label}"
+            yield (
+                number.strip(),
+                plain(words.removeprefix("(").removesuffix(")")),
+                f"{page}#{label}",
+            )
 
 
 def with_boxes(text: str, targets: dict[str, dict[str, str]]) -> str:
-    """The ledger's folds, with the boxes of their statements from the chapters, kept in templates until they are opened."""
+    """The ledger's folds, with the boxes of their statements from the chapters, kept in templates
+    until they are opened.
+    """
 
     def box(found: re.Match) -> str:
         page, _, label = found[1].partition("#")
@@ -171,14 +211,18 @@ def with_boxes(text: str, targets: dict[str, dict[str, str]]) -> str:
 
 
 def write_previews(folder: Path, name: str, text: str, targets: dict[str, dict[str, str]]) -> None:
-    """``_static/previews/<page>.js``: what the links of a page show when they are hovered or focused."""
+    """``_static/previews/<page>.js``: what the links of a page show when they are hovered or
+    focused.
+    """
     shown = {}
     main = text[text.find("<article") : text.rfind("</article>")]
     for link in sorted(set(re.findall(r'<a [^>]*href="([^"]*#[^"]+)"', main))):
         page, _, label = unquote(link).partition("#")
         page = page.partition("?")[0]
         if "//" not in page:
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), page)) if page else name
+            target = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(name), page)) if page else name
+            )
             if piece := targets.get(target, {}).get(label):
                 shown[link] = piece
     path = folder / "_static" / "previews" / (name.removesuffix(".html").replace("/", "-") + ".js")

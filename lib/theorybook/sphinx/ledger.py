@@ -1,7 +1,8 @@
-"""The ledger's pages: rows that filters act on, the graph, the errata, the book's own results; each row a Sphinx object.
+"""The ledger's pages: rows that filters act on, the graph, the errata, the book's own results; each
+row a Sphinx object.
 
-Everything is made from the YAML files and from the verdicts stored in the notebooks, at the time of the build, so that no
-page can disagree with them.
+Everything is made from the YAML files and from the verdicts stored in the notebooks, at the time of
+the build, so that no page can disagree with them.
 """
 
 import importlib
@@ -23,7 +24,17 @@ from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from theorybook import COMPUTED, METHODS, OUTCOMES, Entry, anchor, book, load_ledger, record_of, stored_verdicts
+from theorybook import (
+    COMPUTED,
+    METHODS,
+    OUTCOMES,
+    Entry,
+    anchor,
+    book,
+    load_ledger,
+    record_of,
+    stored_verdicts,
+)
 from theorybook.ledger import REASONS
 from theorybook.sphinx.typeset import typeset
 from theorybook.tools.coq import line_of
@@ -67,7 +78,10 @@ SIGNS = {
 MOST_CHECKS = 3
 Link = Callable[[str], str]  # document name -> its address, seen from the page at hand
 PIECES = Environment(
-    loader=FileSystemLoader(Path(__file__).with_name("templates")), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    loader=FileSystemLoader(Path(__file__).with_name("templates")),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
 )
 
 
@@ -103,7 +117,11 @@ def row_anchor(claim: str) -> str:
 
 def short(entry: Entry) -> str:
     """The name that a reader knows: as printed, or of an own statement what its id says."""
-    return entry.printed if entry.printed != "ours" else "Own: " + entry.id.split("/own-")[-1].replace("-", " ")
+    return (
+        entry.printed
+        if entry.printed != "ours"
+        else "Own: " + entry.id.split("/own-")[-1].replace("-", " ")
+    )
 
 
 def used_by() -> dict[str, list[str]]:
@@ -151,7 +169,8 @@ def home(entry: Entry) -> str:
     return record(entry.chapter) if in_record else f"book/{entry.chapter}"
 
 
-# Pieces of pages -------------------------------------------------------------------------------------------------------
+# Pieces of pages
+# --------------------------------------------------------------------------------------------------
 
 
 def link_to(address: str, words: str | Markup) -> Markup:
@@ -182,7 +201,9 @@ def reference() -> dict[str, str]:
 
 def _function(code: str, words: str, link: Link) -> Markup:
     parts = code.split(".")
-    module = next((name for k in range(len(parts), 0, -1) if (name := ".".join(parts[:k])) in reference()), "")
+    module = next(
+        (name for k in range(len(parts), 0, -1) if (name := ".".join(parts[:k])) in reference()), ""
+    )
     return link_to(f"{link(reference()[module])}#{code}", words) if module else Markup.escape(words)
 
 
@@ -224,7 +245,9 @@ def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
 
 
 def reasons(entry: Entry, link: Link) -> list[Markup]:
-    """Each hypothesis of a row in a line, with why it is there; where it is needed, a link to the case without it."""
+    """Each hypothesis of a row in a line, with why it is there; where it is needed, a link to the
+    case without it.
+    """
     found = []
     for one in entry.reasons:
         kind, reason = next((kind, one[kind]) for kind in REASONS if kind in one)
@@ -234,20 +257,29 @@ def reasons(entry: Entry, link: Link) -> list[Markup]:
             file = "{url}/blob/{branch}/".format(**book.repository()) + reason.partition("::")[0]
             address = file if in_test else f"{link(record(entry.chapter))}#{anchor(entry.id)}"
             why = link_to(address, "without it the claim fails")
-        lead = {"needed": "needed, ", "convenience": "for convenience: ", "open": "open whether it is needed: "}[kind]
+        lead = {
+            "needed": "needed, ",
+            "convenience": "for convenience: ",
+            "open": "open whether it is needed: ",
+        }[kind]
         found.append(Markup("<em>{}</em>: {}{}.").format(typeset(one["hypothesis"]), lead, why))
     return found
 
 
 def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
-    """A verdict, as a notebook stores it, with links to all about it: below its cell, or beside its statement's box."""
+    """A verdict, as a notebook stores it, with links to all about it: below its cell, or beside its
+    statement's box.
+    """
     claim, entry = verdict["claim"], entries()[verdict["claim"]]
     row = f"{link(PAGE)}#{row_anchor(claim)}"
     links = [link_to(row, "ledger"), *_erratum(entry, link)]
     if users := used_by().get(claim):
         links.append(link_to(row, f"used by {len(users)}"))
     if beside:
-        links.insert(0, link_to(f"{link(record(entry.chapter))}#{anchor(claim)}", "the cell that computed it"))
+        links.insert(
+            0,
+            link_to(f"{link(record(entry.chapter))}#{anchor(claim)}", "the cell that computed it"),
+        )
     elif entry.label:
         links.append(link_to(f"{link(home(entry))}#{entry.label}", "statement"))
     if entry.code:
@@ -268,10 +300,13 @@ def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
 def tally(outcomes: Iterable[str]) -> str:
     """``40 hold, 3 corrected``."""
     found = Counter(outcomes)
-    return ", ".join(f"{found[one]}\N{NO-BREAK SPACE}{PLURAL.get(one, one)}" for one in OUTCOMES if found[one])
+    return ", ".join(
+        f"{found[one]}\N{NO-BREAK SPACE}{PLURAL.get(one, one)}" for one in OUTCOMES if found[one]
+    )
 
 
-# Filters and totals ----------------------------------------------------------------------------------------------------
+# Filters and totals
+# --------------------------------------------------------------------------------------------------
 
 
 def _value(entry: Entry, field: str) -> str:
@@ -281,9 +316,14 @@ def _value(entry: Entry, field: str) -> str:
 
 def choices() -> dict[str, list[str]]:
     """Filter -> its values, those that some row has."""
-    found = {name: {_value(entry, name) for entry in entries().values()} for name in ("outcome", "method", "kind")}
+    found = {
+        name: {_value(entry, name) for entry in entries().values()}
+        for name in ("outcome", "method", "kind")
+    }
     known = {"outcome": OUTCOMES, "method": (*METHODS, "none"), "kind": sorted(found["kind"])}
-    return {"paper": list(ledgers())} | {name: [v for v in values if v in found[name]] for name, values in known.items()}
+    return {"paper": list(ledgers())} | {
+        name: [v for v in values if v in found[name]] for name, values in known.items()
+    }
 
 
 def chosen_rows(field: str, values: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -295,7 +335,9 @@ def chosen_rows(field: str, values: Iterable[str]) -> Iterator[tuple[str, dict[s
 def count(chosen: dict[str, str], paper: str = "") -> int:
     """How many rows of a paper, or of all, have the chosen values."""
     rows = (ledgers()[paper] if paper else entries()).values()
-    return sum(all(_value(entry, field) == value for field, value in chosen.items()) for entry in rows)
+    return sum(
+        all(_value(entry, field) == value for field, value in chosen.items()) for entry in rows
+    )
 
 
 def in_numbers() -> str:
@@ -304,9 +346,12 @@ def in_numbers() -> str:
     ours = count({"own": "1"})
     hold = found["holds"] + found["holds-in-regime"] + found["reproduced"]
     return (
-        f"{found.total()} statements, {found.total() - ours} of the papers and {ours} our own: {hold} hold or were reproduced "
-        f"({found['holds-in-regime']} of them in a stated range), {found['corrected']} hold after a correction, "
-        f"{found['false']} fail without one known here, {found['empty']} are true but speak of no size that can be run, "
+        f"{found.total()} statements, {found.total() - ours} of the papers and {ours} our own: "
+        f"{hold} hold or were reproduced "
+        f"({found['holds-in-regime']} of them in a stated range), {found['corrected']} hold after "
+        "a correction, "
+        f"{found['false']} fail without one known here, {found['empty']} are true but speak of no "
+        "size that can be run, "
         f"{found['open']} of our own are open: their checks hold and there is no proof, "
         f"{found['held']} predictions about trained models held and {found['missed']} were missed"
         f"{', {} wait for their run'.format(found['planned']) if found['planned'] else ''}, "
@@ -314,23 +359,30 @@ def in_numbers() -> str:
     )
 
 
-# The graph -------------------------------------------------------------------------------------------------------------
+# The graph
+# --------------------------------------------------------------------------------------------------
 
 
 def statement_of(claim: str) -> str:
-    """The numbered statement that a claim is a part of: ``doe2026/lemma-4.2-2`` -> ``doe2026/lemma-4.2``."""
+    """The numbered statement that a claim is a part of: ``doe2026/lemma-4.2-2`` ->
+    ``doe2026/lemma-4.2``.
+    """
     paper, name = claim.split("/")
     kind, *rest = name.split("-")
     return f"{paper}/{name}" if kind == "own" or not rest else f"{paper}/{kind}-{rest[0]}"
 
 
 def bands(paper: str) -> list[list[dict[str, Any]]]:
-    """The numbered statements of a paper that use or are used, by depth of proof, each with its name and neighbours."""
+    """The numbered statements of a paper that use or are used, by depth of proof, each with its
+    name and neighbours.
+    """
     parts: dict[str, list[Entry]] = defaultdict(list)
     for entry in ledgers()[paper].values():
         parts[statement_of(entry.id)].append(entry)
     uses = {
-        name: sorted({statement_of(use) for entry in group for use in entry.depends} & set(parts) - {name})
+        name: sorted(
+            {statement_of(use) for entry in group for use in entry.depends} & set(parts) - {name}
+        )
         for name, group in parts.items()
     }
     users = Counter(use for needed in uses.values() for use in needed)
@@ -347,7 +399,8 @@ def bands(paper: str) -> list[list[dict[str, Any]]]:
     return found
 
 
-# Errata ----------------------------------------------------------------------------------------------------------------
+# Errata
+# --------------------------------------------------------------------------------------------------
 
 MAIN = ("theorem", "corollary", "proposition", "assumption", "hypothesis")
 SLIPS = ("definition", "equation", "figure", "table", "remark", "parametrization")
@@ -362,22 +415,35 @@ def severity(entry: Entry) -> str:
 
 def wrong_prints(level: str) -> list[Entry]:
     """The wrong prints of one severity, the most used first."""
-    found = [e for e in entries().values() if e.outcome in ("corrected", "false") and severity(e) == level]
+    found = [
+        e
+        for e in entries().values()
+        if e.outcome in ("corrected", "false") and severity(e) == level
+    ]
     return sorted(found, key=lambda entry: -len(used_by().get(entry.id, [])))
 
 
 def sound(claims: Iterable[str]) -> list[str]:
     """The statements that hold."""
-    return [claim for claim in claims if entries()[claim].outcome in ("holds", "holds-in-regime", "reproduced")]
+    return [
+        claim
+        for claim in claims
+        if entries()[claim].outcome in ("holds", "holds-in-regime", "reproduced")
+    ]
 
 
 def clip(text: str, most: int = 110) -> str:
     """The first words of a text; a formula stays whole."""
     ends = [found.end() for found in re.finditer(r"(?:\$+[^$]*\$+|[^\s$])+\s*", text)]
-    return text if len(text) <= most else text[: max(filter(most.__ge__, ends), default=ends[0])].rstrip() + " …"
+    return (
+        text
+        if len(text) <= most
+        else text[: max(filter(most.__ge__, ends), default=ends[0])].rstrip() + " …"
+    )
 
 
-# Sphinx ----------------------------------------------------------------------------------------------------------------
+# Sphinx
+# --------------------------------------------------------------------------------------------------
 
 
 class LedgerDirective(SphinxDirective):
@@ -395,7 +461,9 @@ class LedgerDirective(SphinxDirective):
 
 
 class LedgerDomain(Domain):
-    """Every row is an object: the search box, ``objects.inv`` and ``{ledger:row}`doe2026/lemma-d.4``` know it."""
+    """Every row is an object: the search box, ``objects.inv`` and
+    ``{ledger:row}`doe2026/lemma-d.4``` know it.
+    """
 
     name = "ledger"
     label = "Ledger"

@@ -1,4 +1,6 @@
-"""The letters of the page of notation, and the fold with which a chapter begins: those that its story uses, in order."""
+"""The letters of the page of notation, and the fold with which a chapter begins: those that its
+story uses, in order.
+"""
 
 import html
 import posixpath
@@ -6,8 +8,9 @@ import re
 
 #: Built page of notation.
 PAGE = "book/notation.html"
-#: What is not a letter inside a formula, as the page of notation says for all parts: words and marks, the normal law, extreme
-#: singular values and eigenvalues, the d of an integral; and indices.
+#: What is not a letter inside a formula, as the page of notation says for all parts: words and
+#: marks, the normal law, extreme singular values and eigenvalues, the d of an integral; and
+#: indices.
 NO_LETTERS = re.compile(
     r"\\(?:text|operatorname|mathrm|begin|end|label)\{[^{}]*\}|(?<![A-Za-z])N\(|\\(?:sigma|lambda)_\{\\m(?:ax|in)\}"
     r"|\\,\s*d(?=[tx](?![A-Za-z]))|_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|.)"
@@ -15,9 +18,14 @@ NO_LETTERS = re.compile(
 SCRIPT = re.compile(r"\\math(cal|bb|scr|frak)\s*\{?([A-Za-z])\}?")
 LETTER = re.compile(r"\\math\w+\{[A-Za-z]\}|\\[A-Za-z]+|[A-Za-z]")
 #: A built formula, without its number.
-FORMULA = re.compile(r'<(?P<tag>span|div) class="math[^>]*>(?:\s*<span class="eqno">.*?</span>)?(?P<tex>.*?)</(?P=tag)>', re.S)
+FORMULA = re.compile(
+    r'<(?P<tag>span|div) class="math[^>]*>(?:\s*<span '
+    r'class="eqno">.*?</span>)?(?P<tex>.*?)</(?P=tag)>',
+    re.S,
+)
 ROW = re.compile(r'<tr class="row-\w+"[^>]*>\s*<td>(.*?)</td>.*?</tr>', re.S)
-#: What introduces its letters itself: a built proof, to its mark or to what follows, and the card of a verdict.
+#: What introduces its letters itself: a built proof, to its mark or to what follows, and the card
+#: of a verdict.
 ASIDE = re.compile(
     r'<details class="verdict.*?</details>'
     r'|<p><em>Proof.*?(?:\\square|□|(?=<section|<div class="(?:proof|admonition|exercise)))',
@@ -45,28 +53,48 @@ def formulas(text: str) -> list[str]:
 
 
 def symbols(text: str) -> dict[str, dict[str, str]]:
-    """``tangent`` or ``tangent-score`` -> TeX of a symbol -> its line in the table of the part or chapter, as built."""
+    """``tangent`` or ``tangent-score`` -> TeX of a symbol -> its line in the table of the part or
+    chapter, as built.
+    """
     found: dict[str, dict[str, str]] = {}
     for section in re.split(r"(?=<section )", text):
         if name := re.search(r'id="([\w-]+)-letters"', section):
-            lines = {cell: row.group() for row in ROW.finditer(section) for cell in formulas(row[1])}
+            lines = {
+                cell: row.group() for row in ROW.finditer(section) for cell in formulas(row[1])
+            }
             found[name[1]] = {re.sub(r"^\\\(|\\\)$", "", tex): line for tex, line in lines.items()}
     return found
 
 
 def with_letters(text: str, name: str, known: dict[str, dict[str, str]]) -> str:
-    """A built chapter with the letters that stand before its record, out of proofs, folded under its title; no other page."""
+    """A built chapter with the letters that stand before its record, out of proofs, folded under
+    its title; no other page.
+    """
     page, text = name.removeprefix("book/").removesuffix(".html"), FOLD.sub("", text)
     told = formulas(ASIDE.sub("", text.partition(' id="the-record"')[0]))
-    own = known.get(page.replace("/", "-"), {})  # a record introduces what it adds to the letters of its chapter
+    own = known.get(
+        page.replace("/", "-"), {}
+    )  # a record introduces what it adds to the letters of its chapter
     meanings = known.get(page.partition("/")[0], {}) | own if own else {}
-    first = {symbol: next((i for i, tex in enumerate(told) if stands_in(symbol, tex)), None) for symbol in meanings}
-    lines = [meanings[symbol] for symbol in sorted(meanings, key=lambda s: first[s] or 0) if first[symbol] is not None]
+    first = {
+        symbol: next((i for i, tex in enumerate(told) if stands_in(symbol, tex)), None)
+        for symbol in meanings
+    }
+    lines = [
+        meanings[symbol]
+        for symbol in sorted(meanings, key=lambda s: first[s] or 0)
+        if first[symbol] is not None
+    ]
     if not lines:
         return text
     up = posixpath.relpath(posixpath.dirname(PAGE), posixpath.dirname(name))
-    rows = re.sub(r' id="[^"]*"', "", re.sub(r'href="(?!\w+:)', f'href="{up}/', "".join(dict.fromkeys(lines))))
-    table = f'<div class="pst-scrollable-table-container"><table class="table"><tbody>{rows}</tbody></table></div>'
+    rows = re.sub(
+        r' id="[^"]*"', "", re.sub(r'href="(?!\w+:)', f'href="{up}/', "".join(dict.fromkeys(lines)))
+    )
+    table = (
+        '<div class="pst-scrollable-table-container"><table '
+        f'class="table"><tbody>{rows}</tbody></table></div>'
+    )
     fold = f'<details class="letters"><summary>Letters of this page</summary>{table}</details>'
     head, mark, body = text.partition("<article")
     return head + mark + body.replace("</h1>", f"</h1>\n{fold}", 1)

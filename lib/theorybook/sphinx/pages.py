@@ -1,5 +1,6 @@
-"""What is done to a page before it is written: verdicts become cards, in a record below their cells and in its chapter beside
-their statements; code of checks and modules fold; the picture comes first, and small copies of pictures stand beside findings.
+"""What is done to a page before it is written: verdicts become cards, in a record below their cells
+and in its chapter beside their statements; code of checks and modules fold; the picture comes
+first, and small copies of pictures stand beside findings.
 """
 
 import html
@@ -27,7 +28,9 @@ CARD = '<details class="verdict shown'
 
 
 class Tag(nodes.Element):
-    """An element of HTML that docutils has no name for; its ``opening`` and ``closing`` as they are written."""
+    """An element of HTML that docutils has no name for; its ``opening`` and ``closing`` as they are
+    written.
+    """
 
 
 def visit_tag(self, node):
@@ -51,7 +54,9 @@ def prepare(app, doctree: nodes.document, page: str) -> None:
     """Apply all of these changes to one page."""
     if app.builder.format != "html":
         return
-    cells = [node for node in doctree.findall(nodes.container) if node.get("nb_element") == "cell_code"]
+    cells = [
+        node for node in doctree.findall(nodes.container) if node.get("nb_element") == "cell_code"
+    ]
     link = partial(app.builder.get_relative_uri, page)
     name_solutions(doctree)
     for cell in cells:
@@ -71,17 +76,27 @@ def prepare(app, doctree: nodes.document, page: str) -> None:
             thumb.parent.remove(thumb)
 
 
-# Cells -----------------------------------------------------------------------------------------------------------------
+# Cells
+# --------------------------------------------------------------------------------------------------
 
 
 def part_of(cell: nodes.Element, kind: str) -> nodes.Element | None:
     """The code of a cell, ``source``, or its ``output``."""
-    return next((node for node in cell.findall(nodes.container) if node.get("nb_element") == f"cell_code_{kind}"), None)
+    return next(
+        (
+            node
+            for node in cell.findall(nodes.container)
+            if node.get("nb_element") == f"cell_code_{kind}"
+        ),
+        None,
+    )
 
 
 def claim_of(node: nodes.Node) -> str:
     """The claim of a verdict as a notebook shows it; empty for all else."""
-    found = isinstance(node, nodes.raw) and re.match(r'<div class="verdict .*?<code>([^<]+)</code>', node.astext(), re.S)
+    found = isinstance(node, nodes.raw) and re.match(
+        r'<div class="verdict .*?<code>([^<]+)</code>', node.astext(), re.S
+    )
     return html.unescape(found[1]) if found else ""
 
 
@@ -106,7 +121,9 @@ def counted(verdicts: Iterable[dict[str, Any]]) -> str:
 def show_cards(cell: nodes.Element, page: str, link: ledger.Link) -> None:
     """The verdicts among the outputs of a cell as cards."""
     known = ledger.verdicts_of(page)
-    for judged, run in groupby(list(part_of(cell, "output") or ()), lambda node: bool(claim_of(node))):
+    for judged, run in groupby(
+        list(part_of(cell, "output") or ()), lambda node: bool(claim_of(node))
+    ):
         if judged:
             cards, verdicts = [], []
             for node in run:
@@ -117,9 +134,11 @@ def show_cards(cell: nodes.Element, page: str, link: ledger.Link) -> None:
 
 
 def fold_checks(cell: nodes.Element, in_record: bool) -> None:
-    """The code of checks behind a line that the switch opens: in a record all that is hidden, elsewhere that of verdicts.
+    """The code of checks behind a line that the switch opens: in a record all that is hidden,
+    elsewhere that of verdicts.
 
-    Other hidden code has a short name, which stands below its output while somebody reads (book.css).
+    Other hidden code has a short name, which stands below its output while somebody reads
+    (book.css).
     """
     code = part_of(cell, "source")
     if code is None:
@@ -137,12 +156,16 @@ def fold_checks(cell: nodes.Element, in_record: bool) -> None:
 
 
 def visit_hidden(self, node):
-    """Hidden code as myst-nb shows it, with its short name, and without a label that says less than the line."""
+    """Hidden code as myst-nb shows it, with its short name, and without a label that says less than
+    the line.
+    """
     chip = f'<span class="chip">{node["chip"]}</span>' if "chip" in node.attributes else ""
     shown, hidden = (html.escape(node[prompt]) for prompt in ("prompt_show", "prompt_hide"))
     self.body.append(
-        f'<details class="{node.get("kind", "")}admonition hide {" ".join(node["classes"])}">\n<summary>{chip}\n'
-        f'<p class="collapsed admonition-title">{shown}</p>\n<p class="expanded admonition-title">{hidden}</p>\n</summary>\n'
+        f'<details class="{node.get("kind", "")}admonition hide '
+        f'{" ".join(node["classes"])}">\n<summary>{chip}\n'
+        f'<p class="collapsed admonition-title">{shown}</p>\n<p class="expanded '
+        f'admonition-title">{hidden}</p>\n</summary>\n'
     )
 
 
@@ -151,7 +174,9 @@ def depart_hidden(self, node):
 
 
 def name_solutions(doctree: nodes.document) -> None:
-    """The hidden cell after an exercise says that it is the solution, after a solution in words that it is its code."""
+    """The hidden cell after an exercise says that it is the solution, after a solution in words
+    that it is its code.
+    """
     name = ""
     for node in doctree.findall():
         if is_exercise_node(node) or is_exercise_enumerable_node(node):
@@ -164,7 +189,8 @@ def name_solutions(doctree: nodes.document) -> None:
             node["prompt_show"] = node["prompt_hide"] = name
 
 
-# A chapter and its record ------------------------------------------------------------------------------------------------
+# A chapter and its record
+# ------------------------------------------------------------------------------------------------
 
 
 def is_record(page: str) -> bool:
@@ -203,46 +229,65 @@ def moved(old: nodes.document, new: nodes.document) -> Iterator[str]:
     """The anchors of a record that its chapter lacks."""
     own = {anchor for node in old.findall(nodes.Element) for anchor in node["ids"]}
     for node in new.findall(nodes.Element):
-        yield from (anchor for anchor in node["ids"] if anchor not in own and not re.fullmatch(r"id\d+", anchor))
+        yield from (
+            anchor
+            for anchor in node["ids"]
+            if anchor not in own and not re.fullmatch(r"id\d+", anchor)
+        )
 
 
-def point_to_record(doctree: nodes.document, other: nodes.document, record: str, link: ledger.Link) -> None:
-    """The section on the record counts its verdicts; addresses of what stood on this page lead there (book.js follows them)."""
+def point_to_record(
+    doctree: nodes.document, other: nodes.document, record: str, link: ledger.Link
+) -> None:
+    """The section on the record counts its verdicts; addresses of what stood on this page lead
+    there (book.js follows them).
+    """
     section = next(node for node in doctree.findall(nodes.section) if "the-record" in node["ids"])
     verdicts = ledger.verdicts_of(record)
     shown = "".join(node.astext() for node in doctree.findall(nodes.raw))
     claims = (anchor for anchor in map(ledger.anchor, verdicts) if f'id="{anchor}"' not in shown)
     links = [
-        f'<a class="moved" id="{a}" href="{link(record)}#{a}">In the record</a>' for a in (*moved(doctree, other), *claims)
+        f'<a class="moved" id="{a}" href="{link(record)}#{a}">In the record</a>'
+        for a in (*moved(doctree, other), *claims)
     ]
     paragraph = next(section.findall(nodes.paragraph))
     paragraph += nodes.Text(f" It holds {counted(verdicts.values())}.")
     section += nodes.raw("", f'<div class="moved-anchors">{"".join(links)}</div>', format="html")
 
 
-# Folds -----------------------------------------------------------------------------------------------------------------
+# Folds
+# --------------------------------------------------------------------------------------------------
 
 
 def fold_module(section: nodes.section) -> None:
     """A module of the reference behind a line that names what is in it."""
     described = [child for child in section if isinstance(child, addnodes.desc)]
-    top = [one[0]["ids"][0] for one in described if one["objtype"] in ("function", "class", "exception")]
+    top = [
+        one[0]["ids"][0]
+        for one in described
+        if one["objtype"] in ("function", "class", "exception")
+    ]
     if top:
         line = ", ".join(f"<code>{name.rpartition('.')[2]}</code>" for name in top)
         fold("module", line, *section[section.index(described[0]) :])
 
 
-# Pictures --------------------------------------------------------------------------------------------------------------
+# Pictures
+# --------------------------------------------------------------------------------------------------
 
 
 def picture_first(cells: list[nodes.Element]) -> None:
-    """A chapter opens with its picture: the imports fold, and the code of the first picture stands below it."""
+    """A chapter opens with its picture: the imports fold, and the code of the first picture stands
+    below it.
+    """
     bare = cells and len(cells[0]) == 1 and not isinstance(cells[0][0], HideCodeCellNode)
     if bare and re.search(r"^(import|from) ", cells[0].astext(), re.M):
         fold("imports", "Imports", cells[0])
     for cell in cells:
         output = part_of(cell, "output")
-        interactive_plot = output and any('<figure class="movable"' in node.astext() for node in output.findall(nodes.raw))
+        interactive_plot = output and any(
+            '<figure class="movable"' in node.astext() for node in output.findall(nodes.raw)
+        )
         if interactive_plot or (output and next(output.findall(nodes.image), None)):
             output.parent.remove(output)
             cell.insert(0, output)
@@ -259,12 +304,16 @@ def picture_of(env, page: str, figure: str) -> nodes.image | None:
     for node in env.get_doctree(page).findall(nodes.Element):
         after = after or figure in node["ids"]
         if after and isinstance(node, nodes.image):
-            return nodes.image(**{key: node[key] for key in ("uri", "alt", "candidates") if key in node})
+            return nodes.image(
+                **{key: node[key] for key in ("uri", "alt", "candidates") if key in node}
+            )
     return None
 
 
 class Finding(SphinxDirective):
-    """``{finding} <page>[#<figure>] [large]``: words beside a small picture, the first one of the page if none is named."""
+    """``{finding} <page>[#<figure>] [large]``: words beside a small picture, the first one of the
+    page if none is named.
+    """
 
     required_arguments = 1
     optional_arguments = 1
@@ -272,8 +321,12 @@ class Finding(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         page, _, figure = f"book/{self.arguments[0]}".partition("#")
-        target = self.env.app.builder.get_relative_uri(self.env.docname, page) + (f"#{figure}" if figure else "")
-        thumb = Thumb(opening=f'<a class="thumb" href="{target}">', closing="</a>", picture=(page, figure))
+        target = self.env.app.builder.get_relative_uri(self.env.docname, page) + (
+            f"#{figure}" if figure else ""
+        )
+        thumb = Thumb(
+            opening=f'<a class="thumb" href="{target}">', closing="</a>", picture=(page, figure)
+        )
         words = nodes.container(classes=["finding-words"])
         self.state.nested_parse(self.content, self.content_offset, words)
         return [nodes.container("", thumb, words, classes=["finding", *self.arguments[1:]])]

@@ -1,6 +1,8 @@
-"""What the search page finds: sections, statements, boxes, functions and symbols, each with its words as text.
+"""What the search page finds: sections, statements, boxes, functions and symbols, each with its
+words as text.
 
-MiniSearch (static/minisearch) searches them in the browser; they come as a script, which pages opened as files can load.
+MiniSearch (static/minisearch) searches them in the browser; they come as a script, which pages
+opened as files can load.
 """
 
 import inspect
@@ -34,7 +36,9 @@ def words(node: nodes.Node) -> str:
         return node.astext()
     if isinstance(node, nodes.math | nodes.math_block):
         return plain(f"${node.astext()}$")
-    named = isinstance(node, addnodes.pending_xref) and node.astext() == node["reftarget"]  # a number that the page has
+    named = (
+        isinstance(node, addnodes.pending_xref) and node.astext() == node["reftarget"]
+    )  # a number that the page has
     if named or isinstance(node, ELSEWHERE) or "cell" in _classes(node):
         return ""
     space = "" if isinstance(node, nodes.TextElement) else " "
@@ -54,7 +58,9 @@ def _titled(node: nodes.Node) -> bool:
 
 
 def _depth(node: nodes.Node | None) -> int:
-    """Sections around a piece of a page, with itself: 3 for the letters of one chapter, which its own page begins with."""
+    """Sections around a piece of a page, with itself: 3 for the letters of one chapter, which its
+    own page begins with.
+    """
     return 0 if node is None else isinstance(node, nodes.section) + _depth(node.parent)
 
 
@@ -65,16 +71,32 @@ def _sections(app: Sphinx, page: str) -> Iterator[Document]:
         if page == NOTATION and _depth(section) > 2:
             continue
         head, *rest = section.children
-        own = " ".join(words(child) for child in rest if not _titled(child) and "proof" not in _classes(child))
+        own = " ".join(
+            words(child) for child in rest if not _titled(child) and "proof" not in _classes(child)
+        )
         top = section.parent is doctree
         name = words(head) if top else f"{words(head)} ({title})"
         kind = "module" if page.startswith("book/library/") else "section"
-        yield kind, name, [words(head)], app.builder.get_target_uri(page) + ("" if top else f"#{section['ids'][0]}"), "", own
+        yield (
+            kind,
+            name,
+            [words(head)],
+            app.builder.get_target_uri(page) + ("" if top else f"#{section['ids'][0]}"),
+            "",
+            own,
+        )
     if page == NOTATION:
         for row in (row for row in doctree.findall(nodes.row) if _depth(row) < 3):
             cells = [words(cell).strip() for cell in row.children]
             name = f"{cells[0]}: {'; '.join(dict.fromkeys(filter(None, cells[1:])))}"
-            yield "symbol", name, cells, f"{app.builder.get_target_uri(page)}#{row['ids'][0]}", "", ""
+            yield (
+                "symbol",
+                name,
+                cells,
+                f"{app.builder.get_target_uri(page)}#{row['ids'][0]}",
+                "",
+                "",
+            )
 
 
 def _statements() -> Iterator[Document]:
@@ -82,8 +104,18 @@ def _statements() -> Iterator[Document]:
         paper = entry.id.split("/")[0]
         name, address = ledger.short(entry), f"{ledger.PAGE}.html#{ledger.row_anchor(entry.id)}"
         names = [entry.id, name, f"{name} {paper}", entry.id.split("/")[1]]
-        lines = [f"{what}: {text}" if what else text for what, text in (*entry.paragraphs, ("", entry.note))]
-        yield "statement", f"{name} ({paper})", names, address, entry.outcome, plain("\n".join(filter(None, lines)))
+        lines = [
+            f"{what}: {text}" if what else text
+            for what, text in (*entry.paragraphs, ("", entry.note))
+        ]
+        yield (
+            "statement",
+            f"{name} ({paper})",
+            names,
+            address,
+            entry.outcome,
+            plain("\n".join(filter(None, lines))),
+        )
 
 
 def _functions(app: Sphinx) -> Iterator[Document]:
@@ -111,18 +143,34 @@ def documents(app: Sphinx, boxes: Iterable[tuple[str, str, str]]) -> Iterator[Do
     outcomes: dict[str, list[str]] = {}
     for entry in ledger.entries().values():
         if entry.label:
-            outcomes.setdefault(f"{ledger.home(entry)}.html#{entry.label}", []).append(entry.outcome)
+            outcomes.setdefault(f"{ledger.home(entry)}.html#{entry.label}", []).append(
+                entry.outcome
+            )
     texts = {}
     for page in sorted(app.env.found_docs):
         yield from _sections(app, page)
         for box in app.env.get_doctree(page).findall(lambda node: "proof" in _classes(node)):
-            texts[f"{app.builder.get_target_uri(page)}#{box['ids'][0]}"] = " ".join(map(words, box.children[1:]))
+            texts[f"{app.builder.get_target_uri(page)}#{box['ids'][0]}"] = " ".join(
+                map(words, box.children[1:])
+            )
     for number, title, address in boxes:
-        weakest = min(outcomes.get(address, [""]), key=lambda o: ledger.WEAKEST.index(o) if o else 0)
-        yield "box", f"{number}: {title}" if title else number, [number, title], address, weakest, texts.get(address, "")
+        weakest = min(
+            outcomes.get(address, [""]), key=lambda o: ledger.WEAKEST.index(o) if o else 0
+        )
+        yield (
+            "box",
+            f"{number}: {title}" if title else number,
+            [number, title],
+            address,
+            weakest,
+            texts.get(address, ""),
+        )
     yield from _statements()
     yield from _functions(app)
 
 
 def script(found: Iterable[Document]) -> str:
-    return f"window.bookDocuments = {json.dumps(list(found), ensure_ascii=False, separators=(',', ':'))};\n"
+    return (
+        "window.bookDocuments = "
+        f"{json.dumps(list(found), ensure_ascii=False, separators=(',', ':'))};\n"
+    )

@@ -1,6 +1,8 @@
-"""Plain-text mathematics as HTML: ``|<f, s>| <= n^0.3`` gets its sub- and superscripts, relations and Greek letters.
+"""Plain-text mathematics as HTML: ``|<f, s>| <= n^0.3`` gets its sub- and superscripts, relations
+and Greek letters.
 
-Only what is safe without a grammar is touched; every word stays. Letters become italic, names of code stay as they are.
+Only what is safe without a grammar is touched; every word stays. Letters become italic, names of
+code stay as they are.
 """
 
 import html
@@ -8,7 +10,10 @@ import re
 
 from markupsafe import Markup
 
-_SMALL = "alpha beta gamma delta epsilon eps zeta eta theta kappa lambda mu nu xi rho sigma tau phi chi psi omega"
+_SMALL = (
+    "alpha beta gamma delta epsilon eps zeta eta theta kappa lambda mu nu xi rho sigma tau "
+    "phi chi psi omega"
+)
 _CAPITAL = "Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega"
 GREEK = dict(zip(f"{_SMALL} {_CAPITAL}".split(), "αβγδεεζηθκλμνξρστφχψωΓΔΘΛΞΣΦΨΩ"))
 _NAME = "|".join(GREEK)
@@ -36,14 +41,23 @@ _RELATIONS = {"<=": "≤", ">=": "≥", "!=": "≠", "==": "=", "->": "→", "+-
 
 
 def typeset(text: str) -> Markup:
-    """HTML of a line of prose with mathematics in it: TeX between dollars unchanged, the rest recognised by its form."""
-    return Markup("".join(_formula(piece) if i % 2 else _guessed(piece) for i, piece in enumerate(TEX.split(text))))
+    """HTML of a line of prose with mathematics in it: TeX between dollars unchanged, the rest
+    recognised by its form.
+    """
+    return Markup(
+        "".join(
+            _formula(piece) if i % 2 else _guessed(piece) for i, piece in enumerate(TEX.split(text))
+        )
+    )
 
 
 def _formula(tex: str) -> str:
     """Between two dollars a formula in a line, between four one on a line of its own."""
     if tex.startswith("$$"):
-        return f'<span class="math notranslate nohighlight display">\\[{html.escape(tex[2:-2])}\\]</span>'
+        return (
+            '<span class="math notranslate nohighlight '
+            f'display">\\[{html.escape(tex[2:-2])}\\]</span>'
+        )
     return f'<span class="math notranslate nohighlight">\\({html.escape(tex[1:-1])}\\)</span>'
 
 
@@ -80,7 +94,9 @@ def _first(found: dict, *keys: str) -> str:
 
 _KINDS = {
     "power": _power,
-    "sup": lambda found: f"<sup>{typeset(_first(found, 'braces', 'round', 'plain').replace('-', '−'))}</sup>",
+    "sup": lambda found: (
+        f"<sup>{typeset(_first(found, 'braces', 'round', 'plain').replace('-', '−'))}</sup>"
+    ),
     "sub": lambda found: (
         f"{_base(found['base'])}<sub>{typeset(_first(found, 'index', 'word', 'number').replace('-', '−'))}</sub>"
     ),

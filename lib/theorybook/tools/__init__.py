@@ -1,1 +1,3 @@
-"""What a book of verdicts is made with: execution, comparison, pages. Each runs in the book's folder, as ``python -m``."""
+"""What a book of verdicts is made with: execution, comparison, pages. Each runs in the book's
+folder, as ``python -m``.
+"""

@@ -2,9 +2,10 @@
 
     python -m theorybook.tools.build [--execute] [--jobs N]
 
-The sources are copied to ``_build/source`` and the pages are built there, from the stored outputs. With ``--execute`` every
-chapter is run in that copy first, the pages show its fresh outputs, and those that nbval would find to differ from the stored
-ones are named. The exit code is 1 without pages, and 3 if there are pages and outputs differ.
+The sources are copied to ``_build/source`` and the pages are built there, from the stored outputs.
+With ``--execute`` every chapter is run in that copy first, the pages show its fresh outputs, and
+those that nbval would find to differ from the stored ones are named. The exit code is 1 without
+pages, and 3 if there are pages and outputs differ.
 """
 
 import argparse
@@ -21,12 +22,15 @@ from theorybook.tools.execute import chapters, differences, execute, positive, s
 
 
 def gather(root: Path, copy: Path) -> None:
-    """Update the copy of the book; a file that has not changed keeps its time, so that its page is not built again."""
+    """Update the copy of the book; a file that has not changed keeps its time, so that its page is
+    not built again.
+    """
     files = [root / "_config.yml", root / "_toc.yml", *(root / "book").rglob("*")]
     wanted = {
         file.relative_to(root): file
         for file in files
-        if file.is_file() and not any(part.startswith((".", "__")) for part in file.relative_to(root).parts)
+        if file.is_file()
+        and not any(part.startswith((".", "__")) for part in file.relative_to(root).parts)
     }
     for name, file in wanted.items():
         target = copy / name
@@ -75,9 +79,17 @@ def main() -> int:
         return 1
     print(f"The book: {root / '_build' / 'html' / 'index.html'}")
     if differing:
-        print(f"Its pages show fresh outputs, of which {len(differing)} differ from those that git holds:", file=sys.stderr)
+        print(
+            f"Its pages show fresh outputs, of which {len(differing)} differ from those that git "
+            "holds:",
+            file=sys.stderr,
+        )
         print(*differing, sep="\n", file=sys.stderr)
-        print("On a fresh clone this is a fault of the book; after a change, make execute stores them.", file=sys.stderr)
+        print(
+            "On a fresh clone this is a fault of the book; after a change, make execute stores "
+            "them.",
+            file=sys.stderr,
+        )
     return 3 if differing else 0
 
 

@@ -1,9 +1,11 @@
-"""Have Coq check the theorems that the rows of the ledger name, and say on which axioms each of them rests.
+"""Have Coq check the theorems that the rows of the ledger name, and say on which axioms each of
+them rests.
 
     python -m theorybook.tools.coq
 
-A row names a theorem as ``proofs/Share.v:share_contrast``: a file below the book's folder, compiled here in ``_build``, and a
-name in it. If one rests on anything but the axioms of Coq's real numbers, so also on something admitted, all are refused.
+A row names a theorem as ``proofs/Share.v:share_contrast``: a file below the book's folder, compiled
+here in ``_build``, and a name in it. If one rests on anything but the axioms of Coq's real numbers,
+so also on something admitted, all are refused.
 """
 
 import re
@@ -17,7 +19,8 @@ from pathlib import Path
 
 from theorybook import book, load_ledger
 
-#: What the real numbers of Coq's standard library are built on, with the classical logic that their theorems use.
+#: What the real numbers of Coq's standard library are built on, with the classical logic that their
+#: theorems use.
 REALS = {
     "ClassicalDedekindReals.sig_forall_dec",
     "ClassicalDedekindReals.sig_not_dec",
@@ -62,17 +65,28 @@ def coqc(file: Path) -> str:
 
 
 def axioms(folder: Path, names: Iterable[str]) -> set[str]:
-    """What theorems of files that are compiled in a folder rest on, taken together: one search through their proofs."""
-    called = [f"{Path(file).stem}.{theorem}" for file, _, theorem in (name.partition(":") for name in names)]
-    lines = [f"Require {module}." for module in dict.fromkeys(name.partition(".")[0] for name in called)]
-    lines += [f"Definition all := ({', '.join('@' + name for name in called)}).", "Print Assumptions all."]
+    """What theorems of files that are compiled in a folder rest on, taken together: one search
+    through their proofs.
+    """
+    called = [
+        f"{Path(file).stem}.{theorem}"
+        for file, _, theorem in (name.partition(":") for name in names)
+    ]
+    lines = [
+        f"Require {module}." for module in dict.fromkeys(name.partition(".")[0] for name in called)
+    ]
+    lines += [
+        f"Definition all := ({', '.join('@' + name for name in called)}).",
+        "Print Assumptions all.",
+    ]
     question = folder / "all_theorems.v"
     question.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return set(re.findall(r"^([\w.']+)\s*:", coqc(question).removeprefix("Axioms:\n"), flags=re.M))
 
 
 def check(folder: Path, jobs: int = 2) -> None:
-    """Compile the files in a new folder and print, for each row, its theorems, and the axioms of all.
+    """Compile the files in a new folder and print, for each row, its theorems, and the axioms of
+    all.
 
     Raises:
         ValueError: Coq refuses a file, or a theorem rests on other axioms.
@@ -80,14 +94,20 @@ def check(folder: Path, jobs: int = 2) -> None:
     named = theorems()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    files = [Path(shutil.copy(book.root() / file, folder)) for file in sorted({name.partition(":")[0] for name in named})]
+    files = [
+        Path(shutil.copy(book.root() / file, folder))
+        for file in sorted({name.partition(":")[0] for name in named})
+    ]
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(coqc, files))
     used = axioms(folder, named)
     if foreign := used - REALS:
         raise ValueError(f"the theorems rest on what nobody proved: {', '.join(sorted(foreign))}")
     print(*(f"{', '.join(rows)}: {theorem}" for theorem, rows in named.items()), sep="\n")
-    print(f"Coq checked {len(named)} theorems. Their axioms are those of its real numbers: {', '.join(sorted(used))}.")
+    print(
+        f"Coq checked {len(named)} theorems. Their axioms are those of its real numbers: "
+        f"{', '.join(sorted(used))}."
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Execute chapters: each MyST ``.md`` is run in a fresh kernel and written beside itself as ``.ipynb``.
+"""Execute chapters: each MyST ``.md`` is run in a fresh kernel and written beside itself as
+``.ipynb``.
 
     python -m theorybook.tools.execute [--jobs N] [chapter.md ...]
 
-Without arguments: every chapter of ``_toc.yml``; those in ``book/ledger`` last, since they read the others. A run that
-changes nothing writes nothing; a failing or interrupted one leaves the notebook as it was.
+Without arguments: every chapter of ``_toc.yml``; those in ``book/ledger`` last, since they read the
+others. A run that changes nothing writes nothing; a failing or interrupted one leaves the notebook
+as it was.
 """
 
 import argparse
@@ -30,7 +32,9 @@ from theorybook.tools import forked_kernels
 
 
 class Failed(Exception):
-    """A chapter that was not executed or not stored: what went wrong, in one sentence with a remedy."""
+    """A chapter that was not executed or not stored: what went wrong, in one sentence with a
+    remedy.
+    """
 
 
 def chapters(root: Path | None = None) -> list[Path]:
@@ -40,8 +44,12 @@ def chapters(root: Path | None = None) -> list[Path]:
         source = root / file.with_suffix(".md")
         if file.suffix == ".ipynb":
             found.append(source)
-        elif source.is_file() and re.match(r"---\n(.*\n)*?jupytext:", source.read_text(encoding="utf-8-sig")):
-            raise SystemExit(f"_toc.yml: {file} has cells to run; write {file.with_suffix('.ipynb')}")
+        elif source.is_file() and re.match(
+            r"---\n(.*\n)*?jupytext:", source.read_text(encoding="utf-8-sig")
+        ):
+            raise SystemExit(
+                f"_toc.yml: {file} has cells to run; write {file.with_suffix('.ipynb')}"
+            )
     return found
 
 
@@ -56,10 +64,14 @@ def read(source: Path) -> NotebookNode:
     try:
         notebook = jupytext.read(source)
     except OSError as error:
-        raise Failed(f"{name} cannot be read ({error.strerror}); name a chapter as book/<part>/<slug>.md") from None
+        raise Failed(
+            f"{name} cannot be read ({error.strerror}); name a chapter as book/<part>/<slug>.md"
+        ) from None
     except (ValueError, KeyError, yaml.YAMLError) as error:
         reason = str(error).splitlines()[0]
-        raise Failed(f"{name} is damaged ({reason}); restore it with git checkout -- {name}") from None
+        raise Failed(
+            f"{name} is damaged ({reason}); restore it with git checkout -- {name}"
+        ) from None
     if not any(cell.cell_type == "code" for cell in notebook.cells):
         raise Failed(f"{name} has no cell to run; restore it with git checkout -- {name}")
     for index, cell in enumerate(notebook.cells):
@@ -68,7 +80,9 @@ def read(source: Path) -> NotebookNode:
 
 
 def run(notebook: NotebookNode, source: Path, allow_errors: bool = False) -> None:
-    """Run a notebook in a fresh kernel, in the folder of its source; its outputs are then in its cells."""
+    """Run a notebook in a fresh kernel, in the folder of its source; its outputs are then in its
+    cells.
+    """
     name = named(source)
     client = NotebookClient(
         notebook,
@@ -89,13 +103,19 @@ def run(notebook: NotebookNode, source: Path, allow_errors: bool = False) -> Non
         raise Failed(f"{name}: Jupyter finds no Python kernel; {remedy}") from None
     except (CellTimeoutError, DeadKernelError) as error:
         reason = str(error).splitlines()[0]
-        raise Failed(f"{name}: the kernel gave up ({reason}); with too little memory, try --jobs 1") from None
+        raise Failed(
+            f"{name}: the kernel gave up ({reason}); with too little memory, try --jobs 1"
+        ) from None
     except OSError as error:
         remedy = "make room on the disk, or set TMPDIR to a folder with room"
         raise Failed(f"{name}: no kernel could be started ({error.strerror}); {remedy}") from None
     # a figure that cannot be drawn leaves an error after its cell has succeeded
     for cell in notebook.cells:
-        for output in () if allow_errors or "raises-exception" in cell.metadata.get("tags", ()) else cell.get("outputs", ()):
+        for output in (
+            ()
+            if allow_errors or "raises-exception" in cell.metadata.get("tags", ())
+            else cell.get("outputs", ())
+        ):
             if output.output_type == "error":
                 raise Failed(f"{name}:\n{cell.source}\n\n{output.ename}: {output.evalue}")
     notebook.metadata["language_info"] = {"name": "python"}  # the rest names the machine's Python
@@ -118,7 +138,9 @@ def store(notebook: NotebookNode, target: Path) -> None:
 
 
 def execute(source: Path) -> str:
-    """Run one chapter and store its notebook beside it. Returns what went wrong, or an empty string."""
+    """Run one chapter and store its notebook beside it. Returns what went wrong, or an empty
+    string.
+    """
     try:
         notebook = read(source)
         run(notebook, source)
@@ -133,7 +155,9 @@ PICTURE_ID = re.compile(r"\bmovable-[0-9a-f]{8}\b")
 
 
 def compared(cell: NotebookNode) -> list[str]:
-    """What nbval compares of a cell: all its texts, joined where only timing cut them, and no image."""
+    """What nbval compares of a cell: all its texts, joined where only timing cut them, and no
+    image.
+    """
     texts: dict[str, list[str]] = {}
     if cell.cell_type == "code" and "nbval-ignore-output" not in cell.metadata.get("tags", ()):
         for output in cell.outputs:
@@ -143,13 +167,17 @@ def compared(cell: NotebookNode) -> list[str]:
                 texts.setdefault("error", []).append(f"{output.ename}: {output.evalue}")
             for kind, data in output.get("data", {}).items():
                 if kind not in ("image/png", "image/jpeg"):
-                    texts.setdefault(kind, []).append(data if isinstance(data, str) else json.dumps(data, sort_keys=True))
+                    texts.setdefault(kind, []).append(
+                        data if isinstance(data, str) else json.dumps(data, sort_keys=True)
+                    )
     return [PICTURE_ID.sub("movable", text) for kind in sorted(texts) for text in texts[kind]]
 
 
 def excerpt(text: str, other: str) -> str:
     """The part of a text from which on it differs from another one."""
-    first = next((i for i, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other)))
+    first = next(
+        (i for i, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other))
+    )
     return repr(text[max(0, first - 60) : first + 40])
 
 
@@ -168,7 +196,9 @@ def differences(stored: NotebookNode, fresh: NotebookNode) -> list[str]:
 
 
 def side_by_side(work: Callable, sources: list[Path], jobs: int, doing: str) -> Iterator:
-    """What ``work`` gives for each chapter, ``jobs`` at a time; those of the ledger last, since they read the others."""
+    """What ``work`` gives for each chapter, ``jobs`` at a time; those of the ledger last, since
+    they read the others.
+    """
     os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
     forked_kernels.use()
     ledger = [source for source in sources if source.parent.name == "ledger"]
@@ -184,7 +214,9 @@ def side_by_side(work: Callable, sources: list[Path], jobs: int, doing: str) -> 
 def arguments_for(text: str | None) -> argparse.ArgumentParser:
     """A command line that takes chapters and how many run at a time."""
     parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
-    parser.add_argument("chapters", nargs="*", type=lambda name: Path(name).resolve().with_suffix(".md"))
+    parser.add_argument(
+        "chapters", nargs="*", type=lambda name: Path(name).resolve().with_suffix(".md")
+    )
     parser.add_argument("--jobs", type=positive, default=2, help="chapters at a time")
     return parser
 

@@ -1,9 +1,11 @@
-"""One process with torch and its kin imported; each kernel asked for is forked off it. Started by ``forked_kernels``.
+"""One process with torch and its kin imported; each kernel asked for is forked off it. Started by
+``forked_kernels``.
 
     python fork_server.py DESCRIPTOR
 
-``DESCRIPTOR`` is a socket: each message on it brings the socket of a kernel to be; its end, however it comes, ends all kernels.
-On a kernel's socket stand what to run, in one line of JSON; then its process id and, once it has ended, its exit code.
+``DESCRIPTOR`` is a socket: each message on it brings the socket of a kernel to be; its end, however
+it comes, ends all kernels. On a kernel's socket stand what to run, in one line of JSON; then its
+process id and, once it has ended, its exit code.
 """
 
 import contextlib
@@ -16,15 +18,28 @@ import signal
 import socket
 import sys
 
-#: What chapters import from elsewhere. The library is imported by each: what a chapter forgets to import is not there.
-PRELOADED = ("numpy", "torch", "scipy.optimize", "scipy.stats", "matplotlib.pyplot", "flint", "sympy", "joblib", "tqdm")
+#: What chapters import from elsewhere. The library is imported by each: what a chapter forgets to
+#: import is not there.
+PRELOADED = (
+    "numpy",
+    "torch",
+    "scipy.optimize",
+    "scipy.stats",
+    "matplotlib.pyplot",
+    "flint",
+    "sympy",
+    "joblib",
+    "tqdm",
+)
 PRELOADED += ("jaxtyping", "beartype.door", "tabulate", "yaml", "PIL.Image", "ipykernel.kernelapp")
 #: Bytes of an integer sent over a socket.
 WORD = 8
 
 
 def serve(owner: socket.socket) -> socket.socket | None:
-    """Fork a kernel on request. Returns its socket in the kernel, and None in the server when the last client has gone."""
+    """Fork a kernel on request. Returns its socket in the kernel, and None in the server when the
+    last client has gone.
+    """
     kernels: dict[int, socket.socket] = {}
     woken, wake = socket.socketpair()
     wake.setblocking(False)
@@ -38,7 +53,9 @@ def serve(owner: socket.socket) -> socket.socket | None:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 with kernels.pop(pid) as asker, contextlib.suppress(OSError):
-                    asker.sendall(os.waitstatus_to_exitcode(status).to_bytes(WORD, "big", signed=True))
+                    asker.sendall(
+                        os.waitstatus_to_exitcode(status).to_bytes(WORD, "big", signed=True)
+                    )
         if owner not in ready:
             continue
         message, descriptors, _, _ = socket.recv_fds(owner, 1, 1)
@@ -58,7 +75,9 @@ def serve(owner: socket.socket) -> socket.socket | None:
 
 
 def become_kernel(asker: socket.socket) -> None:
-    """``python -m ipykernel_launcher``, in the session, folder and environment that were asked for."""
+    """``python -m ipykernel_launcher``, in the session, folder and environment that were asked
+    for.
+    """
     os.setsid()
     with asker, asker.makefile() as lines:
         asked = json.loads(lines.readline())
@@ -77,7 +96,9 @@ def become_kernel(asker: socket.socket) -> None:
 def main() -> None:
     if sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
         del sys.path[0]  # not there with PYTHONSAFEPATH=1
-    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")  # as in a kernel, before any import
+    os.environ.setdefault(
+        "MPLBACKEND", "module://matplotlib_inline.backend_inline"
+    )  # as in a kernel, before any import
     for name in PRELOADED:
         importlib.import_module(name)
         if len(os.listdir("/proc/self/task")) > 1:

@@ -1,9 +1,12 @@
-"""Kernels forked off one process that has imported torch and the like: these imports, most of a chapter's time, happen once.
+"""Kernels forked off one process that has imported torch and the like: these imports, most of a
+chapter's time, happen once.
 
-``use()`` makes this jupyter_client's way to start kernels in this process, for nbclient and nbval alike (the latter with
-``pytest -p theorybook.tools.forked_kernels --nbval``); ``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the
-ordinary way. That is also taken where forking is not safe (elsewhere than on Linux; imports that started threads), and for
-kernels of another interpreter or with another environment than the first one's, since imports depend on both.
+``use()`` makes this jupyter_client's way to start kernels in this process, for nbclient and nbval
+alike (the latter with ``pytest -p theorybook.tools.forked_kernels --nbval``);
+``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the ordinary way. That is also taken
+where forking is not safe (elsewhere than on Linux; imports that started threads), and for kernels
+of another interpreter or with another environment than the first one's, since imports depend on
+both.
 """
 
 import contextlib
@@ -30,7 +33,9 @@ OWN = ("JPY_", "PYTEST_")
 
 
 class Server:
-    """The process that is forked: it ends with this one, since it notices when its socket closes."""
+    """The process that is forked: it ends with this one, since it notices when its socket
+    closes.
+    """
 
     def __init__(self, python: list[str], env: dict[str, str]) -> None:
         self.serves = (python, shared(env))
@@ -107,10 +112,14 @@ class ForkedProvisioner(LocalProvisioner):
 
 def use() -> None:
     """Start kernels in this way from now on, unless the environment chooses another."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # kernels run side by side: more threads would wait for one another
+    os.environ.setdefault(
+        "OMP_NUM_THREADS", "1"
+    )  # kernels run side by side: more threads would wait for one another
     if sys.platform == "linux" and CHOICE not in os.environ:
         group = KernelProvisionerFactory.GROUP_NAME
-        KernelProvisionerFactory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:{ForkedProvisioner.__name__}", group)
+        KernelProvisionerFactory.provisioners[NAME] = EntryPoint(
+            NAME, f"{__name__}:{ForkedProvisioner.__name__}", group
+        )
         KernelProvisionerFactory.instance().default_provisioner_name = NAME
 
 

@@ -1,9 +1,11 @@
-"""Randomise the last place of every inexact floating-point result: a stronger form of what another processor does.
+"""Randomise the last place of every inexact floating-point result: a stronger form of what another
+processor does.
 
-``perturb(seed)`` acts on this process from then on, on torch through a dispatch mode and on NumPy's module-level reductions,
-products, transcendental functions and ``numpy.linalg``. A result goes up or down by one unit in the last place, or stays.
-Integers and fractions of few binary digits stay, since they are exact on every machine; so does what only moves numbers about.
-Not reached: NumPy's operators (``a @ b``), and worker processes.
+``perturb(seed)`` acts on this process from then on, on torch through a dispatch mode and on NumPy's
+module-level reductions, products, transcendental functions and ``numpy.linalg``. A result goes up
+or down by one unit in the last place, or stays. Integers and fractions of few binary digits stay,
+since they are exact on every machine; so does what only moves numbers about. Not reached: NumPy's
+operators (``a @ b``), and worker processes.
 """
 
 import functools
@@ -15,10 +17,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
-#: Precision -> integers of its size, and the bits of the mantissa that are zero in a fraction of few digits.
+#: Precision -> integers of its size, and the bits of the mantissa that are zero in a fraction of
+#: few digits.
 BITS = {np.dtype(np.float64): (np.int64, 2**21 - 1), np.dtype(np.float32): (np.int32, 2**10 - 1)}
 
-#: torch's operations whose results are numbers that were there before; views and random draws say so themselves.
+#: torch's operations whose results are numbers that were there before; views and random draws say
+#: so themselves.
 MOVES = """
     abs alias amax amin arange as_strided bucketize cat ceil clamp clamp_max clamp_min clone constant_pad_nd copy cummax
     cummin diag_embed diagonal_copy empty empty_like empty_strided eye fill flip floor full full_like gather index index_fill
@@ -30,7 +34,8 @@ MOVES = """
     _unsafe_index _unsafe_view
 """
 
-#: NumPy's functions that compute. Its mean, var and std, and the methods of arrays, use the sum of ``numpy._core._methods``.
+#: NumPy's functions that compute. Its mean, var and std, and the methods of arrays, use the sum of
+#: ``numpy._core._methods``.
 COMPUTING = """
     arccos arcsin arctan arctan2 average convolve cos cosh cumprod cumsum dot einsum exp expm1 inner log log10 log1p log2 matmul
     nansum power prod quantile sin sinh sum tan tanh tensordot trapezoid vdot
@@ -45,7 +50,9 @@ def shift(values: np.ndarray, source: np.random.Generator) -> None:
     """Move each inexact number of an array by -1, 0 or 1 unit in its last place."""
     integers, low = BITS[values.dtype]
     bits = values.view(integers)
-    exact = (bits & low == 0) | (values == np.rint(values))  # infinity and NaN are among those of few digits
+    exact = (bits & low == 0) | (
+        values == np.rint(values)
+    )  # infinity and NaN are among those of few digits
     if not exact.all():  # NumPy's generators take products of integers themselves
         bits += source.integers(-1, 2, values.shape, integers) * ~exact
 
@@ -61,11 +68,24 @@ class LastPlace(TorchDispatchMode):
         out = func(*args, **(kwargs or {}))
         if not computes(func):
             return out
-        return self.shifted(out) if isinstance(out, torch.Tensor) else tree_map_only(torch.Tensor, self.shifted, out)
+        return (
+            self.shifted(out)
+            if isinstance(out, torch.Tensor)
+            else tree_map_only(torch.Tensor, self.shifted, out)
+        )
 
     def shifted(self, tensor: torch.Tensor) -> torch.Tensor:
-        plain = type(tensor) is torch.Tensor and tensor.layout == torch.strided and tensor.device.type == "cpu"
-        if plain and tensor.dtype in (torch.float64, torch.float32) and tensor.numel() and not tensor.is_neg():
+        plain = (
+            type(tensor) is torch.Tensor
+            and tensor.layout == torch.strided
+            and tensor.device.type == "cpu"
+        )
+        if (
+            plain
+            and tensor.dtype in (torch.float64, torch.float32)
+            and tensor.numel()
+            and not tensor.is_neg()
+        ):
             shift(tensor.detach().numpy(), self.source)
         return tensor
 
@@ -75,7 +95,9 @@ def computes(func: Any) -> bool:
     """Whether a result of this operation of torch may be rounded."""
     name = func.overloadpacket.__name__
     drawn = torch.Tag.nondeterministic_seeded in func.tags
-    return func.namespace == "aten" and not (func.is_view or drawn or {name, name.removesuffix("_")} & set(MOVES.split()))
+    return func.namespace == "aten" and not (
+        func.is_view or drawn or {name, name.removesuffix("_")} & set(MOVES.split())
+    )
 
 
 def computing(function: Callable, source: np.random.Generator) -> Callable:
@@ -85,7 +107,11 @@ def computing(function: Callable, source: np.random.Generator) -> Callable:
         if isinstance(value, tuple):
             parts = map(shifted, value)
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        if type(value) in (np.ndarray, np.float64, np.float32) and value.dtype in BITS and value.size:
+        if (
+            type(value) in (np.ndarray, np.float64, np.float32)
+            and value.dtype in BITS
+            and value.size
+        ):
             array = np.array(value)
             shift(array, source)
             return array if isinstance(value, np.ndarray) else array[()]

@@ -11,11 +11,22 @@ from theorybook.records import Record, write_record
 from theorybook.sweep import provenance
 
 
-def write(name: str, settings: dict[str, Any], points: list[dict], results: list[dict], folder: str, **options: Any) -> None:
-    """Write ``name`` into a folder; ``options`` as of ``write_record``, and ``versions`` of more packages."""
+def write(
+    name: str,
+    settings: dict[str, Any],
+    points: list[dict],
+    results: list[dict],
+    folder: str,
+    **options: Any,
+) -> None:
+    """Write ``name`` into a folder; ``options`` as of ``write_record``, and ``versions`` of more
+    packages.
+    """
     tool, *words = sys.argv
     words = ["OUT" if word == folder else word for word in words]
-    origin = {"command": shlex.join(["python", os.path.relpath(tool, book.root()), *words])} | provenance()
+    origin = {
+        "command": shlex.join(["python", os.path.relpath(tool, book.root()), *words])
+    } | provenance()
     origin["versions"] |= options.pop("versions", {})
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_record(Record(name, origin, settings, points, results), folder, **options)

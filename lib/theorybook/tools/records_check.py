@@ -1,9 +1,11 @@
 """Recompute a random sample of the points of every record in ``book/data`` and compare.
 
-    python -m theorybook.tools.records_check [--points 3] [--seconds 60] [--seed N] [--jobs 2] [name ...]
+    python -m theorybook.tools.records_check [--points 3] [--seconds 60] [--seed N] [--jobs 2] [name
+    ...]
 
-Each record must have a recording (``theorybook.sweep.Recording``) in some ``<part>/runs/`` module, with the same
-settings and points. The sample is drawn among the points that took at most so many seconds when they were recorded.
+Each record must have a recording (``theorybook.sweep.Recording``) in some ``<part>/runs/`` module,
+with the same settings and points. The sample is drawn among the points that took at most so many
+seconds when they were recorded.
 """
 
 import argparse
@@ -38,7 +40,11 @@ def untied(recording: Recording, record: Record) -> list[str]:
     missing = [point for point in points if point not in record.points]
     foreign = [point for point in record.points if point not in points]
     faults += [f"{len(missing)} points are not recorded, first {missing[0]}"] if missing else []
-    faults += [f"{len(foreign)} recorded points are no points of it, first {foreign[0]}"] if foreign else []
+    faults += (
+        [f"{len(foreign)} recorded points are no points of it, first {foreign[0]}"]
+        if foreign
+        else []
+    )
     return faults
 
 
@@ -53,18 +59,33 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="records (default: all)")
     parser.add_argument("--points", type=int, default=3, help="points of each record (default 3)")
-    parser.add_argument("--seconds", type=float, default=60, help="leave out points that took longer (default 60)")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the sample (default: another each time)")
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="leave out points that took longer (default 60)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=random.randrange(10**6),
+        help="of the sample (default: another each time)",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     given = parser.parse_args(arguments)
     known, data = recordings(), book.root() / "book" / "data"
     unknown = [name for name in given.names if name not in known]
     if unknown or min(given.points, given.jobs) < 1:
-        parser.error(f"no recording is called {unknown[0]}; there are {', '.join(known)}" if unknown else "at least 1, please")
+        parser.error(
+            f"no recording is called {unknown[0]}; there are {', '.join(known)}"
+            if unknown
+            else "at least 1, please"
+        )
     names = given.names or [name for name, recording in known.items() if recording.shipped]
     files = sorted(path.stem for path in data.glob("*") if path.suffix in (".json", ".npz", ".csv"))
     files = [name for name in files if name not in book.settings().get("tables", [])]
-    faults = [f"{name}: a file of book/data without a recording" for name in files if name not in known and not given.names]
+    faults = [
+        f"{name}: a file of book/data without a recording"
+        for name in files
+        if name not in known and not given.names
+    ]
     draw, tasks = random.Random(given.seed), []
     for name in names:
         try:
@@ -80,9 +101,12 @@ def main(arguments: list[str] | None = None) -> int:
         tasks += [{"recording": known[name], "record": record, "index": i} for i in chosen]
         print(
             f"{name}: {len(chosen)} of {len(record.points)} points "
-            f"({len(repeating) - len(quick)} took too long, {len(record.points) - len(repeating)} follow rounding)"
+            f"({len(repeating) - len(quick)} took too long, {len(record.points) - len(repeating)} "
+            "follow rounding)"
         )
-    faults += [fault for found in sweep(recomputed, tasks, given.jobs, "records") for fault in found]
+    faults += [
+        fault for found in sweep(recomputed, tasks, given.jobs, "records") for fault in found
+    ]
     print("\n".join(faults), file=sys.stderr)
     print(f"{len(tasks)} points recomputed with --seed {given.seed}, {len(faults)} differences")
     return 1 if faults else 0

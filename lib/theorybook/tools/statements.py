@@ -1,7 +1,9 @@
-"""Write into the ledger what the boxes of the chapters say: a box is the source of the row that it belongs to.
+"""Write into the ledger what the boxes of the chapters say: a box is the source of the row that it
+belongs to.
 
-A row whose ``label`` no other row has takes its ``hypotheses``, ``statement``, ``constants`` and ``scope`` from the paragraphs
-*Hypotheses.*, *Claim.*, *Constants.* and *Scope.* of that box, if it has the first two.
+A row whose ``label`` no other row has takes its ``hypotheses``, ``statement``, ``constants`` and
+``scope`` from the paragraphs *Hypotheses.*, *Claim.*, *Constants.* and *Scope.* of that box, if it
+has the first two.
 
     python -m theorybook.tools.statements
 """
@@ -13,9 +15,17 @@ from pathlib import Path
 
 from theorybook import Entry, book, load_ledger, record_of
 
-#: Field of a row -> what its paragraph in the box begins with, in the order in which both are written.
-PARAGRAPHS = {"hypotheses": "Hypotheses", "statement": "Claim", "constants": "Constants", "scope": "Scope"}
-BOX = re.compile(r"^(:{3,}|`{3,})\{prf:\w+\}([^\n]*)\n((?::[\w-]+:[^\n]*\n)*)(.*?)^\1[ \t]*$", re.M | re.S)
+#: Field of a row -> what its paragraph in the box begins with, in the order in which both are
+#: written.
+PARAGRAPHS = {
+    "hypotheses": "Hypotheses",
+    "statement": "Claim",
+    "constants": "Constants",
+    "scope": "Scope",
+}
+BOX = re.compile(
+    r"^(:{3,}|`{3,})\{prf:\w+\}([^\n]*)\n((?::[\w-]+:[^\n]*\n)*)(.*?)^\1[ \t]*$", re.M | re.S
+)
 
 
 @cache
@@ -27,7 +37,10 @@ def titles() -> dict[str, str]:
         for match in BOX.finditer(path.read_text(encoding="utf-8"))
     )
     named = {label[1]: box[2] for box in found if (label := re.search(r":label:\s*(\S+)", box[3]))}
-    return {label: re.sub(r"\{[\w:]+\}`([^`]*)`", r"\1", title).strip() for label, title in named.items()}
+    return {
+        label: re.sub(r"\{[\w:]+\}`([^`]*)`", r"\1", title).strip()
+        for label, title in named.items()
+    }
 
 
 def words(markdown: str) -> str:
@@ -41,7 +54,11 @@ def words(markdown: str) -> str:
     pieces = re.split(r"(\$\$.*?\$\$|\$[^$]+\$)", markdown, flags=re.S)
     for i in range(0, len(pieces), 2):
         text = re.sub(r"\{[\w:]+\}`([^`]*)`", role, pieces[i])
-        text = re.sub(r"^\s*\([\w-]+\)(?=\s|$)", "", text) if i and pieces[i - 1].startswith("$$") else text  # its label
+        text = (
+            re.sub(r"^\s*\([\w-]+\)(?=\s|$)", "", text)
+            if i and pieces[i - 1].startswith("$$")
+            else text
+        )  # its label
         text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"^[-*] ", "• ", text, flags=re.M))
         pieces[i] = re.sub(r"(\*\*|\*|`)(?=\S)(.+?)(?<=\S)\1", r"\2", text, flags=re.S)
     return re.sub(r"\s+", " ", "".join(pieces)).strip()
@@ -65,25 +82,41 @@ def of_boxes(rows: list[Entry]) -> dict[str, dict[str, str]]:
         folder = book.root() / "book"
         for page in {row.chapter, record_of(row.chapter, folder)}:
             for box in BOX.finditer((folder / f"{page}.md").read_text(encoding="utf-8")):
-                if re.search(rf":label:\s*{re.escape(row.label)}\s*$", box[3], re.M) and (fields := said(box[4])):
+                if re.search(rf":label:\s*{re.escape(row.label)}\s*$", box[3], re.M) and (
+                    fields := said(box[4])
+                ):
                     found[row.id] = fields
     return found
 
 
 def differing() -> dict[Path, dict[str, dict[str, str]]]:
-    """File of the ledger -> its rows that say something else than their boxes, with what these say."""
-    ledger = {path: load_ledger(path) for path in sorted((book.root() / "book" / "ledger").glob("*.yml"))}
+    """File of the ledger -> its rows that say something else than their boxes, with what these
+    say.
+    """
+    ledger = {
+        path: load_ledger(path) for path in sorted((book.root() / "book" / "ledger").glob("*.yml"))
+    }
     boxes = of_boxes([row for rows in ledger.values() for row in rows.values()])
     rows = {id: row for part in ledger.values() for id, row in part.items()}
-    other = {id: box for id, box in boxes.items() if any(getattr(rows[id], name) != text for name, text in box.items())}
+    other = {
+        id: box
+        for id, box in boxes.items()
+        if any(getattr(rows[id], name) != text for name, text in box.items())
+    }
     return {path: {id: other[id] for id in rows if id in other} for path, rows in ledger.items()}
 
 
 def written(row: str, fields: dict[str, str]) -> str:
     """The text of a row with these fields, where ``statement`` stood."""
-    lines = [f"  {field}: '{text.replace(chr(39), 2 * chr(39))}'\n" for field, text in fields.items() if text]
+    lines = [
+        f"  {field}: '{text.replace(chr(39), 2 * chr(39))}'\n"
+        for field, text in fields.items()
+        if text
+    ]
     one = r"^  {}:.*\n(?:   .*\n|\n(?=   ))*"  # with the lines that continue it
-    row = re.sub("|".join(one.format(field) for field in fields if field != "statement"), "", row, flags=re.M)
+    row = re.sub(
+        "|".join(one.format(field) for field in fields if field != "statement"), "", row, flags=re.M
+    )
     return re.sub(one.format("statement"), lambda _: "".join(lines), row, count=1, flags=re.M)
 
 
@@ -91,5 +124,8 @@ if __name__ == "__main__":
     for path, rows in differing().items():
         pieces = re.split(r"(?m)^(?=- id: )", path.read_text(encoding="utf-8"))
         ids = [piece.partition("\n")[0].removeprefix("- id:").strip(" '\"") for piece in pieces]
-        path.write_text("".join(written(p, rows[id]) if id in rows else p for id, p in zip(ids, pieces)), encoding="utf-8")
+        path.write_text(
+            "".join(written(p, rows[id]) if id in rows else p for id, p in zip(ids, pieces)),
+            encoding="utf-8",
+        )
         print(*(f"{id}: as its box" for id in rows), sep="\n", end="\n" if rows else "")

@@ -1,4 +1,6 @@
-"""The bounds of the theorem on separation against the exact probability, in random settings (chapter "Separation")."""
+"""The bounds of the theorem on separation against the exact probability, in random settings
+(chapter "Separation").
+"""
 
 import random
 from dataclasses import dataclass
@@ -20,7 +22,9 @@ class Bounds:
 
 
 def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: Count) -> Bounds:
-    """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l > 1, do not fall in z."""
+    """The theorem of chapter "Separation", for any u >= 0 that grows and whose ratios u(lz)/u(z), l
+    > 1, do not fall in z.
+    """
     lower = D1.fires_at_least(weights, m) - D0.fires_at_most(weights, m)
     upper = min(D1.fires_at_most(weights, m), 1 - D0.fires_at_least(weights, m))
     return Bounds(max(lower, 0.0), upper)
@@ -28,9 +32,11 @@ def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: Count) -> B
 
 @dataclass(frozen=True)
 class Search:
-    """By how much an exact probability left its bounds at worst, and how many settings had bounds that exclude a tenth.
+    """By how much an exact probability left its bounds at worst, and how many settings had bounds
+    that exclude a tenth.
 
-    The first is rounded to 14 decimals: what is smaller comes from arithmetic and differs between machines.
+    The first is rounded to 14 decimals: what is smaller comes from arithmetic and differs between
+    machines.
     """
 
     beyond: float
@@ -38,17 +44,24 @@ class Search:
 
 
 def beyond_bounds(trials: Size = 300, seed: Seed = 1) -> Search:
-    """Random models, sizes and families; every second knob lies within a fifth of an edge, where the bounds are tight."""
+    """Random models, sizes and families; every second knob lies within a fifth of an edge, where
+    the bounds are tight.
+    """
     draw, beyond, told = random.Random(seed), [], 0
     for trial in range(trials):
         model = draw.choice(("self-ones", "self-identity", "cross"))
-        case: dict[str, Any] = dict(d=draw.randint(30, 400), a0=draw.uniform(0, 0.3), a1=draw.uniform(0.2, 2))
+        case: dict[str, Any] = dict(
+            d=draw.randint(30, 400), a0=draw.uniform(0, 0.3), a1=draw.uniform(0.2, 2)
+        )
         case |= {} if model == "cross" else dict(b=draw.uniform(0.02, 0.5), c=draw.uniform(0.2, 1))
         case |= dict(m=draw.randint(1, 60), log_n=draw.uniform(6, 60))
         kind = draw.choice((sharp, power, truncated, relu_power))
         knob = draw.uniform(0, 3) if kind is sharp else draw.uniform(2, 80)
         key = 10 ** draw.uniform(0, 6) if model == "self-ones" and trial % 4 < 2 else 0.0
-        found = {a: DataSet(model, case["log_n"], case[a], case.get("b"), case.get("c"), case["d"], key) for a in ("a1", "a0")}
+        found = {
+            a: DataSet(model, case["log_n"], case[a], case.get("b"), case.get("c"), case["d"], key)
+            for a in ("a1", "a0")
+        }
         if trial % 2:
             which, edge = draw.choice((("a1", lower_edge), ("a0", upper_edge)))
             near = edge(sharp if kind is sharp else power, found[which]) * draw.uniform(0.8, 1.2)

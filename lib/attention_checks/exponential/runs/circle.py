@@ -28,7 +28,9 @@ def alternating(n: Count) -> Float[Tensor, "n"]:
     return 1 - 2.0 * (torch.arange(n, dtype=torch.float64) % 2)
 
 
-def _start(weights: Weights, x: Float[Tensor, "n d"], m: int, seed: int) -> tuple[SoftmaxNetwork, float]:
+def _start(
+    weights: Weights, x: Float[Tensor, "n d"], m: int, seed: int
+) -> tuple[SoftmaxNetwork, float]:
     """The network before the first step, and the rate 1/(m lambda_max) of its kernel."""
     net = start_network(weights, x.shape[1], m, seed).to(x)
     return net, largest_rate(tangent_kernel(net, x), m) / 2
@@ -43,9 +45,11 @@ def outputs_while_training(
     seed: Seed,
     steps: Annotated[Sequence[int], FILLED],
 ) -> Float[Tensor, "steps k"]:
-    """The network's outputs at ``seen`` after these numbers of steps of gradient descent on half the squared error.
+    """The network's outputs at ``seen`` after these numbers of steps of gradient descent on half
+    the squared error.
 
-    All keys are trained, values fixed; the step size is 1/(m lambda_max) of the kernel at the start, as in
+    All keys are trained, values fixed; the step size is 1/(m lambda_max) of the kernel at the
+    start, as in
     :func:`attention_checks.exponential.exact_kernels.descend`.
 
     Args:
@@ -62,7 +66,8 @@ def outputs_while_training(
 
 
 def steps_to_fit(weights: Weights, n: Count, m: Count, seed: Seed, most: Size = 10_000) -> int:
-    """Steps of descent until the alternating labels of n points of the circle are met with a mean squared error of a quarter.
+    """Steps of descent until the alternating labels of n points of the circle are met with a mean
+    squared error of a quarter.
 
     Raises:
         ValueError: not within ``most`` steps.

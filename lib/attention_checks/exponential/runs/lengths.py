@@ -11,7 +11,10 @@ import torch
 from attention_theory import tokens
 from attention_theory.attention import Weights
 from attention_theory.exponential.words import averaging_sensitivity, word_sensitivity_with
-from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.attention_features import (
+    OneTokenAttention,
+    RandomAttentionFeatures,
+)
 from theorybook.sweep import Recording
 from theorybook.validation import Count, NonNegative, Seed, Size, Steps
 
@@ -28,7 +31,9 @@ FAMILIES = (
 SEEDS = (0, 1)
 
 
-def run(family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, starts: Size, steps: Steps) -> dict[str, Any]:
+def run(
+    family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, starts: Size, steps: Steps
+) -> dict[str, Any]:
     """Found by search; size |phi|/sqrt(nd), the bound in three parts, and what averaging has."""
     torch.set_num_threads(1)
     weights, X = Weights(family, knob), tokens.contexts("iid", 1, n, d, seed=100 + seed)[0]
@@ -42,11 +47,16 @@ def points() -> list[dict[str, Any]]:
     """All weights at all sizes; d = 64 with n = 4096 is searched from more starts in ``head``."""
     sizes = [(round(ratio * d), d) for d in DIMENSIONS for ratio in RATIOS]
     return [
-        dict(family=family, knob=knob, n=n, d=d, seed=seed) for seed in SEEDS for n, d in sizes for family, knob in FAMILIES
+        dict(family=family, knob=knob, n=n, d=d, seed=seed)
+        for seed in SEEDS
+        for n, d in sizes
+        for family, knob in FAMILIES
     ]
 
 
-RECORDING = Recording("word-lengths", run, points, settings=dict(starts=24, steps=50), tolerance=2e-2)
+RECORDING = Recording(
+    "word-lengths", run, points, settings=dict(starts=24, steps=50), tolerance=2e-2
+)
 
 if __name__ == "__main__":
     RECORDING.main()

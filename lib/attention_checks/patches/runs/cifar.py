@@ -1,11 +1,13 @@
-"""CIFAR-10 behind the chapter on real images: shuffled squares, both attentions, a convolutional network, transfer::
+"""CIFAR-10 behind the chapter on real images: shuffled squares, both attentions, a convolutional
+network, transfer::
 
     CIFAR10=data python -m attention_checks.patches.runs.cifar --out book/data
 
-writes ``cifar10.json`` and ``cifar10-fine.json``, ``-transfer.json`` and ``-likeness.json``: accuracies, and what the
-positional encodings have learned. The environment variable ``CIFAR10`` names the folder that holds ``cifar-10-batches-py``, the
-unpacked Python version of the public archive (torchvision unpacks the same). The networks and the data are small parts of the
-paper's, so that all of it takes some ten minutes of one core; for the paper's sizes see
+writes ``cifar10.json`` and ``cifar10-fine.json``, ``-transfer.json`` and ``-likeness.json``:
+accuracies, and what the positional encodings have learned. The environment variable ``CIFAR10``
+names the folder that holds ``cifar-10-batches-py``, the unpacked Python version of the public
+archive (torchvision unpacks the same). The networks and the data are small parts of the paper's, so
+that all of it takes some ten minutes of one core; for the paper's sizes see
 :mod:`attention_checks.patches.runs.train_images`.
 """
 
@@ -19,7 +21,14 @@ import numpy as np
 import torch
 from attention_theory.device import generator
 from attention_theory.patches.images import Images
-from attention_theory.patches.similarity import by_displacement, chance_level, cosines, likeness, local_share, locality
+from attention_theory.patches.similarity import (
+    by_displacement,
+    chance_level,
+    cosines,
+    likeness,
+    local_share,
+    locality,
+)
 from attention_theory.patches.transformer import VisionTransformer
 from jaxtyping import Float, Int, UInt8
 from theorybook.sweep import Recording, command_line
@@ -44,7 +53,8 @@ KEPT: tuple[Kept, ...] = ("nothing", "encodings", "attention", "attention of shu
 
 @cache
 def cifar(train: Size = TRAIN, test: Size = TEST) -> Images:
-    """The first images of each class of CIFAR-10, from the folder that the environment variable ``CIFAR10`` names.
+    """The first images of each class of CIFAR-10, from the folder that the environment variable
+    ``CIFAR10`` names.
 
     Raises:
         FileNotFoundError: no published files are there.
@@ -53,8 +63,11 @@ def cifar(train: Size = TRAIN, test: Size = TEST) -> Images:
     return of_classes(load_cifar(os.environ.get("CIFAR10", "data")), range(CLASSES), train, test)
 
 
-def of_classes(images: Images, classes: Sequence[int], train: Size, test: Size, draw: Seed | None = None) -> Images:
-    """The first images of each of these classes, which are numbered anew; with a ``draw`` training images at random.
+def of_classes(
+    images: Images, classes: Sequence[int], train: Size, test: Size, draw: Seed | None = None
+) -> Images:
+    """The first images of each of these classes, which are numbered anew; with a ``draw`` training
+    images at random.
 
     Raises:
         ValueError: a class has too few images.
@@ -62,14 +75,19 @@ def of_classes(images: Images, classes: Sequence[int], train: Size, test: Size, 
     source = None if draw is None else generator(draw)
 
     def some(
-        pixels: UInt8[Tensor, "n channels side side"], labels: Int[Tensor, "n"], wanted: Size, at_random: bool
+        pixels: UInt8[Tensor, "n channels side side"],
+        labels: Int[Tensor, "n"],
+        wanted: Size,
+        at_random: bool,
     ) -> tuple[Tensor, Tensor]:
         chosen = []
         for c in classes:
             places = torch.where(labels == c)[0]
             if len(places) < wanted:
                 raise ValueError(f"class {c} has {len(places)} images, {wanted} are asked for")
-            chosen.append(places[torch.randperm(len(places), generator=source)] if at_random else places)
+            chosen.append(
+                places[torch.randperm(len(places), generator=source)] if at_random else places
+            )
         index = torch.cat([places[:wanted] for places in chosen])
         return pixels[index], torch.arange(len(classes)).repeat_interleave(wanted)
 
@@ -78,7 +96,9 @@ def of_classes(images: Images, classes: Sequence[int], train: Size, test: Size, 
 
 
 def cifar_recipe(attention: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size) -> Recipe:
-    """A small transformer and its training: the paper's, but for sizes, rate, small encodings at the start and crops alone."""
+    """A small transformer and its training: the paper's, but for sizes, rate, small encodings at
+    the start and crops alone.
+    """
     return Recipe(
         data="cifar10",
         patch=patch,
@@ -100,7 +120,9 @@ def cifar_recipe(attention: str, patch: Size, shuffle: Natural, seed: Seed, epoc
 
 
 def convolutional(seed: Seed, channels: Size = 8) -> nn.Sequential:
-    """Four 3 x 3 convolutions with batch normalisation, three of them followed by pooling: a small VGG."""
+    """Four 3 x 3 convolutions with batch normalisation, three of them followed by pooling: a small
+    VGG.
+    """
 
     def layer(before: int, after: int) -> tuple[nn.Module, ...]:
         return nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()
@@ -116,8 +138,11 @@ def convolutional(seed: Seed, channels: Size = 8) -> nn.Sequential:
         )
 
 
-def run(network: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size, train: Size, test: Size) -> dict[str, Any]:
-    """One training: its test accuracy, and of a transformer what its positional encodings have learned.
+def run(
+    network: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size, train: Size, test: Size
+) -> dict[str, Any]:
+    """One training: its test accuracy, and of a transformer what its positional encodings have
+    learned.
 
     Args:
         network: ``vanilla``, ``positional`` or ``convolution``.
@@ -127,7 +152,9 @@ def run(network: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size, t
         train, test: images of a class.
     """
     torch.set_num_threads(1)
-    recipe = cifar_recipe("vanilla" if network == "convolution" else network, patch, shuffle, seed, epochs)
+    recipe = cifar_recipe(
+        "vanilla" if network == "convolution" else network, patch, shuffle, seed, epochs
+    )
     start = convolutional(seed) if network == "convolution" else None
     trained, history = train_images(recipe, cifar(train, test), network=start, every=epochs)
     found: dict[str, Any] = {"accuracy": history[-1]["accuracy"], "loss": history[-1]["loss"]}
@@ -136,9 +163,15 @@ def run(network: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size, t
     seen = trained.similarity()
     restored = inverted(seen, SIDE, patch, shuffle)
     found |= {"locality_seen": locality(seen), "local_share_seen": local_share(seen)}
-    found |= {"locality": locality(restored), "local_share": local_share(restored), "chance": chance_level(restored)}
+    found |= {
+        "locality": locality(restored),
+        "local_share": local_share(restored),
+        "chance": chance_level(restored),
+    }
     found["displacements"] = by_displacement(restored).numpy().astype(np.float16)
-    return found | ({"cosines": stored(cosines(restored))} if len(seen) <= 64 else {})  # more would fill the record
+    return found | (
+        {"cosines": stored(cosines(restored))} if len(seen) <= 64 else {}
+    )  # more would fill the record
 
 
 def stored(matrix: Float[Tensor, "D D"]) -> np.ndarray:
@@ -156,11 +189,15 @@ def restored(upper: np.ndarray) -> Float[Tensor, "D D"]:
     return matrix
 
 
-def transfer(kept: Kept, seed: Seed, epochs: Size, train: Size, test: Size, few: Size, few_epochs: Size) -> dict[str, float]:
-    """Accuracy on five classes learned from few images, with parts of a network that has learned the other five.
+def transfer(
+    kept: Kept, seed: Seed, epochs: Size, train: Size, test: Size, few: Size, few_epochs: Size
+) -> dict[str, float]:
+    """Accuracy on five classes learned from few images, with parts of a network that has learned
+    the other five.
 
-    What is kept stays as it is, everything else starts anew: the positional encodings, or the whole attention (encodings,
-    queries and keys of all layers), or the attention with its places shuffled. The seed draws classes, images and weights.
+    What is kept stays as it is, everything else starts anew: the positional encodings, or the whole
+    attention (encodings, queries and keys of all layers), or the attention with its places
+    shuffled. The seed draws classes, images and weights.
     """
     torch.set_num_threads(1)
     classes = torch.randperm(CLASSES, generator=generator(seed)).tolist()
@@ -172,7 +209,9 @@ def transfer(kept: Kept, seed: Seed, epochs: Size, train: Size, test: Size, few:
         parts = ("positions",) if kept == "encodings" else ("positions", ".query.", ".key.")
         values = {name: value for name, value in old.items() if any(part in name for part in parts)}
         if kept == "attention of shuffled places":
-            values["positions"] = old["positions"][torch.randperm(len(old["positions"]), generator=generator(seed + 2000))]
+            values["positions"] = old["positions"][
+                torch.randperm(len(old["positions"]), generator=generator(seed + 2000))
+            ]
         network.load_state_dict(values, strict=False)
         for name, parameter in network.named_parameters():
             parameter.requires_grad_(name not in values)
@@ -186,33 +225,60 @@ def pretrained(seed: Seed, epochs: Size, train: Size, test: Size) -> dict[str, T
     """The parameters of positional attention after training on five classes that the seed draws."""
     classes = torch.randperm(CLASSES, generator=generator(seed)).tolist()
     recipe = cifar_recipe("positional", 4, 0, seed, epochs)
-    network, _ = train_images(recipe, of_classes(cifar(train, test), classes[:5], train, test), every=epochs)
+    network, _ = train_images(
+        recipe, of_classes(cifar(train, test), classes[:5], train, test), every=epochs
+    )
     return network.state_dict()
 
 
 def patch_likeness(patch: Size, train: Size, test: Size) -> dict[str, np.ndarray]:
-    """Correlations of the mean brightness of two patches over the training images, in hundredths."""
+    """Correlations of the mean brightness of two patches over the training images, in
+    hundredths.
+    """
     return {"likeness": stored(likeness(cifar(train, test).train, patch))}
 
 
 def points() -> list[dict[str, Any]]:
-    """Every kind of run with each of its seeds; seeds come first, so that an interrupted run leaves whole ones.
+    """Every kind of run with each of its seeds; seeds come first, so that an interrupted run leaves
+    whole ones.
 
-    Plain and shuffled transformers have different seeds: by prop-patches-equivariance they are draws from one law.
+    Plain and shuffled transformers have different seeds: by prop-patches-equivariance they are
+    draws from one law.
     """
     found: list[dict[str, Any]] = []
     for seed in range(3):
         found += [dict(network=network, patch=4, shuffle=32, seed=seed) for network in ATTENTIONS]
-        found += [dict(network=network, patch=4, shuffle=4, seed=seed + 3) for network in ATTENTIONS]
-    return found + [dict(network="convolution", patch=1, shuffle=s, seed=seed) for s in SHUFFLES for seed in range(5)]
+        found += [
+            dict(network=network, patch=4, shuffle=4, seed=seed + 3) for network in ATTENTIONS
+        ]
+    return found + [
+        dict(network="convolution", patch=1, shuffle=s, seed=seed)
+        for s in SHUFFLES
+        for seed in range(5)
+    ]
 
 
 SIZES = {"train": TRAIN, "test": TEST}
 #: Float32 sums in another order lead each training elsewhere within its scatter over seeds.
 TRAINED = {"": 2e-1, "cosines": float("inf"), "displacements": float("inf")}
 RECORDINGS = [
-    Recording("cifar10-likeness", patch_likeness, [{"patch": 4}], settings=SIZES, tolerance=1e-2, shipped=False),
-    Recording("cifar10", run, points, settings=SIZES | {"epochs": 4}, tolerance=TRAINED, digits=4, shipped=False),
+    Recording(
+        "cifar10-likeness",
+        patch_likeness,
+        [{"patch": 4}],
+        settings=SIZES,
+        tolerance=1e-2,
+        shipped=False,
+    ),
+    Recording(
+        "cifar10",
+        run,
+        points,
+        settings=SIZES | {"epochs": 4},
+        tolerance=TRAINED,
+        digits=4,
+        shipped=False,
+    ),
     # 256 patches cost ten times as much as 64, so these networks see fewer images
     Recording(
         "cifar10-fine",

@@ -1,9 +1,10 @@
-"""The digits experiments behind the chapter on real images: both attentions and a convolutional network, permuted pixels::
+"""The digits experiments behind the chapter on real images: both attentions and a convolutional
+network, permuted pixels::
 
     python -m attention_checks.patches.runs.digits --out book/data --jobs 2
 
-writes ``digits.json``: the test accuracy of each run, for transformers the locality of their positional encodings,
-and of some of them all similarities. A run takes some ten seconds of a core.
+writes ``digits.json``: the test accuracy of each run, for transformers the locality of their
+positional encodings, and of some of them all similarities. A run takes some ten seconds of a core.
 """
 
 from typing import Any
@@ -28,7 +29,12 @@ SHUFFLES = (1, 2, 4, 8)
 
 
 def digits_recipe(
-    attention: str, patch: Size, seed: Seed, epochs: Size = EPOCHS, position_scale: NonNegative = SMALL, shuffle: Natural = 0
+    attention: str,
+    patch: Size,
+    seed: Seed,
+    epochs: Size = EPOCHS,
+    position_scale: NonNegative = SMALL,
+    shuffle: Natural = 0,
 ) -> Recipe:
     """A small network for 8 x 8 digits: the same for both attentions."""
     return Recipe(
@@ -51,7 +57,9 @@ def digits_recipe(
 
 
 def convolutional(seed: Seed, channels: Size = 32) -> nn.Sequential:
-    """Three 3 x 3 convolutions, two of them followed by pooling: as local as a network on 8 x 8 pixels gets."""
+    """Three 3 x 3 convolutions, two of them followed by pooling: as local as a network on 8 x 8
+    pixels gets.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return nn.Sequential(
@@ -71,17 +79,19 @@ def run(
     position_scale: NonNegative | None = SMALL,
     keep: bool = False,
 ) -> dict[str, Any]:
-    """One training: its test accuracy, and of a transformer what its positional encodings have learned.
+    """One training: its test accuracy, and of a transformer what its positional encodings have
+    learned.
 
-    ``locality`` and ``local_share`` are measured after the permutation of the patches has been inverted, ``locality_seen``
-    and ``local_share_seen`` on the grid that the network saw.
+    ``locality`` and ``local_share`` are measured after the permutation of the patches has been
+    inverted, ``locality_seen`` and ``local_share_seen`` on the grid that the network saw.
 
     Args:
         network: ``vanilla``, ``positional`` or ``convolution``.
         patch, shuffle: sides of a patch and of the permuted squares.
         seed: of the split, the weights and the batches.
         epochs: of the training.
-        position_scale: standard deviation of the encodings at the start; a convolutional network has none.
+        position_scale: standard deviation of the encodings at the start; a convolutional network
+            has none.
         keep: return the similarities of the encodings too, as the network saw them, in float16.
     """
     torch.set_num_threads(1)
@@ -104,14 +114,22 @@ def points() -> list[dict[str, Any]]:
     attentions = ("vanilla", "positional")
     kinds = [(network, 1, s, SMALL) for network in attentions for s in (1, 8)]
     kinds += [(network, 2, s, SMALL) for network in attentions for s in SHUFFLES[1:]]
-    kinds += [("convolution", 1, s, None) for s in SHUFFLES] + [(network, 1, 8, 1.0) for network in attentions]
+    kinds += [("convolution", 1, s, None) for s in SHUFFLES] + [
+        (network, 1, 8, 1.0) for network in attentions
+    ]
     keys = ("network", "patch", "shuffle", "position_scale", "seed")
-    found: list[dict[str, Any]] = [dict(zip(keys, (*kind, seed))) for kind in kinds for seed in SEEDS]
+    found: list[dict[str, Any]] = [
+        dict(zip(keys, (*kind, seed))) for kind in kinds for seed in SEEDS
+    ]
     return [point | {"keep": kept(**point)} for point in found]
 
 
-def kept(network: str, patch: Size, shuffle: Natural, position_scale: NonNegative | None, seed: Seed) -> bool:
-    """Whose similarities are stored: one-pixel patches from small starts, plain images, and the first seed on permuted ones."""
+def kept(
+    network: str, patch: Size, shuffle: Natural, position_scale: NonNegative | None, seed: Seed
+) -> bool:
+    """Whose similarities are stored: one-pixel patches from small starts, plain images, and the
+    first seed on permuted ones.
+    """
     ours = network != "convolution" and patch == 1 and position_scale == SMALL
     return ours and (shuffle == 8 or (shuffle == 1 and seed == SEEDS[0]))
 

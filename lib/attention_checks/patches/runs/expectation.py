@@ -1,4 +1,6 @@
-"""Population descents and what is read off them: attention, pulls on the value vector, one learning rate as a flow."""
+"""Population descents and what is read off them: attention, pulls on the value vector, one learning
+rate as a flow.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,7 +24,18 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom
-from theorybook.validation import FILLED, Chance, Count, Extended, Natural, NonNegative, Positive, Signed, Size, Steps
+from theorybook.validation import (
+    FILLED,
+    Chance,
+    Count,
+    Extended,
+    Natural,
+    NonNegative,
+    Positive,
+    Signed,
+    Size,
+    Steps,
+)
 from torch import Tensor
 
 #: (D, C, q) of the four descents that the chapters follow.
@@ -42,7 +55,9 @@ class Descent:
     @cached_property
     def weights(self) -> Float[Tensor, "3 T"]:
         """Lambda, Gamma, Xi at each step."""
-        return torch.stack([self.world.weights(self.vit(t)) for t in range(len(self.path.alpha))], 1)
+        return torch.stack(
+            [self.world.weights(self.vit(t)) for t in range(len(self.path.alpha))], 1
+        )
 
     @property
     def G(self) -> Float[Tensor, "T"]:
@@ -60,14 +75,23 @@ class Descent:
 
     @property
     def early(self) -> int:
-        """First step with a loss below 0.35, half of that at the start: before it the sigmoid is of order 1."""
+        """First step with a loss below 0.35, half of that at the start: before it the sigmoid is of
+        order 1.
+        """
         return int((self.path.loss < 0.35).nonzero()[0])
 
     def at(self, step: Natural) -> tuple[float, float, float]:
         """(alpha, gamma, rho) at a step."""
         if not 0 <= step < len(self.path.alpha):
-            raise ValueError(f"step = {step} is not allowed: the run has the steps 0 to {len(self.path.alpha) - 1}")
-        return float(self.path.alpha[step]), float(self.path.gamma[step]), float(self.path.rho[step])
+            raise ValueError(
+                f"step = {step} is not allowed: the run has the steps 0 to "
+                f"{len(self.path.alpha) - 1}"
+            )
+        return (
+            float(self.path.alpha[step]),
+            float(self.path.gamma[step]),
+            float(self.path.rho[step]),
+        )
 
     def vit(self, step: Natural) -> ReducedViT:
         """The model at a step."""
@@ -84,16 +108,25 @@ class Descent:
 
     @cached_property
     def pulls(self) -> Float[Tensor, "2 T"]:
-        """Parts of the growth of alpha at each step, per unit of its rate: rows of the signal group, all other rows."""
+        """Parts of the growth of alpha at each step, per unit of its rate: rows of the signal
+        group, all other rows.
+        """
         pulls = [self.world.feature_pull(self.vit(t)) for t in range(len(self.path.alpha))]
         return torch.tensor(pulls, dtype=torch.float64).T
 
 
 @cache
 def descent(
-    D: Count, C: Count, q: Chance, steps: Steps = 600, rate: NonNegative | None = None, nu: NonNegative = 1e-3
+    D: Count,
+    C: Count,
+    q: Chance,
+    steps: Steps = 600,
+    rate: NonNegative | None = None,
+    nu: NonNegative = 1e-3,
 ) -> Descent:
-    """Exact population descent: two rates and temperature 1, or one ``rate`` for v and A and temperature sqrt(D)."""
+    """Exact population descent: two rates and temperature 1, or one ``rate`` for v and A and
+    temperature sqrt(D).
+    """
     temperature = 1.0 if rate is None else D**0.5
     rates: dict[str, Any] = {} if rate is None else {"rate_v": rate, "rate_A": rate}
     path = population_descent(D, C, q, steps=steps, nu=nu, temperature=temperature, **rates)
@@ -116,7 +149,9 @@ def matrix_descent(
     rate_A: NonNegative = 10.0,
     train_diagonal: bool = False,
 ) -> tuple[Float[Tensor, "T D D"], Float[Tensor, "T d"]]:
-    """Descent on weighted data points in matrix form, temperature 1: it does not know about the symmetry."""
+    """Descent on weighted data points in matrix form, temperature 1: it does not know about the
+    symmetry.
+    """
     As, vs = [A], [v]
     for _ in range(steps):
         dA, dv = PositionalViT(A, v, temperature=1.0).gradients(X, y, chance)
@@ -126,11 +161,15 @@ def matrix_descent(
     return torch.stack(As), torch.stack(vs)
 
 
-def population_law(D: Count, C: Count, q: Chance, order: Annotated[Sequence[int] | None, FILLED] = None) -> Counter:
+def population_law(
+    D: Count, C: Count, q: Chance, order: Annotated[Sequence[int] | None, FILLED] = None
+) -> Counter:
     """Probability of each data point, its label last, after the patches are put in this order."""
     X, y, chance = every_point(D, C, q)
     table: Counter = Counter()
-    points = torch.cat([X[:, torch.arange(D) if order is None else torch.tensor(order), 0], y[:, None]], 1)
+    points = torch.cat(
+        [X[:, torch.arange(D) if order is None else torch.tensor(order), 0], y[:, None]], 1
+    )
     for point, weight in zip(points.int().tolist(), chance.tolist()):
         table[tuple(point)] += weight
     return table
@@ -153,11 +192,14 @@ class FlowPoint(NamedTuple):
 
 
 @cache
-def one_rate_flow(D: Count, C: Count, q: Chance, points: Size = 60, size: Positive = 0.2) -> list[FlowPoint]:
-    """One learning rate and d = D, as a flow of the scores in which alpha is at its best value for them.
+def one_rate_flow(
+    D: Count, C: Count, q: Chance, points: Size = 60, size: Positive = 0.2
+) -> list[FlowPoint]:
+    """One learning rate and d = D, as a flow of the scores in which alpha is at its best value for
+    them.
 
-    An estimate, good where the scores are slow (as they are at a stable rate). Each point moves the faster score by
-    ``size``; time by the trapezoidal rule.
+    An estimate, good where the scores are slow (as they are at a stable rate). Each point moves the
+    faster score by ``size``; time by the trapezoidal rule.
     """
     world, T = Population(D, C, q), D**0.5
     gamma = rho = time = last = 0.0
@@ -183,13 +225,17 @@ def one_rate_flow(D: Count, C: Count, q: Chance, points: Size = 60, size: Positi
     return flow
 
 
-def steps_to(flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPoint], bool]) -> float:
+def steps_to(
+    flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPoint], bool]
+) -> float:
     """Steps to the first point that is as asked, at the largest stable rate, 2 / curvature."""
     end = next(i for i, point in enumerate(flow) if reached(point))
     return flow[end].time * max(point.curvature for point in flow[: end + 1]) / 2
 
 
-def initial_growth_enumerated(D: Count, C: Count, q: Chance, beta: Signed, alpha: Positive = 1e-4) -> tuple[float, float]:
+def initial_growth_enumerated(
+    D: Count, C: Count, q: Chance, beta: Signed, alpha: Positive = 1e-4
+) -> tuple[float, float]:
     """Growth of the scores at the start, from the enumeration.
 
     In the units of :func:`attention_theory.patches.population.initial_growth`.
@@ -207,28 +253,38 @@ def mean_sigmoid(world: Population, vit: ReducedViT) -> float:
 
 
 def plateau_end(D: Count, C: Count, q: Chance) -> float:
-    """The alpha at which the mean sigmoid has fallen to 1/4, half of its start, at gamma = rho = 0."""
+    """The alpha at which the mean sigmoid has fallen to 1/4, half of its start, at gamma = rho =
+    0.
+    """
     world = Population(D, C, q)
-    return cast(float, brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0))
+    return cast(
+        float, brentq(lambda a: mean_sigmoid(world, ReducedViT(a, 0.0, 0.0)) - 0.25, 1e-3, 2.0)
+    )
 
 
 def pull_at_equal_scores(alpha: Positive, D: Count, C: Count, q: Chance, p: Count = 3) -> float:
-    """Growth of alpha per unit of its rate at gamma = rho = 0, beta = 1, without a linear part, for any D.
+    """Growth of alpha per unit of its rate at gamma = rho = 0, beta = 1, without a linear part, for
+    any D.
 
-    With T the sum of all patches, a row whose patch carries x has z = alpha D (T + (e - 1) x) / (D + e - 1). So the output
-    depends on how many strays are +1 and how many -1 alone: a short sum where strays are few.
+    With T the sum of all patches, a row whose patch carries x has z = alpha D (T + (e - 1) x) / (D
+    + e - 1). So the output depends on how many strays are +1 and how many -1 alone: a short sum
+    where strays are few.
     """
     most = int(binom.isf(1e-15, D - C, q))  # strays; more are too unlikely to count
     strays, plus = np.tril_indices(most + 1)
     chance = binom.pmf(strays, D - C, q) * binom.pmf(plus, strays, 0.5)
     minus, plus = strays - plus, C + plus
     counts = {1: plus, -1: minus, 0: D - plus - minus}
-    margin = sum(n * (D * (plus - minus + (np.e - 1) * x) / (D + np.e - 1)) ** p for x, n in counts.items())
+    margin = sum(
+        n * (D * (plus - minus + (np.e - 1) * x) / (D + np.e - 1)) ** p for x, n in counts.items()
+    )
     return float(chance @ (p * alpha ** (p - 1) * margin * expit(-(alpha**p) * margin)))
 
 
 def best_at_equal_scores(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
-    """The alpha at which :func:`pull_at_equal_scores` vanishes: the best length of the value vector before scores move."""
+    """The alpha at which :func:`pull_at_equal_scores` vanishes: the best length of the value vector
+    before scores move.
+    """
     pull = lambda alpha: pull_at_equal_scores(alpha, D, C, q, p)
     return cast(float, brentq(pull, 0.1 / (C * D ** (1 / p)), 20 / (C * D ** (1 / p))))
 

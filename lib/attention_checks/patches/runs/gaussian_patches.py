@@ -1,9 +1,10 @@
-"""What transformers learn from Gaussian patches (jelassi2022, Figure 2): twenty seeds of four settings::
+"""What transformers learn from Gaussian patches (jelassi2022, Figure 2): twenty seeds of four
+settings::
 
     python -m attention_checks.patches.runs.gaussian_patches --out book/data --jobs 2
 
-writes ``gaussian-patches.json``: errors and associated rows along the way, and the learnt matrices at the end. A run takes
-about five seconds of a core.
+writes ``gaussian-patches.json``: errors and associated rows along the way, and the learnt matrices
+at the end. A run takes about five seconds of a core.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -18,7 +19,8 @@ from torch import Tensor
 
 from attention_checks.patches.gaussian_training import train_gaussian
 
-#: Parametrisation, d, rate of Adam. No seed of the third solves the task; the fourth was chosen after that was seen.
+#: Parametrisation, d, rate of Adam. No seed of the third solves the task; the fourth was chosen
+#: after that was seen.
 SETTINGS = (("A", 4, 0.05), ("P", 4, 0.05), ("PQK", 4, 0.05), ("PQK", 8, 0.02))
 SEEDS = range(20)
 #: Size of a group: the default of train_gaussian.
@@ -26,18 +28,32 @@ C = 4
 
 
 def run(
-    kind: Literal["A", "P", "PQK"], d: Count, rate: NonNegative, seed: Seed, steps: Steps, N: Count, tests: Size
+    kind: Literal["A", "P", "PQK"],
+    d: Count,
+    rate: NonNegative,
+    seed: Seed,
+    steps: Steps,
+    N: Count,
+    tests: Size,
 ) -> dict[str, Any]:
-    """One training of :func:`train_gaussian`: what it passed through, and ``A`` and ``gram`` at its end, in float32."""
+    """One training of :func:`train_gaussian`: what it passed through, and ``A`` and ``gram`` at its
+    end, in float32.
+    """
     torch.set_num_threads(1)
     found = train_gaussian(kind, seed, d=d, rate=rate, steps=steps, N=N, tests=tests)
-    columns = {key: getattr(found, key) for key in ("steps", "error", "association_A", "association_gram")}
+    columns = {
+        key: getattr(found, key) for key in ("steps", "error", "association_A", "association_gram")
+    }
     return columns | {key: getattr(found, key).float().numpy() for key in ("A", "gram")}
 
 
 def points() -> list[dict[str, Any]]:
     """All settings of all seeds."""
-    return [{"kind": kind, "d": d, "rate": rate, "seed": seed} for seed in SEEDS for kind, d, rate in SETTINGS]
+    return [
+        {"kind": kind, "d": d, "rate": rate, "seed": seed}
+        for seed in SEEDS
+        for kind, d, rate in SETTINGS
+    ]
 
 
 class Learned(NamedTuple):
@@ -46,9 +62,11 @@ class Learned(NamedTuple):
     Attributes:
         seed: of the run.
         error: test error at the end.
-        rows_A, rows_gram: rows whose largest scores (similarities) are those of their own group, counted in the matrices.
+        rows_A, rows_gram: rows whose largest scores (similarities) are those of their own group,
+            counted in the matrices.
         A, gram: the learnt scores and similarities.
-        lost: rows associated in the similarities at the best step, where the error was small there and not at the end.
+        lost: rows associated in the similarities at the best step, where the error was small there
+            and not at the end.
     """
 
     seed: int
@@ -60,8 +78,12 @@ class Learned(NamedTuple):
     lost: int | None
 
 
-def learned(kind: str, d: Count, rate: NonNegative, solved: Chance = 0.05) -> tuple[list[Learned], list[Learned]]:
-    """The recorded runs of one setting that end with a test error of at most ``solved``, and the others."""
+def learned(
+    kind: str, d: Count, rate: NonNegative, solved: Chance = 0.05
+) -> tuple[list[Learned], list[Learned]]:
+    """The recorded runs of one setting that end with a test error of at most ``solved``, and the
+    others.
+    """
     runs: tuple[list[Learned], list[Learned]] = ([], [])
     for run in read_record("gaussian-patches").where(kind=kind, d=d, rate=rate):
         A, gram = (torch.as_tensor(run[key], dtype=torch.float64) for key in ("A", "gram"))
@@ -69,8 +91,12 @@ def learned(kind: str, d: Count, rate: NonNegative, solved: Chance = 0.05) -> tu
         groups = torch.arange(D) // C
         by_scores, by_gram = (round(D * association(matrix, groups)) for matrix in (A, gram))
         best = min(range(len(error)), key=error.__getitem__)
-        lost = round(D * run["association_gram"][best]) if error[best] <= solved < error[-1] else None
-        runs[error[-1] > solved].append(Learned(run["seed"], error[-1], by_scores, by_gram, A, gram, lost))
+        lost = (
+            round(D * run["association_gram"][best]) if error[best] <= solved < error[-1] else None
+        )
+        runs[error[-1] > solved].append(
+            Learned(run["seed"], error[-1], by_scores, by_gram, A, gram, lost)
+        )
     return runs
 
 
@@ -80,7 +106,10 @@ RECORDING = Recording(
     points,
     settings={"steps": 300, "N": 4000, "tests": 4000},
     tolerance=1e-3,
-    chaotic={"kind": "PQK", "rate": 0.05},  # Adam at this rate jumps about: without SIMD some seeds end elsewhere
+    chaotic={
+        "kind": "PQK",
+        "rate": 0.05,
+    },  # Adam at this rate jumps about: without SIMD some seeds end elsewhere
 )
 
 if __name__ == "__main__":

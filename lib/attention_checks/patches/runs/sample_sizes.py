@@ -1,9 +1,10 @@
-"""How many samples patch association takes: the trajectories behind the chapter on learning from samples::
+"""How many samples patch association takes: the trajectories behind the chapter on learning from
+samples::
 
     python -m attention_checks.patches.runs.sample_sizes --out book/data --jobs 2
 
-writes ``sample-sizes.json``: for each number of samples and each seed the test error, the association and the
-alignment along the way.
+writes ``sample-sizes.json``: for each number of samples and each seed the test error, the
+association and the alignment along the way.
 """
 
 from typing import Any
@@ -22,7 +23,9 @@ SIZES = (4000, 1000, 200, 50)  # longest first, so that no process is left with 
 
 
 def run(N: Count, seed: Seed, device: Device = "cpu", **settings: Any) -> dict[str, np.ndarray]:
-    """One training: test error, association and alignment at each recorded step, rounded to four digits."""
+    """One training: test error, association and alignment at each recorded step, rounded to four
+    digits.
+    """
     world = {key: settings.pop(key) for key in WORLD if key in settings}
     images = recheck_callback(PatchDistribution)(**(WORLD | world))
     path = recheck_callback(train_vit)(images, N, seed=seed, device=device, **(DESCENT | settings))

@@ -1,4 +1,6 @@
-"""Measured on descents from samples: how far they are from the population's, and what the sample's size does to that."""
+"""Measured on descents from samples: how far they are from the population's, and what the sample's
+size does to that.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,10 +11,26 @@ import torch
 from attention_theory.device import generator
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import Population, ReducedViT, every_point, three_values
-from attention_theory.patches.training import TEST_SEED, SampleTrajectory, missed, semi_idealised, train_vit
+from attention_theory.patches.training import (
+    TEST_SEED,
+    SampleTrajectory,
+    missed,
+    semi_idealised,
+    train_vit,
+)
 from attention_theory.patches.vit import PositionalViT
 from jaxtyping import Float
-from theorybook.validation import Chance, Count, Natural, NonNegative, Positive, Seed, Signed, Size, Steps
+from theorybook.validation import (
+    Chance,
+    Count,
+    Natural,
+    NonNegative,
+    Positive,
+    Seed,
+    Signed,
+    Size,
+    Steps,
+)
 from torch import Tensor
 
 #: Sixteen patches in four groups that are scattered over the positions.
@@ -29,7 +47,9 @@ def misfit(model: PositionalViT, images: PatchDistribution, tests: Size, seed: S
 
 
 @cache
-def replicated(seeds: range, N: Count, steps: Steps, beta: Signed = 1.0) -> tuple[SampleTrajectory, ...]:
+def replicated(
+    seeds: range, N: Count, steps: Steps, beta: Signed = 1.0
+) -> tuple[SampleTrajectory, ...]:
     """Descents on EASY, each with samples and a start of its own."""
     common = {"beta": beta, "every": steps, "tests": 5000, **RATES}
     return tuple(train_vit(EASY, N, steps, seed=seed, **common) for seed in seeds)
@@ -40,24 +60,34 @@ def sampling_terms(
 ) -> tuple[float, float, float, float]:
     """Gradients on N samples against the exact ones, D = 12, C = 4, d = 8, q = 1/4.
 
-    Length of dv across w at the start (v = 0, equal scores); then at ``state`` (alpha, gamma, rho): length of dv across w,
-    error of dv along w, largest error of a derivative in an off-diagonal score.
+    Length of dv across w at the start (v = 0, equal scores); then at ``state`` (alpha, gamma, rho):
+    length of dv across w, error of dv along w, largest error of a derivative in an off-diagonal
+    score.
     """
     images, (alpha, gamma, rho) = COUPLED, state
     X, y = images.sample(N, seed=1000 + seed)
     D, d = images.D, images.d
     zero = torch.zeros(D, D, dtype=torch.float64), torch.zeros(d, dtype=torch.float64)
     first = PositionalViT(*zero, temperature=1.0).gradients(X, y)[1]
-    dA, dv = PositionalViT(three_values(D, 4, 1.0, gamma, rho), alpha * images.w, temperature=1.0).gradients(X, y)
+    dA, dv = PositionalViT(
+        three_values(D, 4, 1.0, gamma, rho), alpha * images.w, temperature=1.0
+    ).gradients(X, y)
     exact_v, inside, outside, _ = Population(D, 4, images.q).gradients(ReducedViT(*state))
     exact_A = three_values(D, 4, 0.0, inside, outside)
     off = ~torch.eye(D, dtype=torch.bool)
-    return float(first[1:].norm()), float(dv[1:].norm()), abs(float(dv[0]) - exact_v), float((dA - exact_A)[off].abs().max())
+    return (
+        float(first[1:].norm()),
+        float(dv[1:].norm()),
+        abs(float(dv[0]) - exact_v),
+        float((dA - exact_A)[off].abs().max()),
+    )
 
 
 @dataclass(frozen=True)
 class Displaced:
-    """Largest change of the derivatives in the scores, and change of the derivative along w, for each length of the move."""
+    """Largest change of the derivatives in the scores, and change of the derivative along w, for
+    each length of the move.
+    """
 
     scores: list[float]
     along: list[float]
@@ -66,9 +96,11 @@ class Displaced:
 def displaced(
     moves: np.ndarray, seed: Seed = 0, D: Count = 6, alpha: Positive = 0.12, nu: NonNegative = 1e-3
 ) -> tuple[Displaced, Displaced]:
-    """How the exact gradients answer when v moves across w, and when one score moves, by each of these lengths.
+    """How the exact gradients answer when v moves across w, and when one score moves, by each of
+    these lengths.
 
-    Over all points of C = 2, q = 0.4 with noise of both signs in one direction across w, at a state of Event I.
+    Over all points of C = 2, q = 0.4 with noise of both signs in one direction across w, at a state
+    of Event I.
     """
     C = 2
     X, y, chance = every_point(D, C, 0.4)
@@ -82,7 +114,10 @@ def displaced(
 
     dA, dv = gradients(A, v)
     answers = []
-    for unit_A, unit_v in ((0.0, torch.tensor([0.0, 1.0])), (torch.eye(D).roll(1, 1)[:1].T * torch.eye(1, D), 0.0)):
+    for unit_A, unit_v in (
+        (0.0, torch.tensor([0.0, 1.0])),
+        (torch.eye(D).roll(1, 1)[:1].T * torch.eye(1, D), 0.0),
+    ):
         there = [gradients(A + unit_A * float(h), v + unit_v * float(h)) for h in moves]
         scores = [float((a - dA).abs().max()) for a, _ in there]
         answers.append(Displaced(scores, [abs(float((b - dv)[0])) for _, b in there]))
@@ -97,7 +132,9 @@ EDGE = 1e-3**0.5  # nu^(1/(p-1)): the initial steps end where alpha passes it
 
 @dataclass(frozen=True)
 class Coupled:
-    """A run on N samples and the semi-idealised process from the step at which alpha passes EDGE."""
+    """A run on N samples and the semi-idealised process from the step at which alpha passes
+    EDGE.
+    """
 
     N: Count
     first: float  # length of v across w when alpha passes EDGE
@@ -117,8 +154,13 @@ def coupled(N: Count, seed: Seed, horizon: Natural = 20, steps: Steps = 75) -> C
     run = train_vit(images, N, steps, seed=seed, **COUPLED_DESCENT)
     begin = next(iter((run.alpha >= EDGE).nonzero().flatten().tolist()), steps + 1)
     if begin + horizon > steps:
-        raise ValueError(f"steps = {steps} end before alpha has passed {EDGE:.3g} and horizon = {horizon} steps more")
-    gammas, rhos = semi_idealised(Population(12, 4, images.q), run.alpha[begin : begin + horizon + 1], 10.0)
+        raise ValueError(
+            f"steps = {steps} end before alpha has passed {EDGE:.3g} and horizon = {horizon} "
+            "steps more"
+        )
+    gammas, rhos = semi_idealised(
+        Population(12, 4, images.q), run.alpha[begin : begin + horizon + 1], 10.0
+    )
     ideal = [three_values(12, 4, 1.0, float(g), float(r)) for g, r in zip(gammas, rhos)]
     gaps = tuple(float((run.A[begin + k] - A)[off].abs().max()) for k, A in enumerate(ideal))
     at = min(20, horizon)
@@ -128,17 +170,32 @@ def coupled(N: Count, seed: Seed, horizon: Natural = 20, steps: Steps = 75) -> C
     F, G = real(X), proxy(X)
     outputs = float((F - G).abs().max() / G.abs().max())
     across = run.orthogonal[: begin + horizon + 1]
-    return Coupled(N, float(run.orthogonal[begin]), float(across.max()), gaps, outputs, misfit(real, images, 5000, seed))
+    return Coupled(
+        N,
+        float(run.orthogonal[begin]),
+        float(across.max()),
+        gaps,
+        outputs,
+        misfit(real, images, 5000, seed),
+    )
 
 
-def first_gradient(D: Count, C: Count, q: Chance, nu: NonNegative = 1e-3) -> tuple[float, float, float]:
-    """Growth of alpha under a linear activation, over every data point: signal rows, other rows; and G (beta = 1)."""
+def first_gradient(
+    D: Count, C: Count, q: Chance, nu: NonNegative = 1e-3
+) -> tuple[float, float, float]:
+    """Growth of alpha under a linear activation, over every data point: signal rows, other rows;
+    and G (beta = 1).
+    """
     X, y, chance = every_point(D, C, q)
     S = torch.softmax(three_values(D, C, 1.0, 0.0, 0.0), 1)
     seen = y[:, None] * X[..., 0] @ S.T
     full = (X[..., 0].reshape(len(X), D // C, C) == y[:, None, None]).all(2).double()
-    signal = (full / full.sum(1, keepdim=True))[:, torch.arange(D) // C]  # a group filled by chance: equally likely
-    parts = [float(D * nu / 2 * (chance * (seen * rows).sum(1)).sum()) for rows in (signal, 1 - signal)]
+    signal = (full / full.sum(1, keepdim=True))[
+        :, torch.arange(D) // C
+    ]  # a group filled by chance: equally likely
+    parts = [
+        float(D * nu / 2 * (chance * (seen * rows).sum(1)).sum()) for rows in (signal, 1 - signal)
+    ]
     return parts[0], parts[1], D * float(S[0, :C].sum())
 
 
@@ -149,10 +206,14 @@ def power_moment(D: Count, C: Count, q: Chance, p: Count = 3) -> float:
     return float((chance * y * ((D * X[..., 0] @ S.T) ** p).sum(1)).sum())
 
 
-def growth_across(D: Count, C: Count, q: Chance, d: Count, alpha: NonNegative, nu: NonNegative, p: Count = 3) -> float:
-    """Growth rate of the part of v across w*, on the population, as it goes to 0 (gamma = rho = 0, beta = 1).
+def growth_across(
+    D: Count, C: Count, q: Chance, d: Count, alpha: NonNegative, nu: NonNegative, p: Count = 3
+) -> float:
+    """Growth rate of the part of v across w*, on the population, as it goes to 0 (gamma = rho = 0,
+    beta = 1).
 
-    (D^2 / d) E[S y sum_i sigma''(z_i) sum_r S_ir^2 - S (1 - S) sum_r (sum_i sigma'(z_i) S_ir)^2], noise variance 1 / d.
+    (D^2 / d) E[S y sum_i sigma''(z_i) sum_r S_ir^2 - S (1 - S) sum_r (sum_i sigma'(z_i) S_ir)^2],
+    noise variance 1 / d.
     """
     X, y, chance = every_point(D, C, q)
     X, chance = X[y > 0, :, 0], 2 * chance[y > 0]
@@ -166,7 +227,9 @@ def growth_across(D: Count, C: Count, q: Chance, d: Count, alpha: NonNegative, n
 
 
 def sampled_growth(N: Count, seed: Seed, alpha: Positive = 0.02, step: Positive = 1e-3) -> float:
-    """The same from samples at D = 8, C = 4, d = 4, q = 1/4, nu = 1e-3: central difference of the gradient across w*."""
+    """The same from samples at D = 8, C = 4, d = 4, q = 1/4, nu = 1e-3: central difference of the
+    gradient across w*.
+    """
     X, y = PatchDistribution(8, 4, 4, 0.25, 0.5).sample(N, seed)
     A, pulls = three_values(8, 4, 1.0, 0.0, 0.0), []
     for sign in (1, -1):
@@ -175,8 +238,12 @@ def sampled_growth(N: Count, seed: Seed, alpha: Positive = 0.02, step: Positive 
     return float(pulls[0] - pulls[1]) / (2 * step)
 
 
-def negative_share(D: Count, C: Count, q: Chance, point: tuple[float, float, float], p: Count = 3) -> float:
-    """Chance of a data point with a row of x^p < -1/D, x = y D sum_r S_ir <v, X_r>, at (alpha, gamma, rho)."""
+def negative_share(
+    D: Count, C: Count, q: Chance, point: tuple[float, float, float], p: Count = 3
+) -> float:
+    """Chance of a data point with a row of x^p < -1/D, x = y D sum_r S_ir <v, X_r>, at (alpha,
+    gamma, rho).
+    """
     X, y, chance = every_point(D, C, q)
     alpha, gamma, rho = point
     S = torch.softmax(three_values(D, C, 1.0, gamma, rho), 1)
@@ -188,7 +255,10 @@ def medians(runs: list[Coupled], step: Natural) -> dict[int, float]:
     """Median over seeds of the distance of the scores at a step, by N."""
     if any(step >= len(run.gaps) for run in runs):
         raise ValueError(f"step = {step} is not allowed: a run has fewer steps")
-    return {N: float(np.median([r.gaps[step] for r in runs if r.N == N])) for N in sorted({r.N for r in runs})}
+    return {
+        N: float(np.median([r.gaps[step] for r in runs if r.N == N]))
+        for N in sorted({r.N for r in runs})
+    }
 
 
 def association_edge(A: Float[Tensor, "D D"], groups: Tensor) -> Float[Tensor, "D"]:

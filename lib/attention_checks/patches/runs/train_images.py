@@ -1,11 +1,13 @@
-r"""Train a vision transformer on images, with vanilla or positional attention (jelassi2022, Section 6, Appendix A.1)::
+r"""Train a vision transformer on images, with vanilla or positional attention (jelassi2022, Section
+6, Appendix A.1)::
 
     python -m attention_checks.patches.runs.train_images --data cifar100 --root data --patch 2 --shuffle 4 \\
         --attention positional --seed 0 --out runs/shuffle4-0
     torchrun --nproc-per-node 4 -m attention_checks.patches.runs.train_images --data svhn --root data --out runs/svhn-0
 
-The defaults are the paper's small-scale setting. ``--out`` receives ``checkpoint.pt`` after every epoch and ``record.json``
-at the end; the same command after an interruption continues from the last finished epoch and ends at the same numbers.
+The defaults are the paper's small-scale setting. ``--out`` receives ``checkpoint.pt`` after every
+epoch and ``record.json`` at the end; the same command after an interruption continues from the last
+finished epoch and ends at the same numbers.
 """
 
 import argparse
@@ -26,7 +28,16 @@ from attention_theory.patches.transformer import VisionTransformer
 from jaxtyping import Float
 from theorybook.devices import Device
 from theorybook.sweep import provenance
-from theorybook.validation import Chance, Natural, NonNegative, Positive, Seed, Size, Steps, recheck_callback
+from theorybook.validation import (
+    Chance,
+    Natural,
+    NonNegative,
+    Positive,
+    Seed,
+    Size,
+    Steps,
+    recheck_callback,
+)
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -38,10 +49,11 @@ SHUFFLE_SEED = 2022
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is trained and how. The defaults are Appendix A.1's small-scale column; batch counts all GPUs together.
+    """What is trained and how. The defaults are Appendix A.1's small-scale column; batch counts all
+    GPUs together.
 
-    ``weight_decay`` is the value in the code that the paper names; the optimiser is AdamW. ``shuffle`` is the side s of the
-    squares that are permuted, 0 for plain images.
+    ``weight_decay`` is the value in the code that the paper names; the optimiser is AdamW.
+    ``shuffle`` is the side s of the squares that are permuted, 0 for plain images.
     """
 
     data: str = "cifar10"
@@ -65,13 +77,18 @@ class Recipe:
 
     def __post_init__(self):
         if self.augment not in ("none", "crop", "auto"):
-            raise ValueError(f"augment {self.augment!r} is unknown; choose none, crop (and flip) or auto (AutoAugment)")
+            raise ValueError(
+                f"augment {self.augment!r} is unknown; choose none, crop (and flip) or auto "
+                "(AutoAugment)"
+            )
         if not 0 < self.rate_min <= self.rate < math.inf:
             raise ValueError(f"rates {self.rate_min} and {self.rate}: choose 0 < rate_min <= rate")
 
     def model(self, images: Images) -> VisionTransformer:
         """The network at its start."""
-        sizes = {name: getattr(self, name) for name in ("patch", "layers", "heads", "dim", "hidden")}
+        sizes = {
+            name: getattr(self, name) for name in ("patch", "layers", "heads", "dim", "hidden")
+        }
         start = {name: getattr(self, name) for name in ("attention", "position_scale", "seed")}
         return VisionTransformer(images.side, images.channels, images.classes, **sizes, **start)
 
@@ -93,24 +110,39 @@ def auto_augment(data: str):
     try:
         from torchvision.transforms.v2 import AutoAugment, AutoAugmentPolicy  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise ImportError("--augment auto needs torchvision: pip install torchvision, or choose --augment crop") from None
+        raise ImportError(
+            "--augment auto needs torchvision: pip install torchvision, or choose --augment crop"
+        ) from None
     return AutoAugment(AutoAugmentPolicy.SVHN if data == "svhn" else AutoAugmentPolicy.CIFAR10)
 
 
-def augmented(pixels: Tensor, kind: str, source: torch.Generator, data: str = "cifar10", share: slice = slice(None)) -> Tensor:
-    """Random crops (an eighth of the side as padding) and flips; ``auto`` puts AutoAugment's policy for the data after them.
+def augmented(
+    pixels: Tensor,
+    kind: str,
+    source: torch.Generator,
+    data: str = "cifar10",
+    share: slice = slice(None),
+) -> Tensor:
+    """Random crops (an eighth of the side as padding) and flips; ``auto`` puts AutoAugment's policy
+    for the data after them.
 
-    House numbers are not flipped. What is random is drawn for the whole batch, so that it does not depend on the
-    ``share`` of it that is wanted.
+    House numbers are not flipped. What is random is drawn for the whole batch, so that it does not
+    depend on the ``share`` of it that is wanted.
     """
     if kind == "none":
         return pixels[share]
     n, side, device = len(pixels), pixels.shape[-1], pixels.device
     padding = side // 8
     corner = torch.randint(0, 2 * padding + 1, (2, n), generator=source)[:, share].to(device)
-    flip = torch.randint(0, 2, (n, 1, 1, 1), generator=source)[share].to(device).bool() if data != "svhn" else None
+    flip = (
+        torch.randint(0, 2, (n, 1, 1, 1), generator=source)[share].to(device).bool()
+        if data != "svhn"
+        else None
+    )
     seeds = torch.randint(2**31, (n,), generator=source)[share].tolist() if kind == "auto" else []
-    crops = nn.functional.pad(pixels[share], [padding] * 4).unfold(2, side, 1).unfold(3, side, 1)  # all of them, as a view
+    crops = (
+        nn.functional.pad(pixels[share], [padding] * 4).unfold(2, side, 1).unfold(3, side, 1)
+    )  # all of them, as a view
     pixels = crops[torch.arange(len(crops), device=device), :, corner[0], corner[1]]
     if flip is not None:
         pixels = torch.where(flip, pixels.flip(-1), pixels)
@@ -136,20 +168,24 @@ def train_images(
     network: nn.Module | None = None,
     every: Size = 1,
 ) -> tuple[nn.Module, list[dict]]:
-    """Train, and return the network and a row for each epoch: its loss, and where it was tested the test accuracy.
+    """Train, and return the network and a row for each epoch: its loss, and where it was tested the
+    test accuracy.
 
     Args:
         recipe: see :class:`Recipe`.
-        images: the data, not permuted: ``recipe.shuffle`` does that, after the augmentation, which knows unscrambled images.
+        images: the data, not permuted: ``recipe.shuffle`` does that, after the augmentation, which
+            knows unscrambled images.
         out: folder of the checkpoint; an existing one of the same recipe is continued.
         device: of this process.
-        rank, world: this process among those that ``torchrun`` started (their process group is set up by the caller).
+        rank, world: this process among those that ``torchrun`` started (their process group is set
+            up by the caller).
         stop_after: leave after so many epochs, as an interruption would.
         network: another network than the recipe's, for example a convolutional one.
         every: test after every so many epochs, and after the last.
 
     Raises:
-        ValueError: nothing can be written in ``out``, or its checkpoint is broken or belongs to another recipe.
+        ValueError: nothing can be written in ``out``, or its checkpoint is broken or belongs to
+            another recipe.
     """
     size = min(recipe.batch, len(images.train_labels))
     if size % world:
@@ -157,7 +193,9 @@ def train_images(
     saved = saved_state(recipe, out, device)
     network = (recipe.model(images) if network is None else network).to(device)
     model = nn.parallel.DistributedDataParallel(network) if world > 1 else network
-    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.999), weight_decay=recipe.weight_decay)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=recipe.rate, betas=(0.9, 0.999), weight_decay=recipe.weight_decay
+    )
     checkpoint = None if out is None else checkpoint_in(out)
     history: list[dict] = []
     if saved is not None:
@@ -165,7 +203,10 @@ def train_images(
             network.load_state_dict(saved["network"])
             optimizer.load_state_dict(saved["optimizer"])
         except (RuntimeError, ValueError, KeyError) as error:
-            raise ValueError(f"{checkpoint} does not fit the network; choose another folder or remove it ({error})") from error
+            raise ValueError(
+                f"{checkpoint} does not fit the network; choose another folder or remove it "
+                f"({error})"
+            ) from error
         history = saved["history"]
 
     order = grid_permutation(images.side, recipe.shuffle or images.side, SHUFFLE_SEED)
@@ -173,14 +214,26 @@ def train_images(
     pixels, labels = images.train.to(device), images.train_labels.to(device)
     scaled = permute(images.train, order).to(next(network.parameters()).dtype)
     mean, std = (value.to(device) for value in (scaled.mean((0, 2, 3)), scaled.std((0, 2, 3))))
-    epochs = range(len(history), recipe.epochs if stop_after is None else min(recipe.epochs, len(history) + stop_after))
-    for epoch in tqdm(epochs, initial=len(history), total=recipe.epochs, unit="epoch", disable=True if rank else None):
+    epochs = range(
+        len(history),
+        recipe.epochs if stop_after is None else min(recipe.epochs, len(history) + stop_after),
+    )
+    for epoch in tqdm(
+        epochs,
+        initial=len(history),
+        total=recipe.epochs,
+        unit="epoch",
+        disable=True if rank else None,
+    ):
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate_at(epoch)
-        # All randomness of an epoch follows from (seed, epoch): an interrupted run needs no saved generator.
+        # All randomness of an epoch follows from (seed, epoch): an interrupted run needs no saved
+        # generator.
         source = generator(recipe.seed * 100_003 + epoch)
         batches = torch.randperm(len(labels), generator=source).to(device).split(recipe.batch)
-        total = torch.zeros((), dtype=torch.float64, device=device)  # read once an epoch: each reading waits for a GPU
+        total = torch.zeros(
+            (), dtype=torch.float64, device=device
+        )  # read once an epoch: each reading waits for a GPU
         model.train()
         # a last incomplete batch is left out: every process must see equally many
         batches = batches[: len(labels) // size]
@@ -188,7 +241,9 @@ def train_images(
             share = slice(rank, None, world)
             x = permute(augmented(pixels[batch], recipe.augment, source, recipe.data, share), order)
             loss = nn.functional.cross_entropy(
-                model(normalise(x, mean, std)), labels[batch][share], label_smoothing=recipe.smoothing
+                model(normalise(x, mean, std)),
+                labels[batch][share],
+                label_smoothing=recipe.smoothing,
             )
             optimizer.zero_grad()
             loss.backward()
@@ -214,9 +269,15 @@ def train_images(
     return network, history
 
 
-def inverted(similarity: Float[Tensor, "D D"], side: Size, patch: Size, shuffle: Natural) -> Float[Tensor, "D D"]:
-    """Similarities of a network trained on shuffled images, with the permutation of its patches undone."""
-    undone = torch.argsort(patch_permutation(side, shuffle, patch, SHUFFLE_SEED)).to(similarity.device)
+def inverted(
+    similarity: Float[Tensor, "D D"], side: Size, patch: Size, shuffle: Natural
+) -> Float[Tensor, "D D"]:
+    """Similarities of a network trained on shuffled images, with the permutation of its patches
+    undone.
+    """
+    undone = torch.argsort(patch_permutation(side, shuffle, patch, SHUFFLE_SEED)).to(
+        similarity.device
+    )
     return similarity[undone][:, undone]
 
 
@@ -225,11 +286,15 @@ def checkpoint_in(out: str | Path) -> Path:
     return Path(out).expanduser() / "checkpoint.pt"
 
 
-def saved_state(recipe: Recipe, out: str | Path | None, device: Device = "cpu") -> dict[str, Any] | None:
-    """What the checkpoint in the folder ``out`` holds, None if there is none. The folder is made and written to, as a trial.
+def saved_state(
+    recipe: Recipe, out: str | Path | None, device: Device = "cpu"
+) -> dict[str, Any] | None:
+    """What the checkpoint in the folder ``out`` holds, None if there is none. The folder is made
+    and written to, as a trial.
 
     Raises:
-        ValueError: nothing can be written there, or the checkpoint is broken or belongs to another recipe.
+        ValueError: nothing can be written there, or the checkpoint is broken or belongs to another
+            recipe.
     """
     if out is None:
         return None
@@ -245,18 +310,29 @@ def saved_state(recipe: Recipe, out: str | Path | None, device: Device = "cpu") 
     try:
         saved = torch.load(checkpoint, map_location=device, weights_only=True)
         found, epochs = saved["recipe"], [row["epoch"] for row in saved["history"]]
-        whole = {"network", "optimizer"} <= saved.keys() and epochs == list(range(1, len(epochs) + 1))
-    except Exception as error:  # what a broken file does to its reader has no limits: errors of any kind
-        raise ValueError(f"{checkpoint} is broken; remove it to start anew ({type(error).__name__}: {error})") from error
+        whole = {"network", "optimizer"} <= saved.keys() and epochs == list(
+            range(1, len(epochs) + 1)
+        )
+    except (
+        Exception
+    ) as error:  # what a broken file does to its reader has no limits: errors of any kind
+        raise ValueError(
+            f"{checkpoint} is broken; remove it to start anew ({type(error).__name__}: {error})"
+        ) from error
     if not whole:
-        raise ValueError(f"{checkpoint} is not a checkpoint of this command; choose another folder or remove it")
+        raise ValueError(
+            f"{checkpoint} is not a checkpoint of this command; choose another folder or remove it"
+        )
     if found != asdict(recipe):
-        raise ValueError(f"{checkpoint} belongs to another recipe; choose another folder or remove it")
+        raise ValueError(
+            f"{checkpoint} belongs to another recipe; choose another folder or remove it"
+        )
     return saved
 
 
 def device_named(name: str | None) -> torch.device:
-    """The device that this process computes on: with ``cuda`` and with None the GPU of its local rank, if there is one.
+    """The device that this process computes on: with ``cuda`` and with None the GPU of its local
+    rank, if there is one.
 
     Raises:
         ValueError: no device of this machine.
@@ -269,7 +345,9 @@ def device_named(name: str | None) -> torch.device:
             device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(f"device {name!r} is not on this machine: {str(error).splitlines()[0]}") from error
+        raise ValueError(
+            f"device {name!r} is not on this machine: {str(error).splitlines()[0]}"
+        ) from error
     return device
 
 
@@ -278,11 +356,16 @@ def _correct(network, images, mean, std, device, rank, world) -> int:
     """How many of this process's share of the test images are classified correctly."""
     network.eval()
     share = zip(images.test[rank::world].split(512), images.test_labels[rank::world].split(512))
-    return sum(int((network(normalise(x.to(device), mean, std)).argmax(1).cpu() == y).sum()) for x, y in share)
+    return sum(
+        int((network(normalise(x.to(device), mean, std)).argmax(1).cpu() == y).sum())
+        for x, y in share
+    )
 
 
 def end_with_launcher(seconds: Positive = 0.5) -> None:
-    """Let this process end when the one that started it does: a killed ``torchrun`` leaves no worker that writes on."""
+    """Let this process end when the one that started it does: a killed ``torchrun`` leaves no
+    worker that writes on.
+    """
     launcher = os.getppid()
 
     def watch() -> None:
@@ -295,12 +378,21 @@ def end_with_launcher(seconds: Positive = 0.5) -> None:
 
 def main(arguments: list[str] | None = None) -> dict:
     """Command line; see the top of the module."""
-    parser = argparse.ArgumentParser(prog="train_images", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="train_images", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--root", default="data", help="folder that holds the unpacked files")
     parser.add_argument("--out", required=True, help="folder for the checkpoint and the record")
-    parser.add_argument("--device", default=None, help="cpu or cuda; default: a GPU if there is one")
+    parser.add_argument(
+        "--device", default=None, help="cpu or cuda; default: a GPU if there is one"
+    )
     for field, default in asdict(Recipe()).items():
-        parser.add_argument("--" + field.replace("_", "-"), type=type(default), default=default, help="default %(default)s")
+        parser.add_argument(
+            "--" + field.replace("_", "-"),
+            type=type(default),
+            default=default,
+            help="default %(default)s",
+        )
     given = vars(parser.parse_args(arguments))
     root, out, device = (given.pop(key) for key in ("root", "out", "device"))
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -327,9 +419,16 @@ def main(arguments: list[str] | None = None) -> dict:
     finally:
         if world > 1:
             torch.distributed.destroy_process_group()
-    record = {"recipe": asdict(recipe), "processes": world, **provenance(device), "history": history}
+    record = {
+        "recipe": asdict(recipe),
+        "processes": world,
+        **provenance(device),
+        "history": history,
+    }
     if rank == 0:
-        checkpoint_in(out).with_name("record.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        checkpoint_in(out).with_name("record.json").write_text(
+            json.dumps(record, indent=1) + "\n", encoding="utf-8"
+        )
         print(f"test accuracy after {recipe.epochs} epochs: {history[-1]['accuracy']:.4f}")
     return record
 

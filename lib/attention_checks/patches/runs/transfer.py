@@ -1,4 +1,6 @@
-"""Transfer to another feature with the scores kept: one step, descent on the value vector, or everything from scratch."""
+"""Transfer to another feature with the scores kept: one step, descent on the value vector, or
+everything from scratch.
+"""
 
 import math
 from dataclasses import dataclass
@@ -18,23 +20,32 @@ from torch import Tensor
 from attention_checks.patches.runs.samples import RATES
 
 D, C, d, q = 16, 4, 16, 0.25
-#: The feature of the new task: orthogonal to the one that the scores were learned with, the first unit vector.
+#: The feature of the new task: orthogonal to the one that the scores were learned with, the first
+#: unit vector.
 OTHER = torch.eye(d, dtype=torch.float64)[1]
 
 
-def world(stray: Chance = q, w: Tensor | None = None, groups: Tensor | None = None) -> PatchDistribution:
+def world(
+    stray: Chance = q, w: Tensor | None = None, groups: Tensor | None = None
+) -> PatchDistribution:
     """A task of D = 16 patches in groups of 4, d = 16."""
     return PatchDistribution(D, C, d, stray, d**-0.5, groups=groups, w=w)
 
 
 @cache
-def pretrained(steps: Steps = 120, stray: Chance = q, device: Device = "cpu", seed: Seed = 0) -> tuple[PositionalViT, float]:
+def pretrained(
+    steps: Steps = 120, stray: Chance = q, device: Device = "cpu", seed: Seed = 0
+) -> tuple[PositionalViT, float]:
     """A model trained (on the device) on 1000 samples of the first feature, and its error there."""
-    run = train_vit(world(stray), 1000, steps, seed=seed, every=steps, tests=20_000, device=device, **RATES)
+    run = train_vit(
+        world(stray), 1000, steps, seed=seed, every=steps, tests=20_000, device=device, **RATES
+    )
     return run.model, float(run.error[-1])
 
 
-def one_step(A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]) -> PositionalViT:
+def one_step(
+    A: Float[Tensor, "D D"], X: Float[Tensor, "N D d"], y: Float[Tensor, "N"]
+) -> PositionalViT:
     """The model after one normalised step of v from 0, where the activation is linear."""
     zero = PositionalViT(A, torch.zeros(X.shape[2]).to(A), temperature=1.0)
     _, dv = zero.gradients(X, y)
@@ -50,12 +61,16 @@ def fine_tuned(
     device: Device = "cpu",
 ) -> PositionalViT:
     """Descent on v alone (on the device) from N samples of the task."""
-    return train_vit(task, N, steps, seed=seed, rate_A=0.0, rate_v=3e-3, A=A, every=steps, tests=1, device=device).model
+    return train_vit(
+        task, N, steps, seed=seed, rate_A=0.0, rate_v=3e-3, A=A, every=steps, tests=1, device=device
+    ).model
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Test errors (sizes, draws) of the three ways, and P[f* F <= 0] with five samples: scores kept, from scratch."""
+    """Test errors (sizes, draws) of the three ways, and P[f* F <= 0] with five samples: scores
+    kept, from scratch.
+    """
 
     sizes: tuple[int, ...]
     one_step: np.ndarray
@@ -72,14 +87,22 @@ def comparison(
     steps: Steps = 150,
     device: Device = "cpu",
 ) -> Comparison:
-    """Learn the new task from the same few samples in three ways, each from several draws; the descents on the device."""
+    """Learn the new task from the same few samples in three ways, each from several draws; the
+    descents on the device.
+    """
     A, task = pretrained(device=device)[0].A, world(w=OTHER)
     errors, misfits = np.zeros((3, len(sizes), draws)), np.zeros((2, draws))
     for j, seed in enumerate(range(50, 50 + draws)):
         X, y = task.sample(fresh, seed + TEST_SEED)
         for i, N in enumerate(sizes):
-            scratch = train_vit(task, N, steps, seed=seed, every=steps, tests=1, device=device, **RATES).model
-            models = one_step(A, *task.sample(N, seed=seed)), fine_tuned(task, A, N, seed, steps, device), scratch
+            scratch = train_vit(
+                task, N, steps, seed=seed, every=steps, tests=1, device=device, **RATES
+            ).model
+            models = (
+                one_step(A, *task.sample(N, seed=seed)),
+                fine_tuned(task, A, N, seed, steps, device),
+                scratch,
+            )
             outputs = [model(X) for model in models]
             errors[:, i, j] = [missed(y, F) for F in outputs]
             if N == 5:
@@ -89,7 +112,9 @@ def comparison(
 
 
 def learned_form(size: Size, share: Chance) -> Float[Tensor, "size size"]:
-    """Scores beta = gamma = 1 with the rho that leaves the own group this share of the attention."""
+    """Scores beta = gamma = 1 with the rho that leaves the own group this share of the
+    attention.
+    """
     rho = math.log(C * math.e * (1 - share) / share / (size - C))
     return three_values(size, C, 1.0, 1.0, rho)
 
@@ -101,12 +126,16 @@ def group_share(A: Float[Tensor, "D D"]) -> float:
 
 
 def large_task(size: Size) -> PatchDistribution:
-    """D = d = size patches and numbers, four strays on average (q D = 4), the noise of a patch as long as the feature."""
+    """D = d = size patches and numbers, four strays on average (q D = 4), the noise of a patch as
+    long as the feature.
+    """
     return PatchDistribution(size, C, size, 4 / size, size**-0.5)
 
 
 def failed_draws(size: Size, share: Chance, draws: Size, N: Count = 5) -> int:
-    """Draws of N samples and one fresh point on which f* F > 0 fails after one step on :func:`large_task`."""
+    """Draws of N samples and one fresh point on which f* F > 0 fails after one step on
+    :func:`large_task`.
+    """
     task, A, failed = large_task(size), learned_form(size, share), 0
     for seed in range(draws):
         X, y = task.sample(N + 1, seed=seed)

@@ -1,4 +1,6 @@
-"""Measured on whole populations and on samples of Assumption 1: who can tell the label, and with what."""
+"""Measured on whole populations and on samples of Assumption 1: who can tell the label, and with
+what.
+"""
 
 from typing import Annotated, NamedTuple
 
@@ -22,11 +24,20 @@ class Clauses(NamedTuple):
     noise: Float[Tensor, "N"]  # mean square of the noise in the directions across the feature
 
 
-def clauses(images: PatchDistribution, X: Float64[Tensor, "N D d"], y: Float64[Tensor, "N"]) -> Clauses:
-    """Count each clause of the definition; images with two full groups are left out where the signal group must be known."""
+def clauses(
+    images: PatchDistribution, X: Float64[Tensor, "N D d"], y: Float64[Tensor, "N"]
+) -> Clauses:
+    """Count each clause of the definition; images with two full groups are left out where the
+    signal group must be known.
+    """
     if X.shape[1:] != (images.D, images.d):
-        raise ValueError(f"X must hold images of {images.D} patches of {images.d} numbers, got shape {tuple(X.shape)}")
-    feature = (X @ images.w).round()  # -1, 0 or 1, which a feature other than a unit vector gives up to rounding
+        raise ValueError(
+            f"X must hold images of {images.D} patches of {images.d} numbers, got shape "
+            f"{tuple(X.shape)}"
+        )
+    feature = (
+        X @ images.w
+    ).round()  # -1, 0 or 1, which a feature other than a unit vector gives up to rounding
     carried = feature[:, images.groups.argsort(stable=True)].reshape(len(X), images.L, images.C)
     full = (carried == y[:, None, None]).all(2)
     alone = full.sum(1) == 1
@@ -44,12 +55,18 @@ def clauses(images: PatchDistribution, X: Float64[Tensor, "N D d"], y: Float64[T
 
 
 def population_error(model: PositionalViT, D: Count, C: Count, q: Chance) -> tuple[float, float]:
-    """Error of sign F against the label and against f*, over every data point; a tie counts half, f* = 0 not at all."""
+    """Error of sign F against the label and against f*, over every data point; a tie counts half,
+    f* = 0 not at all.
+    """
     X, y, chance = every_point(D, C, q)
-    X, y, f, chance = (part.to(model.v) for part in (X, y, PatchDistribution(D, C, 1, q, 0.0).label(X), chance))
+    X, y, f, chance = (
+        part.to(model.v) for part in (X, y, PatchDistribution(D, C, 1, q, 0.0).label(X), chance)
+    )
     F = model(X)
     F = torch.where(F.abs() < 1e-9 * F.abs().max(), 0.0, F).sign()
-    wrong = [torch.where(F == 0, 0.5, (target * F < 0).double()) * (target != 0) for target in (y, f)]
+    wrong = [
+        torch.where(F == 0, 0.5, (target * F < 0).double()) * (target != 0) for target in (y, f)
+    ]
     return float(chance @ wrong[0]), float(chance @ wrong[1])
 
 
@@ -81,17 +98,28 @@ def best_of_total(D: Count, C: Count, q: Chance) -> TotalScore:
 
 
 def decoder_error(D: Count, C: Count, q: Chance) -> float:
-    """P[f* g <= 0] of the generalised linear model g = f*(digits of sum_j 3^(j-1) <w*, X_j>), by enumeration."""
+    """P[f* g <= 0] of the generalised linear model g = f*(digits of sum_j 3^(j-1) <w*, X_j>), by
+    enumeration.
+    """
     f = PatchDistribution(D, C, 1, q, 0.0)
     X, _, chance = every_point(D, C, q)
-    scores, powers = (X[..., 0] @ 3.0 ** torch.arange(D, dtype=torch.float64)).long(), 3 ** torch.arange(D)
-    digits = (scores[:, None] + powers.sum()) // powers % 3 - 1  # shifted by one, they are those of base three
+    scores, powers = (
+        (X[..., 0] @ 3.0 ** torch.arange(D, dtype=torch.float64)).long(),
+        3 ** torch.arange(D),
+    )
+    digits = (
+        scores[:, None] + powers.sum()
+    ) // powers % 3 - 1  # shifted by one, they are those of base three
     g = f.label(digits.double()[..., None])
     return float(chance[g * f.label(X) <= 0].sum())
 
 
-def threshold_errors(a: Float64[Tensor, "m D"], D: Count, C: Count, q: Chance) -> Float64[Tensor, "m"]:
-    """Error against the label of sign sum_j a_j <w*, X_j> for each row a, over every data point; a tie counts half."""
+def threshold_errors(
+    a: Float64[Tensor, "m D"], D: Count, C: Count, q: Chance
+) -> Float64[Tensor, "m"]:
+    """Error against the label of sign sum_j a_j <w*, X_j> for each row a, over every data point; a
+    tie counts half.
+    """
     if a.shape[1] != D:
         raise ValueError(f"a has {a.shape[1]} columns, one for each of D = {D} patches is needed")
     X, y, chance = (part.to(a) for part in every_point(D, C, q))
@@ -119,10 +147,16 @@ class GramSearch(NamedTuple):
     longest: int  # matrices in which the longest encoding is in its own Top_C
 
 
-def gram_search(groups: Int[Tensor, "D"], per_rank: Annotated[int, Limits(1, 10_000)] = 50, seed: Seed = 4) -> GramSearch:
+def gram_search(
+    groups: Int[Tensor, "D"], per_rank: Annotated[int, Limits(1, 10_000)] = 50, seed: Seed = 4
+) -> GramSearch:
     """Draw P of each rank and look at Top_C of P^T P."""
     D, C, source = len(groups), int((groups == groups[0]).sum()), generator(seed)
-    drawn = (normal(rank, D, generator=source).to(groups.device) for rank in range(1, D + 1) for _ in range(per_rank))
+    drawn = (
+        normal(rank, D, generator=source).to(groups.device)
+        for rank in range(1, D + 1)
+        for _ in range(per_rank)
+    )
     grams = [P.T @ P for P in drawn]
     longest = [int(A.diagonal().argmax()) for A in grams]
     own = sum(i in top_c(A, C)[i].tolist() for A, i in zip(grams, longest))
@@ -130,10 +164,14 @@ def gram_search(groups: Int[Tensor, "D"], per_rank: Annotated[int, Limits(1, 10_
 
 
 def bayes_risk(D: Count, C: Count, q: Chance) -> tuple[float, float]:
-    """Least 0-1 error and least log-loss of any classifier, by the label's chance given each data point."""
+    """Least 0-1 error and least log-loss of any classifier, by the label's chance given each data
+    point.
+    """
     X, y, chance = every_point(D, C, q)
     pattern = ((X[..., 0] + 1) @ 3.0 ** torch.arange(D, dtype=torch.float64)).long()
-    mass = torch.zeros(2, 3**D, dtype=torch.float64).index_put_(((y > 0).long(), pattern), chance, accumulate=True)
+    mass = torch.zeros(2, 3**D, dtype=torch.float64).index_put_(
+        ((y > 0).long(), pattern), chance, accumulate=True
+    )
     share = mass[:, mass.sum(0) > 0] / mass.sum(0)[mass.sum(0) > 0]
     entropy = -torch.xlogy(share, share).sum(0)
     return float(mass.amin(0).sum()), float(mass.sum(0)[mass.sum(0) > 0] @ entropy)

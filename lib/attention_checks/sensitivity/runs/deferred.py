@@ -1,4 +1,6 @@
-"""Whether a deferred Gaussian matrix has the right law: power iteration, in which each query is the last answer."""
+"""Whether a deferred Gaussian matrix has the right law: power iteration, in which each query is the
+last answer.
+"""
 
 import numpy as np
 import torch
@@ -16,7 +18,9 @@ def power_iteration(times, transpose_times, columns: Size, steps: Steps = 3) -> 
     return float(times(v).norm())
 
 
-def power_iterations(trials: Size, rows: Size = 4, columns: Size = 3) -> tuple[np.ndarray, np.ndarray]:
+def power_iterations(
+    trials: Size, rows: Size = 4, columns: Size = 3
+) -> tuple[np.ndarray, np.ndarray]:
     """The result on so many deferred matrices, and on as many that were drawn beforehand."""
     deferred, drawn = [], []
     for seed in range(trials):

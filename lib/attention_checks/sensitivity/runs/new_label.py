@@ -1,17 +1,20 @@
-"""The grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three kinds of tokens::
+"""The grid of bombari2024, Figures 4 to 7, recorded: d = 768, up to 1300 training samples, three
+kinds of tokens::
 
     python -m attention_checks.sensitivity.runs.new_label --only bombari2024-figures-4-7 --out book/data
 
-takes ten minutes of a core, ``bombari2024-figures-4-7-large`` (N = 700 and 1300) as long and 3 GB. The same names with
-``-layer-0`` and ``-layer-0-large`` run the film reviews of the paper as a trained encoder's layer 0 reads them, with their
-sentiment as labels, at d = 384, one of the paper's widths (``make models`` and the file ``IMDB_REVIEWS``:
-:func:`attention_theory.tokens.reviews`). The same with ``-layer-0-bert`` is the paper's own width and encoder, and needs
-transformers and the network. On the other tokens labels are fair signs. No kind moves another token than the first, which in
-reviews is the special piece [CLS].
+takes ten minutes of a core, ``bombari2024-figures-4-7-large`` (N = 700 and 1300) as long and 3 GB.
+The same names with ``-layer-0`` and ``-layer-0-large`` run the film reviews of the paper as a
+trained encoder's layer 0 reads them, with their sentiment as labels, at d = 384, one of the paper's
+widths (``make models`` and the file ``IMDB_REVIEWS``:
+:func:`attention_theory.tokens.reviews`). The same with ``-layer-0-bert`` is the paper's own width
+and encoder, and needs transformers and the network. On the other tokens labels are fair signs. No
+kind moves another token than the first, which in reviews is the special piece [CLS].
 
-Each point draws contexts, labels and a map, trains, and looks for the worst moves of the first token. The
-errors are evaluated from the parameters theta_f and theta_r on the literal features of the moved context, apart from the
-search. Runs of one point with different N share their draw: the first N contexts train, the last one is X.
+Each point draws contexts, labels and a map, trains, and looks for the worst moves of the first
+token. The errors are evaluated from the parameters theta_f and theta_r on the literal features of
+the moved context, apart from the search. Runs of one point with different N share their draw: the
+first N contexts train, the last one is X.
 """
 
 from typing import Annotated, Any, Literal
@@ -46,13 +49,23 @@ GRID = (
     ("ReLU-RAF", 120, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
 )
 #: Starts and steps of the search: features that do not attend answer almost linearly to a move.
-SEARCH = {"RF": {"starts": 2, "steps": 50}} | {map: {"starts": 4, "steps": 150} for map in ("RAF", "ReLU-RAF")}
+SEARCH = {"RF": {"starts": 2, "steps": 50}} | {
+    map: {"starts": 4, "steps": 150} for map in ("RAF", "ReLU-RAF")
+}
 
 
 def figures_4_to_7(
-    map: Map, kind: str, n: Count, sizes: list[int], trial: Seed, d: Count = D, device: Device = "cpu"
+    map: Map,
+    kind: str,
+    n: Count,
+    sizes: list[int],
+    trial: Seed,
+    d: Count = D,
+    device: Device = "cpu",
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
-    """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See :func:`run`."""
+    """One point of the grid: the numbers of samples N of :data:`GRID` that are among ``sizes``. See
+    :func:`run`.
+    """
     losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
     return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, None, device, **SEARCH[map])
 
@@ -63,7 +76,9 @@ def labelled_contexts(
     """Contexts and their labels: for film reviews their sentiment, for other tokens fair signs."""
     if kind in tokens.ENCODERS:
         return tokens.reviews(count, n, d, seed, tokens.ENCODERS[kind]())
-    return tokens.contexts(kind, count, n, d, seed), signs(count, generator=generator(10_000 + seed))
+    return tokens.contexts(kind, count, n, d, seed), signs(
+        count, generator=generator(10_000 + seed)
+    )
 
 
 def attention_map(map: Map, d: Count, seed: Seed) -> RandomAttentionFeatures:
@@ -74,7 +89,8 @@ def attention_map(map: Map, d: Count, seed: Seed) -> RandomAttentionFeatures:
 def mapped(
     contexts: Float[Tensor, "N n d"], map: Map, seed: Seed, k: Count | None = None
 ) -> tuple[Float[Tensor, "N p"], OneToken]:
-    """Features of contexts under random weights, and of the last one as a function of its first token.
+    """Features of contexts under random weights, and of the last one as a function of its first
+    token.
 
     Args:
         contexts: tokens of norm sqrt(d).
@@ -84,9 +100,13 @@ def mapped(
     """
     if map == "RF":
         ones = one_token_in_law(contexts, 0, k or contexts[0].numel(), seed)
-        return torch.relu(torch.stack([one.rest for one in ones]) + contexts[:, 0] @ ones[-1].block.T), ones[-1]
+        return torch.relu(
+            torch.stack([one.rest for one in ones]) + contexts[:, 0] @ ones[-1].block.T
+        ), ones[-1]
     raf = attention_map(map, contexts.shape[2], seed).to(contexts)
-    Phi = torch.empty_like(contexts)  # filled one by one: at N = 1300 a list beside it is another gigabyte
+    Phi = torch.empty_like(
+        contexts
+    )  # filled one by one: at N = 1300 a list beside it is another gigabyte
     for row, X in zip(Phi, contexts):
         row[:] = raf(X)
     return Phi.flatten(1), raf.one_token(contexts[-1].clone(), 0)
@@ -103,7 +123,8 @@ def run(
     device: Device = "cpu",
     **search: Size,
 ) -> Annotated[dict[str, list | np.ndarray], ANY]:
-    """One draw of contexts, labels and map, and the worst moves for each number of training samples.
+    """One draw of contexts, labels and map, and the worst moves for each number of training
+    samples.
 
     Args:
         map: as in :func:`mapped`.
@@ -112,15 +133,18 @@ def run(
         d: token dimension.
         losses: number of training samples -> the losses of :func:`best_moves`.
         trial: seed of all draws.
-        pool: number of contexts drawn apart from X, of which the first ones are used; the largest N if not given. A
-            recorded run with a smaller N is repeated with the pool of the record.
+        pool: number of contexts drawn apart from X, of which the first ones are used; the largest N
+            if not given. A recorded run with a smaller N is repeated with the pool of the record.
         device: what is drawn goes there.
         search: ``starts`` and ``steps`` of :func:`best_moves`.
 
     Returns:
-        Columns with two rows (one for each solution) for every N and loss: ``gamma``, ``error``, ``alignment``,
-        ``residual``; ``ceiling`` is the right-hand side of (6.10) or (6.15) at the move found; ``sensitivity`` an upper
-        bound on S_RF (NaN for attention); ``smallest`` (over |phi(X)|^2) and ``condition`` belong to the Gram matrix of
+        Columns with two rows (one for each solution) for every N and loss: ``gamma``, ``error``,
+            ``alignment``,
+        ``residual``; ``ceiling`` is the right-hand side of (6.10) or (6.15) at the move found;
+            ``sensitivity`` an upper
+        bound on S_RF (NaN for attention); ``smallest`` (over |phi(X)|^2) and ``condition`` belong
+            to the Gram matrix of
         all samples.
     """
     most, pool = max(losses), pool or max(losses)
@@ -131,10 +155,14 @@ def run(
     contexts, labels = contexts.to(device), labels.to(device)
     X = contexts[-1].clone()
     Phi, one = mapped(contexts, map, trial)
-    sensitivity = one.certificate() / float(one.norm) if isinstance(one, OneTokenFeatures) else float("nan")
+    sensitivity = (
+        one.certificate() / float(one.norm) if isinstance(one, OneTokenFeatures) else float("nan")
+    )
 
     def literal(deltas: Tensor) -> Tensor:
-        """The features of the moved contexts: for attention not from the view of one token, that the search has."""
+        """The features of the moved contexts: for attention not from the view of one token, that
+        the search has.
+        """
         if isinstance(one, OneTokenFeatures):
             return one.features(deltas)
         raf = attention_map(map, d, trial).to(X)
@@ -155,7 +183,10 @@ def run(
         theta_r = Phi[:N].T @ weights[:-1] + phi * weights[-1]
         found = model.measure(one, deltas)
         change = (moved - phi).norm(dim=1)
-        for solution, theta, scale in (("fine", theta_f, phi.norm()), ("again", theta_r, model.smallest**0.5)):
+        for solution, theta, scale in (
+            ("fine", theta_f, phi.norm()),
+            ("again", theta_r, model.smallest**0.5),
+        ):
             error = (moved @ theta + label).square()
             for j, (loss, penalty) in enumerate(wanted):
                 rows.append(
@@ -175,7 +206,9 @@ def run(
                     }
                 )
     columns = {name: [row[name] for row in rows] for name in rows[0]}
-    return {name: values if name in SETTINGS else np.array(values) for name, values in columns.items()}
+    return {
+        name: values if name in SETTINGS else np.array(values) for name, values in columns.items()
+    }
 
 
 #: Columns that say which run it is; the others are measured.
@@ -187,7 +220,11 @@ def _points(sizes: tuple[int, ...], kinds: tuple[str, ...], trials: int) -> list
     for trial in range(trials):
         for map, n, losses in GRID:
             used = [N for N in losses if N in sizes]
-            found += [{"map": map, "kind": kind, "n": n, "sizes": used, "trial": trial} for kind in kinds if used]
+            found += [
+                {"map": map, "kind": kind, "n": n, "sizes": used, "trial": trial}
+                for kind in kinds
+                if used
+            ]
     return found
 
 
@@ -201,7 +238,8 @@ RECORDINGS = [
         settings={"d": d},
         tolerance=_FOUND,
         digits=4,
-        shipped=kinds == tokens.KINDS,  # reviews are recomputed by name, where their file and the models are
+        shipped=kinds
+        == tokens.KINDS,  # reviews are recomputed by name, where their file and the models are
     )
     for name, d, sizes, kinds, trials in (
         ("", D, (100, 400), tokens.KINDS, 10),
@@ -215,7 +253,13 @@ RECORDINGS = [
 
 def load() -> Table:
     """The recorded runs on the three kinds of tokens."""
-    return Table([row for part in ("", "-large") for row in read_record(f"bombari2024-figures-4-7{part}").long])
+    return Table(
+        [
+            row
+            for part in ("", "-large")
+            for row in read_record(f"bombari2024-figures-4-7{part}").long
+        ]
+    )
 
 
 def load_reviews() -> Table:
@@ -238,7 +282,8 @@ def turned_at_once(runs: Table) -> np.ndarray:
     return (runs["error"] < 1) & (runs["gamma"] < 0.1)
 
 
-#: What the text and the captions of Figures 4 to 7 say, as ranges of the numbers of :func:`features`. Fixed before reviews ran.
+#: What the text and the captions of Figures 4 to 7 say, as ranges of the numbers of
+#: :func:`features`. Fixed before reviews ran.
 EXPECTED = {
     "4 RF: largest distance below the line": (0.0, 0.5),
     "4 RF: the same over the slack of the proof": (0.0, 1.0),
@@ -259,7 +304,9 @@ def _swapped(found: Table) -> list[dict[str, Any]]:
 
 
 def features(found: Table) -> dict[str, float]:
-    """The numbers of :data:`EXPECTED` in runs of one kind of tokens; circles, crosses and triangles are the pages."""
+    """The numbers of :data:`EXPECTED` in runs of one kind of tokens; circles, crosses and triangles
+    are the pages.
+    """
 
     def runs(aim: str, penalty: float, **fixed: Any) -> Table:
         """Both solutions, each with its own loss."""
@@ -277,11 +324,19 @@ def features(found: Table) -> dict[str, float]:
     missing = line(rf) - rf["error"]
     smallest = np.where(rf["solution"] == "again", rf["smallest"], 1)
     slack = 4 * rf["sensitivity"] * np.abs(rf["residual"]) / np.sqrt(smallest)
-    small = [(rows["gamma"] < 0.2) & (rows["error"] < 0.2) for rows in (runs("error", p, N=400) for p in (0.01, 0.1))]
+    small = [
+        (rows["gamma"] < 0.2) & (rows["error"] < 0.2)
+        for rows in (runs("error", p, N=400) for p in (0.01, 0.1))
+    ]
     gamma = [np.median(runs("alignment", p, N=400)["gamma"]) for p in (1.0, 0.0)]
     own, swapped = (
-        Table(sorted(rows, key=lambda row: [row[key] for key in ("map", "kind", "trial", "solution")]))
-        for rows in (runs("alignment", 0.0, n=120, N=400), _swapped(found.where(penalty=0.0, n=120, N=400)))
+        Table(
+            sorted(rows, key=lambda row: [row[key] for key in ("map", "kind", "trial", "solution")])
+        )
+        for rows in (
+            runs("alignment", 0.0, n=120, N=400),
+            _swapped(found.where(penalty=0.0, n=120, N=400)),
+        )
     )
     values = (
         missing.max(),

@@ -2,12 +2,13 @@
 
     python -m attention_checks.sensitivity.runs.searches --out book/data
 
-writes ``word-searches.json``. Their script (github.com/simone-bombari/attention-sensitivity, ``sensitivity.py``) takes one
-start, near the token, and for attention 50 n steps of ten times the gradient of |phi(X^i(delta)) - phi(X)| / sqrt(nd), each
-followed by a projection. It is written anew here from that description, with three differences. Their ball of radius sqrt(d)
-is centred at the start, x + 0.1 noise, so that a move may be longer than (3.4) allows: here it is centred at x. They report
-the last place: here the best one counts, which is never less. And where nothing changes yet, their loss has no gradient: here
-the search stays there.
+writes ``word-searches.json``. Their script (github.com/simone-bombari/attention-sensitivity,
+``sensitivity.py``) takes one start, near the token, and for attention 50 n steps of ten times the
+gradient of |phi(X^i(delta)) - phi(X)| / sqrt(nd), each followed by a projection. It is written anew
+here from that description, with three differences. Their ball of radius sqrt(d) is centred at the
+start, x + 0.1 noise, so that a move may be longer than (3.4) allows: here it is centred at x. They
+report the last place: here the best one counts, which is never less. And where nothing changes yet,
+their loss has no gradient: here the search stays there.
 """
 
 import math
@@ -16,7 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from attention_theory import tokens
 from attention_theory.device import generator, normal
-from attention_theory.sensitivity.attention_features import OneTokenAttention, RandomAttentionFeatures
+from attention_theory.sensitivity.attention_features import (
+    OneTokenAttention,
+    RandomAttentionFeatures,
+)
 from attention_theory.sensitivity.word import evaluations, search
 from jaxtyping import Float
 from theorybook.sweep import Recording
@@ -27,7 +31,9 @@ RATE, STEPS = 10.0, 50
 
 
 def authors_search(view: OneTokenAttention, steps: Steps, seed: Seed) -> float:
-    """The largest relative change on the way of one ascent with steps of a fixed multiple of the gradient."""
+    """The largest relative change on the way of one ascent with steps of a fixed multiple of the
+    gradient.
+    """
     evaluate, radius = Change(view), math.sqrt(len(view.x))
     delta = 0.1 * normal(1, len(view.x), generator=generator(3 * 2**30 + seed))[0].numpy()
     largest = 0.0
@@ -41,7 +47,9 @@ def authors_search(view: OneTokenAttention, steps: Steps, seed: Seed) -> float:
 
 
 class Change:
-    """|phi(X^i(delta)) - phi(X)|^2 and its gradient, written out for NumPy: many times as fast as differentiating."""
+    """|phi(X^i(delta)) - phi(X)|^2 and its gradient, written out for NumPy: many times as fast as
+    differentiating.
+    """
 
     def __init__(self, view: OneTokenAttention):
         self.relu, self.root = view.weights.family == "relu_power", math.sqrt(len(view.x))
@@ -60,7 +68,10 @@ class Change:
         )
         self.gap = self.x - M
         self.gap_square = (self.gap**2).sum(axis=1)
-        self.images, self.size = self.others @ self.W.T / self.root, view.others.numel() + len(view.x)
+        self.images, self.size = (
+            self.others @ self.W.T / self.root,
+            view.others.numel() + len(view.x),
+        )
 
     def __call__(self, delta: Float[np.ndarray, "d"]) -> tuple[float, np.ndarray]:
         moved, square, along = self.x + delta, delta @ delta, self.gap @ delta
@@ -80,7 +91,9 @@ class Change:
         return float(change + away @ away), gradient + 2 * weights[-1] * away + own
 
     def _shares(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights that the other rows give to the moved token, and their derivatives by the scores."""
+        """The weights that the other rows give to the moved token, and their derivatives by the
+        scores.
+        """
         if not self.relu:
             p = 1 / (1 + np.exp(np.clip(self.Z - scores, -700, 700)))
             return p, p * (1 - p)
@@ -89,7 +102,9 @@ class Change:
         return np.maximum(scores, 0) / total, (scores > 0) * self.Z / total**2
 
     def _row(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights of the moved token's own row, and the factor of each score in the chain rule."""
+        """The weights of the moved token's own row, and the factor of each score in the chain
+        rule.
+        """
         if not self.relu:
             weights = np.exp(scores - scores.max())
             weights = weights / weights.sum()
@@ -99,14 +114,19 @@ class Change:
         return positive / total, (scores > 0) / total
 
 
-def run(kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, seed: Seed) -> dict[str, Any]:
+def run(
+    kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, seed: Seed
+) -> dict[str, Any]:
     """What both searches find in one context.
 
     Returns:
-        ``theirs``; ``ours`` with as many starts as their number of evaluations allows in 200 steps; ``cost`` and ``equal``, the
+        ``theirs``; ``ours`` with as many starts as their number of evaluations allows in 200 steps;
+            ``cost`` and ``equal``, the
         evaluations of both.
     """
-    view = RandomAttentionFeatures.sample(d, seed, weights).one_token(tokens.contexts(kind, 1, n, d, seed)[0], 0)
+    view = RandomAttentionFeatures.sample(d, seed, weights).one_token(
+        tokens.contexts(kind, 1, n, d, seed)[0], 0
+    )
     steps = STEPS * n
     starts: Size = max(count for count in range(1, 2 * n) if evaluations(count) <= steps)
     return {
@@ -118,7 +138,8 @@ def run(kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, seed
 
 
 def points() -> list[dict[str, Any]]:
-    """132 contexts at the first three lengths of the authors' script: three kinds of tokens, both weights.
+    """132 contexts at the first three lengths of the authors' script: three kinds of tokens, both
+    weights.
 
     The rounds and step lengths of the search were chosen on the seeds below 10; these are others.
     """
@@ -131,7 +152,9 @@ def points() -> list[dict[str, Any]]:
     ]
 
 
-RECORDING = Recording("word-searches", run, points, tolerance={"": 1e-3, "ours": 2e-2, "theirs": 2e-2})
+RECORDING = Recording(
+    "word-searches", run, points, tolerance={"": 1e-3, "ours": 2e-2, "theirs": 2e-2}
+)
 
 if __name__ == "__main__":
     RECORDING.main()

@@ -58,20 +58,28 @@ class ProofRun(Directions):
     scale: float  #: the C of Delta_k = C W^T delta_k
     moves: Float[Tensor, "2 d"]  #: Delta_1 and Delta_2 of Lemma D.3
     scores: Float[Tensor, "2 n"]  #: X W Delta_k / sqrt d
-    gap: Float[Tensor, "2 others"]  #: sqrt d times the distance of the other rows of the attention to e_i
+    gap: Float[
+        Tensor, "2 others"
+    ]  #: sqrt d times the distance of the other rows of the attention to e_i
     rows: Float[Tensor, "2 n"]  #: changes of the rows of the features, over sqrt d
-    landed: Float[Tensor, "2 n"]  #: |x_i + Delta_k - phi_j| / sqrt d, by which a row changes that ends at x_i + Delta_k
+    landed: Float[
+        Tensor, "2 n"
+    ]  #: |x_i + Delta_k - phi_j| / sqrt d, by which a row changes that ends at x_i + Delta_k
     norm: float  #: |phi(X)| / sqrt(nd)
     asked: Float[Tensor, "questions d"]  #: the vectors that the run multiplied with W^T
     answers: Float[Tensor, "questions d"]  #: and what came out
 
     def matrix(self) -> Float[Tensor, "d d"]:
-        """The smallest W with the same answers, so that the printed formulas can be held against the run. For small d."""
+        """The smallest W with the same answers, so that the printed formulas can be held against
+        the run. For small d.
+        """
         return torch.linalg.pinv(self.asked) @ self.answers
 
     @property
     def nonlinearity(self) -> float:
-        """How far the scores are from C x_j delta_k / sqrt d, as if W W^T were 1, over the largest of these."""
+        """How far the scores are from C x_j delta_k / sqrt d, as if W W^T were 1, over the largest
+        of these.
+        """
         linear = self.scale * self.products * math.sqrt(self.d)
         return float((self.scores - linear).abs().max() / linear.max())
 
@@ -87,7 +95,9 @@ class ProofRun(Directions):
 
     @property
     def attending(self) -> Tensor:
-        """Which other rows put nearly all attention on the token, within 1/sqrt d of e_i, after both moves (D.50)."""
+        """Which other rows put nearly all attention on the token, within 1/sqrt d of e_i, after
+        both moves (D.50).
+        """
         return (self.gap <= 1).all(dim=0)
 
     @property
@@ -118,10 +128,17 @@ def directions(X: Float[Tensor, "n d"], seed: Seed = 0, kind: str = "") -> Direc
     return Directions(X, kind, draws, delta, torch.stack(two_directions(X, delta, seed)))
 
 
-def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind: str = "", product: bool = False) -> ProofRun:
+def prove_on(
+    X: Float64[Tensor, "n d"],
+    seed: Seed,
+    scale: Positive = 0.45,
+    kind: str = "",
+    product: bool = False,
+) -> ProofRun:
     """Run the proof on token 0.
 
-    W is looked at through W^T times a few vectors only, so it is drawn through :class:`DeferredGaussian`.
+    W is looked at through W^T times a few vectors only, so it is drawn through
+    :class:`DeferredGaussian`.
 
     Args:
         X: context (n, d), tokens of norm sqrt(d), n < d.
@@ -135,7 +152,10 @@ def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind
     """
     n, d = X.shape
     start = directions(X, seed, kind)
-    W, W_Q = (DeferredGaussian(d, d, 1 / math.sqrt(d), weights_generator(seed + shift)) for shift in (0, 2**20))
+    W, W_Q = (
+        DeferredGaussian(d, d, 1 / math.sqrt(d), weights_generator(seed + shift))
+        for shift in (0, 2**20)
+    )
 
     asked, answers = [], []
 
@@ -157,13 +177,18 @@ def prove_on(X: Float64[Tensor, "n d"], seed: Seed, scale: Positive = 0.45, kind
     landed = (X[0] + moves[:, None] - features).norm(dim=2) / math.sqrt(d)
     measured = moves @ XW.T / math.sqrt(d), torch.stack(gaps), torch.stack(rows), landed
     norm = float(features.norm()) / math.sqrt(n * d)
-    return ProofRun(*vars(start).values(), scale, moves, *measured, norm, torch.cat(asked), torch.cat(answers))  # type: ignore
+    return ProofRun(
+        *vars(start).values(), scale, moves, *measured, norm, torch.cat(asked), torch.cat(answers)
+    )  # type: ignore
 
 
-def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
+def moves_compared(
+    n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.0,)
+) -> dict[str, Any]:
     """Relative changes that the proof's move, the even move and a search reach, independent tokens.
 
-    ``proof`` (the better of the pair) and ``even`` are rows: the moves at these shares of the full length sqrt(d).
+    ``proof`` (the better of the pair) and ``even`` are rows: the moves at these shares of the full
+    length sqrt(d).
     """
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0]
     raf = RandomAttentionFeatures.sample(d, seed=seed + 1)
@@ -177,9 +202,11 @@ def moves_compared(n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.
 
 
 def best_level(K: Float[Tensor, "others d"]) -> float:
-    """The largest smallest increase of the scores K delta that a move of length sqrt(d) can give; 0 if none raises all.
+    """The largest smallest increase of the scores K delta that a move of length sqrt(d) can give; 0
+    if none raises all.
 
-    The shortest u with K u >= 1, by non-negative least squares (Lawson and Hanson's least distance programming).
+    The shortest u with K u >= 1, by non-negative least squares (Lawson and Hanson's least distance
+    programming).
     """
     rows = K.detach().cpu().double().numpy()
     E = np.vstack([rows.T, np.ones(len(rows))])
@@ -195,7 +222,9 @@ def same_token(n: Count, d: Count, seed: Seed) -> Float[Tensor, "n d"]:
 
 
 def proof_runs(
-    sizes: tuple[int, ...] = (2, 4), kinds: tuple[str, ...] = ("iid", "anisotropic", "equal"), product: bool = False
+    sizes: tuple[int, ...] = (2, 4),
+    kinds: tuple[str, ...] = ("iid", "anisotropic", "equal"),
+    product: bool = False,
 ) -> list[ProofRun]:
     """The proof on contexts of n tokens at the smallest d with d / log(d)^4 >= n."""
     found = []

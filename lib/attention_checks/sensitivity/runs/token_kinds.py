@@ -2,8 +2,9 @@
 
     python -m attention_checks.sensitivity.runs.token_kinds --out book/data
 
-writes ``token-kinds.json`` in seconds; it needs ``make models`` and the file ``IMDB_REVIEWS``. ``layer-0`` and ``rows`` are the
-same reviews as MiniLM reads them: the output of its layer 0, and the bare rows of its word embedding.
+writes ``token-kinds.json`` in seconds; it needs ``make models`` and the file ``IMDB_REVIEWS``.
+``layer-0`` and ``rows`` are the same reviews as MiniLM reads them: the output of its layer 0, and
+the bare rows of its word embedding.
 """
 
 import torch
@@ -17,7 +18,9 @@ KINDS = (*tokens.KINDS, "layer-0", "rows")
 
 
 def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Tensor, "count n d"]:
-    """As :func:`attention_theory.tokens.contexts`; ``rows`` are the reviews of ``layer-0`` by the word embedding alone."""
+    """As :func:`attention_theory.tokens.contexts`; ``rows`` are the reviews of ``layer-0`` by the
+    word embedding alone.
+    """
     if kind == "rows":
         return tokens.reviews(count, n, d, seed, tokens.minilm_encoder(bare=True))[0]
     return tokens.contexts(kind, count, n, d, seed)
@@ -27,9 +30,12 @@ def run(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> dict[str, flo
     """Statistics of all tokens, and of those of one context.
 
     Returns:
-        ``mean``: squared norm of the mean token, over d. ``cosine``: of two places of one context. ``directions``: (sum of the
-        covariance's eigenvalues)^2 / sum of their squares. ``same``: pairs of places of a context with the same token.
-        ``first``: cosine of the first tokens of two contexts. ``row``: cosine of a token with its row of the word embedding.
+        ``mean``: squared norm of the mean token, over d. ``cosine``: of two places of one context.
+            ``directions``: (sum of the
+        covariance's eigenvalues)^2 / sum of their squares. ``same``: pairs of places of a context
+            with the same token.
+        ``first``: cosine of the first tokens of two contexts. ``row``: cosine of a token with its
+            row of the word embedding.
     """
     X = contexts(kind, count, n, d, seed)
     flat, cosines = X.flatten(0, 1), X @ X.mT / d

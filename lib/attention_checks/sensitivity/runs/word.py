@@ -1,14 +1,17 @@
-"""Sweeps of word sensitivity: bombari2024, Figures 2 and 3 (recorded), and smaller tables that the chapters compute::
+"""Sweeps of word sensitivity: bombari2024, Figures 2 and 3 (recorded), and smaller tables that the
+chapters compute::
 
     python -m attention_checks.sensitivity.runs.word --only bombari2024-figure-3 --out book/data
 
-also for ``bombari2024-figure-2-left`` and ``bombari2024-figure-2-right``. Each value is what :func:`search
-<attention_theory.sensitivity.word.search>` finds, so a lower bound. The lengths n are those of the authors' scripts (the
-records of the chapters compare them with the printed ones) and some beside them, and the first token moves, as there.
-``bombari2024-figure-3-layer-0`` draws Figure 3 on the paper's data, film reviews as layer 0 of a trained encoder reads them:
-MiniLM's at d = 192 and 384 (``make models`` and the file ``IMDB_REVIEWS``: :func:`attention_theory.tokens.reviews`), and
-``bombari2024-figure-3-layer-0-bert`` BERT-Base's up to d = 768, which needs transformers and the network. In reviews the first
-token is the special piece [CLS]. The chapters recompute a part of each record and compare.
+also for ``bombari2024-figure-2-left`` and ``bombari2024-figure-2-right``. Each value is what
+:func:`search <attention_theory.sensitivity.word.search>` finds, so a lower bound. The lengths n are
+those of the authors' scripts (the records of the chapters compare them with the printed ones) and
+some beside them, and the first token moves, as there. ``bombari2024-figure-3-layer-0`` draws Figure
+3 on the paper's data, film reviews as layer 0 of a trained encoder reads them: MiniLM's at d = 192
+and 384 (``make models`` and the file ``IMDB_REVIEWS``: :func:`attention_theory.tokens.reviews`),
+and ``bombari2024-figure-3-layer-0-bert`` BERT-Base's up to d = 768, which needs transformers and
+the network. In reviews the first token is the special piece [CLS]. The chapters recompute a part of
+each record and compare.
 """
 
 import itertools
@@ -34,33 +37,54 @@ from theorybook.sweep import Recording, command_line, sweep
 from theorybook.validation import Count, Positive, Seed, Size, Steps
 
 DIMENSIONS = (192, 384, 768)
-#: The lengths of the authors' scripts; the records of the chapters compare them with the printed ones.
-AUTHORS_N = {"RF": range(90, 151, 10), "DRF": range(50, 81, 10), "RAF": (10, 20, 50, 100, 150, 200, 250)}
-#: Lengths beside them: doubled ones for the slopes of random features, shallow and deep, and one for attention.
+#: The lengths of the authors' scripts; the records of the chapters compare them with the printed
+#: ones.
+AUTHORS_N = {
+    "RF": range(90, 151, 10),
+    "DRF": range(50, 81, 10),
+    "RAF": (10, 20, 50, 100, 150, 200, 250),
+}
+#: Lengths beside them: doubled ones for the slopes of random features, shallow and deep, and one
+#: for attention.
 DOUBLED, DEEP_DOUBLED, LONG = (10, 20, 40, 80, 160), (10, 20, 40, 80), 320
 
 
-# Points of the recorded figures ---------------------------------------------------------------------------------------
+# Points of the recorded figures
+# ---------------------------------------------------------------------------------------
 
 
 def rf_point(n: Count, d: Count, ratio: Positive, trial: Seed, kind: str = "iid") -> dict:
-    """S_RF of ReLU features with k = ratio n d, by search, in one trial. Its law is the same for all tokens."""
+    """S_RF of ReLU features with k = ratio n d, by search, in one trial. Its law is the same for
+    all tokens.
+    """
     X = tokens.contexts(kind, 1, n, d, seed=trial)
     exact = one_token_in_law(X, 0, round(ratio * n * d), seed=trial)[0]
-    view = OneTokenFeatures(exact.rest.float(), exact.block.float(), exact.x.float(), "relu")  # half the memory to pass over
+    view = OneTokenFeatures(
+        exact.rest.float(), exact.block.float(), exact.x.float(), "relu"
+    )  # half the memory to pass over
     return {"S": search(view, starts=6, steps=40).value}
 
 
 def drf_point(n: Count, d: Count, depth: Size, trial: Seed) -> dict:
     """S_DRF at k = nd, by search, in one trial. Its law is the same for all tokens."""
     X = tokens.contexts("iid", 1, n, d, seed=trial)[0]
-    return {"S": search(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=4, steps=30).value}
+    return {
+        "S": search(deep_one_token_in_law(X, 0, n * d, depth, seed=trial), starts=4, steps=30).value
+    }
 
 
 def raf_point(
-    kind: str, weights: Literal["softmax", "relu"], n: Count, d: Count, trial: Seed, starts: Size = 24, steps: Steps = 100
+    kind: str,
+    weights: Literal["softmax", "relu"],
+    n: Count,
+    d: Count,
+    trial: Seed,
+    starts: Size = 24,
+    steps: Steps = 100,
 ) -> dict:
-    """S_RAF by search and its upper bound, in one trial; the mean weight of the moved token before and after."""
+    """S_RAF by search and its upper bound, in one trial; the mean weight of the moved token before
+    and after.
+    """
     X = tokens.contexts(kind, 1, n, d, seed=trial)[0]
     view = RandomAttentionFeatures.sample(d, trial, weights).one_token(X, 0)
     found = search(view, starts, steps)
@@ -83,7 +107,9 @@ def _rf_points() -> list[dict]:
     return paper + grid(trial=range(2), n=DOUBLED, d=(192,), ratio=(0.25, 4, 16))
 
 
-def _raf_points(kinds: tuple[str, ...], lengths: Sequence[int], dimensions: tuple[int, ...] = DIMENSIONS) -> list[dict]:
+def _raf_points(
+    kinds: tuple[str, ...], lengths: Sequence[int], dimensions: tuple[int, ...] = DIMENSIONS
+) -> list[dict]:
     return grid(trial=range(10), kind=kinds, weights=("softmax", "relu"), n=lengths, d=dimensions)
 
 
@@ -94,11 +120,16 @@ RECORDINGS = [
     Recording(
         "bombari2024-figure-2-right",
         drf_point,
-        grid(trial=range(2), n=sorted({*DEEP_DOUBLED, *AUTHORS_N["DRF"]}), d=(768,), depth=(2, 4, 8)),
+        grid(
+            trial=range(2), n=sorted({*DEEP_DOUBLED, *AUTHORS_N["DRF"]}), d=(768,), depth=(2, 4, 8)
+        ),
         tolerance=1e-3,
     ),
     Recording(
-        "bombari2024-figure-3", raf_point, lambda: _raf_points(tokens.KINDS, (*AUTHORS_N["RAF"], LONG)), tolerance=_FOUND
+        "bombari2024-figure-3",
+        raf_point,
+        lambda: _raf_points(tokens.KINDS, (*AUTHORS_N["RAF"], LONG)),
+        tolerance=_FOUND,
     ),
     *(
         Recording(  # recomputed by name, where the file of reviews and the models are
@@ -114,42 +145,71 @@ RECORDINGS = [
 
 
 def load(figure: str) -> Table:
-    """The rows of a recorded figure, ``figure-2-left``, ``figure-2-right``, ``figure-3`` or ``figure-3-layer-0``."""
+    """The rows of a recorded figure, ``figure-2-left``, ``figure-2-right``, ``figure-3`` or
+    ``figure-3-layer-0``.
+    """
     return read_record(f"bombari2024-{figure}").rows
 
 
 def recompute(figure: str, column: str = "S", **chosen) -> tuple[np.ndarray, np.ndarray]:
-    """A column at the points with these values (a tuple allows several): computed now, and as recorded."""
+    """A column at the points with these values (a tuple allows several): computed now, and as
+    recorded.
+    """
     recording = next(r for r in RECORDINGS if r.name == f"bombari2024-{figure}")
-    wanted = [p for p in recording.grid() if all(p[key] in np.atleast_1d(values) for key, values in chosen.items())]
+    wanted = [
+        p
+        for p in recording.grid()
+        if all(p[key] in np.atleast_1d(values) for key, values in chosen.items())
+    ]
     record = load(figure)
     now = sweep(recording.compute, [{"point": point} for point in wanted])
-    return np.array([found[column] for found in now]), np.array([record.of(column, **point)[0] for point in wanted])
+    return np.array([found[column] for found in now]), np.array(
+        [record.of(column, **point)[0] for point in wanted]
+    )
 
 
-# Smaller tables --------------------------------------------------------------------------------------------------------
+# Smaller tables
+# --------------------------------------------------------------------------------------------------
 
 
 def supremum_in_the_plane(view: OneToken, rays: Size = 360, lengths: Size = 31) -> float:
     """The word sensitivity of one token of dimension 2, over a grid on the disc of all moves."""
     angles = torch.linspace(0, 2 * math.pi, rays + 1, dtype=view.x.dtype)[:-1].to(view.x.device)
     sizes = math.sqrt(2) * torch.linspace(0, 1, lengths, dtype=view.x.dtype).to(view.x.device)
-    disc = torch.stack([torch.outer(sizes, f(angles)).flatten() for f in (torch.cos, torch.sin)], dim=1)
+    disc = torch.stack(
+        [torch.outer(sizes, f(angles)).flatten() for f in (torch.cos, torch.sin)], dim=1
+    )
     return float(view.change(disc).max().sqrt() / view.norm)
 
 
-def rf_certified(n: Count, d: Count, k: Count, seed: Seed, steps: Steps = 40, device: Device = "cpu") -> dict:
-    """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what a search finds (``S``)."""
-    view = one_token_in_law(tokens.contexts("real", 1, n, d, seed=seed).to(device), 0, k, seed=seed)[0]
+def rf_certified(
+    n: Count, d: Count, k: Count, seed: Seed, steps: Steps = 40, device: Device = "cpu"
+) -> dict:
+    """Real tokens: the largest possible change, certified, relative to |phi(X)| (``U``), and what a
+    search finds (``S``).
+    """
+    view = one_token_in_law(
+        tokens.contexts("real", 1, n, d, seed=seed).to(device), 0, k, seed=seed
+    )[0]
     change = view.certificate()
-    return {"n": n, "k": k, "change": change, "U": change / float(view.norm), "S": search(view, 6, steps).value}
+    return {
+        "n": n,
+        "k": k,
+        "change": change,
+        "U": change / float(view.norm),
+        "S": search(view, 6, steps).value,
+    }
 
 
-def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: Device = "cpu") -> list[dict]:
-    """Deep random features at k = nd: what the best move found changes at layers 1, 2, 4, ..., and the operator norms.
+def deep_layers(
+    n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: Device = "cpu"
+) -> list[dict]:
+    """Deep random features at k = nd: what the best move found changes at layers 1, 2, 4, ..., and
+    the operator norms.
 
     Returns:
-        A row for each of these layers: ``C1`` the largest operator norm of all matrices, ``gap`` = | |phi_l| - sqrt k |,
+        A row for each of these layers: ``C1`` the largest operator norm of all matrices, ``gap`` =
+            | |phi_l| - sqrt k |,
         ``change`` of the features at the move, ``S`` the change relative to |phi_l(X)|.
     """
     deep = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device)
@@ -159,14 +219,29 @@ def deep_layers(n: Count, d: Count, depth: Size, seed: Seed, kind: str, device: 
     before, after = deep.layers(X), deep.layers(torch.cat([X[:1] + move, X[1:]]))
     rows = []
     for layer in (2**j for j in range(depth.bit_length())):
-        change, norm = float((after[layer - 1] - before[layer - 1]).norm()), float(before[layer - 1].norm())
+        change, norm = (
+            float((after[layer - 1] - before[layer - 1]).norm()),
+            float(before[layer - 1].norm()),
+        )
         gap = abs(norm - math.sqrt(n * d))
-        rows.append({"n": n, "d": d, "layer": layer, "C1": C1, "gap": gap, "change": change, "S": change / norm})
+        rows.append(
+            {
+                "n": n,
+                "d": d,
+                "layer": layer,
+                "C1": C1,
+                "gap": gap,
+                "change": change,
+                "S": change / norm,
+            }
+        )
     return rows
 
 
 def drf_search_share(n: Count, d: Count, depth: Size, seed: Seed, device: Device = "cpu") -> float:
-    """What the search of :func:`drf_point` finds (4 starts, 30 steps), over what 12 starts and 120 steps find."""
+    """What the search of :func:`drf_point` finds (4 starts, 30 steps), over what 12 starts and 120
+    steps find.
+    """
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0].to(device)
     view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device).one_token(X, 0)
     return search(view, 4, 30).value / search(view, 12, 120).value

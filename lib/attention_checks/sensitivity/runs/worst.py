@@ -1,4 +1,6 @@
-"""The worst word: how far one moved token takes a trained model on random features (bombari2024, Section 6.1)."""
+"""The worst word: how far one moved token takes a trained model on random features (bombari2024,
+Section 6.1).
+"""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +38,11 @@ class Worst:
 
 
 def learned(
-    contexts: Float[Tensor, "N n d"], labels: Float[Tensor, "N"], map: Map, seed: Seed, k: Count | None = None
+    contexts: Float[Tensor, "N n d"],
+    labels: Float[Tensor, "N"],
+    map: Map,
+    seed: Seed,
+    k: Count | None = None,
 ) -> tuple[Solutions, OneToken]:
     """Both solutions of a model on random weights, and its feature map as a function of one token.
 
@@ -50,7 +56,14 @@ def learned(
 
 
 def problem(
-    map: Map, kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu"
+    map: Map,
+    kind: str,
+    n: Count,
+    d: Count,
+    N: Count,
+    trial: Seed,
+    k: Count | None = None,
+    device: Device = "cpu",
 ) -> tuple[Solutions, OneToken]:
     """:func:`learned` on N + 1 contexts of this kind with fair signs as labels."""
     contexts = tokens.contexts(kind, N + 1, n, d, seed=trial).to(device)
@@ -58,8 +71,18 @@ def problem(
     return learned(contexts, labels, map, trial, k)
 
 
-def worst_moves(kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count | None = None, device: Device = "cpu") -> Worst:
-    """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in one trial."""
+def worst_moves(
+    kind: str,
+    n: Count,
+    d: Count,
+    N: Count,
+    trial: Seed,
+    k: Count | None = None,
+    device: Device = "cpu",
+) -> Worst:
+    """Moves of the first token that make each quantity of :class:`Worst` extreme, by descent, in
+    one trial.
+    """
     model, one = problem("RF", kind, n, d, N, trial, k, device)
     assert isinstance(one, OneTokenFeatures)
     goals = ("fine", "again", "shift", "shift_again")
@@ -72,8 +95,14 @@ def worst_moves(kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count |
 
     moves, lowest = descend(objective, torch.stack([one.x, -one.x]).repeat(len(goals), 1), 30)
     found = {name: math.sqrt(-float(value.min())) for name, value in zip(goals, lowest.split(2))}
-    losses: list[tuple[Loss, float]] = [("error-fine", 0.0), ("error-again", 0.0), ("error-fine", 1.0)]
-    measured = model.measure(one, torch.cat([moves, best_moves(model, one, losses, starts=2, steps=30)]))
+    losses: list[tuple[Loss, float]] = [
+        ("error-fine", 0.0),
+        ("error-again", 0.0),
+        ("error-fine", 1.0),
+    ]
+    measured = model.measure(
+        one, torch.cat([moves, best_moves(model, one, losses, starts=2, steps=30)])
+    )
     floor = (2 - measured["shift"].abs()).clamp(min=0).square()
     return Worst(
         n,
@@ -89,29 +118,43 @@ def worst_moves(kind: str, n: Count, d: Count, N: Count, trial: Seed, k: Count |
 
 
 def slack_law(n: AtLeastOne, d: AtLeastOne, k: AtLeastOne) -> float:
-    """Where the worst |alignment - 1| of fine-tuned ReLU features lies, to first order in the move: sqrt(1/n^2 + 2d/(nk)).
+    """Where the worst |alignment - 1| of fine-tuned ReLU features lies, to first order in the move:
+    sqrt(1/n^2 + 2d/(nk)).
 
-    It is sqrt(d) |V_i^T phi| / |phi|^2. V_i^T phi has the mean k x_i / (2nd) and, across x_i, Gaussian coordinates of
-    variance k / (2nd).
+    It is sqrt(d) |V_i^T phi| / |phi|^2. V_i^T phi has the mean k x_i / (2nd) and, across x_i,
+    Gaussian coordinates of variance k / (2nd).
     """
     return math.sqrt(1 / n**2 + 2 * d / (n * k))
 
 
 def leaning(share: Chance, N: Count, n: Count, d: Count, draw: Generator) -> Float[Tensor, "N n d"]:
-    """Contexts whose tokens have this share of their square in a common mean, in expectation for large d."""
+    """Contexts whose tokens have this share of their square in a common mean, in expectation for
+    large d.
+    """
     return tokens.on_sphere((1 - share) ** 0.5 * normal(N, n, d, generator=draw) + share**0.5)
 
 
 def turned(
     share: Chance, trial: Seed, n: Count = 30, d: Count = 192, N: Count = 60, device: Device = "cpu"
 ) -> dict[str, float]:
-    """Attention features, tokens with this share of their square in a common mean: errors of the best moves, and gamma.
+    """Attention features, tokens with this share of their square in a common mean: errors of the
+    best moves, and gamma.
 
-    The moves make the error small at gamma near 0 (losses ``target-fine`` and ``target-again`` with penalty 1).
+    The moves make the error small at gamma near 0 (losses ``target-fine`` and ``target-again`` with
+    penalty 1).
     """
     draw = generator(trial)
-    contexts, labels = leaning(share, N + 1, n, d, draw).to(device), signs(N + 1, generator=draw).to(device)
+    contexts, labels = (
+        leaning(share, N + 1, n, d, draw).to(device),
+        signs(N + 1, generator=draw).to(device),
+    )
     model, one = learned(contexts, labels, "RAF", trial)
-    found = model.measure(one, best_moves(model, one, [("target-fine", 1.0), ("target-again", 1.0)]))
+    found = model.measure(
+        one, best_moves(model, one, [("target-fine", 1.0), ("target-again", 1.0)])
+    )
     gamma = float(found["shift"].abs().max())
-    return {"gamma": gamma, "fine": float(found["error-fine"][0]), "again": float(found["error-again"][1])}
+    return {
+        "gamma": gamma,
+        "fine": float(found["error-fine"][0]),
+        "again": float(found["error-again"][1]),
+    }

@@ -1,1 +1,3 @@
-"""What Part II measures, as functions that return small results, and the command lines that record."""
+"""What Part II measures, as functions that return small results, and the command lines that
+record.
+"""

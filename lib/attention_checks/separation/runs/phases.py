@@ -1,4 +1,5 @@
-"""Where separation succeeds: the exact probability over n, d and the sizes of the data, and what it needs (deng2023).
+"""Where separation succeeds: the exact probability over n, d and the sizes of the data, and what it
+needs (deng2023).
 
 Sizes go in as decades, n = 10^decades. Everything is exact; nothing is drawn.
 """
@@ -13,7 +14,17 @@ from attention_theory.separation import data
 from attention_theory.separation.data import Model
 from attention_theory.separation.exact import success_counts, success_probability
 from attention_theory.separation.network import attention_features, readout
-from theorybook.validation import Chance, Count, Extended, Limits, NonNegative, OpenChance, Positive, Signed, Size
+from theorybook.validation import (
+    Chance,
+    Count,
+    Extended,
+    Limits,
+    NonNegative,
+    OpenChance,
+    Positive,
+    Signed,
+    Size,
+)
 
 from attention_checks.separation.chances import class_values
 
@@ -32,7 +43,8 @@ def paper_readouts(decades: Positive, delta: OpenChance = DELTA) -> int:
 
 
 def success(model: Model, decades: Positive, d: Count, **changes: NonNegative) -> Extended:
-    """P[E_success] at n = 10^decades with :func:`paper_readouts` sign vectors; nan where d blocks do not fit into n rows.
+    """P[E_success] at n = 10^decades with :func:`paper_readouts` sign vectors; nan where d blocks
+    do not fit into n rows.
 
     Args:
         model: one of ``data.MODELS``.
@@ -47,12 +59,15 @@ def success(model: Model, decades: Positive, d: Count, **changes: NonNegative) -
     return success_probability(model, int(d), paper_readouts(decades), **sizes, log_n=log_n)
 
 
-#: Thresholds above the paper's: epsilon (cross-attention: tau) near both ends of its range and in the middle.
+#: Thresholds above the paper's: epsilon (cross-attention: tau) near both ends of its range and in
+#: the middle.
 LEVELS = {"self-ones": (0.3, 0.5, 0.8), "self-identity": (0.3, 0.5, 0.8), "cross": (1.2, 1.5, 1.9)}
 
 
 def needs_no_growth(model: Model, n: Count, level: Signed) -> bool:
-    """Whether n and tau = (c + level) sqrt(log n), or tau = level, satisfy own-higher-threshold at ``PARAMETERS``."""
+    """Whether n and tau = (c + level) sqrt(log n), or tau = level, satisfy own-higher-threshold at
+    ``PARAMETERS``.
+    """
     a0, a1, *scales = PARAMETERS[model].values()
     if model == "cross":
         room = level - 1
@@ -73,8 +88,12 @@ def no_growth_from(model: Model, level: Signed) -> int:
     return 1 + max(n for n in range(2, 1001) if not needs_no_growth(model, n, level))
 
 
-def reliable_from(model: Model, exponent: Positive, target: OpenChance = 0.99, most: Size = 100) -> float | None:
-    """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it fails at n = 10^most."""
+def reliable_from(
+    model: Model, exponent: Positive, target: OpenChance = 0.99, most: Size = 100
+) -> float | None:
+    """log10 of the n from which on P >= target with d = n^exponent, to half a decade; None if it
+    fails at n = 10^most.
+    """
 
     def reached(half: int) -> bool:
         return success(model, half / 2, max(round(10 ** (exponent * half / 2)), 4)) >= target
@@ -85,15 +104,21 @@ def reliable_from(model: Model, exponent: Positive, target: OpenChance = 0.99, m
     return next(half for half in range(coarse[-1] + 6, coarse[-1], -1) if not reached(half - 1)) / 2
 
 
-def least_dimension(model: Model, decades: Annotated[int, Limits(1, 1000)], delta: OpenChance = DELTA) -> int:
-    """d* from which on a false alarm has probability at most delta/n, by the union over :func:`paper_readouts` sign vectors.
+def least_dimension(
+    model: Model, decades: Annotated[int, Limits(1, 1000)], delta: OpenChance = DELTA
+) -> int:
+    """d* from which on a false alarm has probability at most delta/n, by the union over
+    :func:`paper_readouts` sign vectors.
 
-    One more than the largest d that fails, in a window around the place that bisection finds (parity makes small steps).
+    One more than the largest d that fails, in a window around the place that bisection finds
+    (parity makes small steps).
     """
 
     def fails(d: int) -> bool:
         block = d - 1 if model == "cross" else d - 2
-        n = block * -(-(10**decades) // block)  # the first multiple of the block size from 10^decades on
+        n = block * -(
+            -(10**decades) // block
+        )  # the first multiple of the block size from 10^decades on
         counts = success_counts(model, n, d, **PARAMETERS[model])
         alarm = Fraction(counts.total - counts.ok, counts.total)
         return math.ceil(decades * math.log(10) - math.log(delta)) * alarm * n > Fraction(delta)
@@ -111,12 +136,15 @@ def entropy(q: Chance) -> float:
 
 
 def dimension_constant(share: Chance) -> float:
-    """C with Pr[at least that share of N fair signs is +1] = exp(-(1 + o(1)) N / C), for a share above 1/2 (Cramer)."""
+    """C with Pr[at least that share of N fair signs is +1] = exp(-(1 + o(1)) N / C), for a share
+    above 1/2 (Cramer).
+    """
     return 1 / (math.log(2) - entropy(share))
 
 
 class LinearGap(NamedTuple):
-    """Linear attention read out with y = 1, one sign vector, and tau midway between its largest values on D0 and D1.
+    """Linear attention read out with y = 1, one sign vector, and tau midway between its largest
+    values on D0 and D1.
 
     Attributes:
         on_D0, on_D1: the outputs F_lin.
@@ -142,9 +170,11 @@ def linear_gap(model: Model, n: Count, d: Count) -> LinearGap:
 
 
 def linear_weights_gap(model: Model, n: Count, d: Count) -> float:
-    """N times the difference of the largest values on D1 and D0, over the one on D0, from the classes of rows: any n.
+    """N times the difference of the largest values on D1 and D0, over the one on D0, from the
+    classes of rows: any n.
 
-    Only the first column's coefficient differs visibly at large n, so that the difference is taken there.
+    Only the first column's coefficient differs visibly at large n, so that the difference is taken
+    there.
     """
     a0, a1, *scales = PARAMETERS[model].values()
     special = [class_values(model, "linear", n, d, a, *scales)[0] for a in (a0, a1)]

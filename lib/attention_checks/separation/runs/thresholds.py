@@ -1,4 +1,6 @@
-"""The softmax regression model: failure probabilities of its lemmas, and the samples of Figure 3 of deng2023."""
+"""The softmax regression model: failure probabilities of its lemmas, and the samples of Figure 3 of
+deng2023.
+"""
 
 import bisect
 import itertools
@@ -21,14 +23,19 @@ def readouts(n: Count, delta: OpenChance) -> int:
     return math.ceil(math.log2(n / delta))
 
 
-def alarm(n: Count, dataset: Bit, weights: str, tau: Signed, high: Natural, delta: OpenChance) -> float:
-    """Probability that one of :func:`readouts` sign vectors makes the network positive, times n/delta."""
+def alarm(
+    n: Count, dataset: Bit, weights: str, tau: Signed, high: Natural, delta: OpenChance
+) -> float:
+    """Probability that one of :func:`readouts` sign vectors makes the network positive, times
+    n/delta.
+    """
     one = regression.alarm_probability(n, dataset, weights, tau, high)
     return -math.expm1(readouts(n, delta) * math.log1p(-one)) * n / delta
 
 
 class Averages(NamedTuple):
-    """Failure probabilities of a bound on |<f, sigma>|, times n/delta, over all (n, delta) of a grid.
+    """Failure probabilities of a bound on |<f, sigma>|, times n/delta, over all (n, delta) of a
+    grid.
 
     Attributes:
         exact: on the data of largest norm, by binomial sums.
@@ -42,7 +49,11 @@ class Averages(NamedTuple):
 
 
 def averages(
-    dataset: Bit, weights: str, bound: Callable[[int, float], float], sizes: Sequence[int], deltas: Sequence[float]
+    dataset: Bit,
+    weights: str,
+    bound: Callable[[int, float], float],
+    sizes: Sequence[int],
+    deltas: Sequence[float],
 ) -> Averages:
     """How often |<f, sigma>| exceeds ``bound(n, delta)`` (deng2023, Lemmas 4.1 and 4.2 Part 1)."""
     exact, hoeffding, worst = [], [], []
@@ -56,7 +67,9 @@ def averages(
 
 
 def first_nontrivial(bound: Callable[[int, float], float], delta: OpenChance = 0.1) -> int:
-    """The smallest n at which a decreasing bound on |<f, sigma>| is below 1, where it begins to say something."""
+    """The smallest n at which a decreasing bound on |<f, sigma>| is below 1, where it begins to say
+    something.
+    """
     return bisect.bisect_left(range(10**18), True, lo=2, key=lambda n: bound(n, delta) < 1)
 
 
@@ -70,7 +83,8 @@ def first_separable(high: Callable[[int], int], delta: OpenChance = 0.01) -> int
 
 
 class Ends(NamedTuple):
-    """The interval of thresholds for the data of largest norm, with probabilities times n/delta just around its ends.
+    """The interval of thresholds for the data of largest norm, with probabilities times n/delta
+    just around its ends.
 
     Attributes:
         low, high: the interval.
@@ -98,7 +112,9 @@ def ends(n: Count, delta: OpenChance) -> Ends:
     low, high = regression.threshold_range(n, readouts(n, delta), delta / n, worst)
 
     def false(tau: float) -> float:
-        return max(alarm(n, k, weights, tau, worst, delta) for weights, k in regression.NETWORKS[1:])
+        return max(
+            alarm(n, k, weights, tau, worst, delta) for weights, k in regression.NETWORKS[1:]
+        )
 
     misses = [miss(n, high + step, worst, delta) for step in (-1e-9, 1e-9)]
     return Ends(low, high, false(low), false(low - 1e-6), *misses)
@@ -110,7 +126,8 @@ class FalseAlarms(NamedTuple):
     Attributes:
         quarter: at 1/4 for n = 2.
         small: at 1/n, for each n.
-        certified: at the network's own :func:`regression.certified_edge`, for each n and four kinds of data.
+        certified: at the network's own :func:`regression.certified_edge`, for each n and four kinds
+            of data.
         own: at the network's own :func:`regression.quiet_edge`.
     """
 
@@ -120,7 +137,9 @@ class FalseAlarms(NamedTuple):
     own: list[float]
 
 
-def false_alarms(weights: str, dataset: Bit, sizes: Sequence[int], delta: OpenChance) -> FalseAlarms:
+def false_alarms(
+    weights: str, dataset: Bit, sizes: Sequence[int], delta: OpenChance
+) -> FalseAlarms:
     """False alarms of one network (deng2023, Lemmas 5.1, 5.3, 5.4)."""
 
     def at(n: int, tau: float, high: int = 0) -> float:
@@ -141,17 +160,24 @@ def union_bound(
     delta: OpenChance,
     networks: regression.Networks = regression.NETWORKS[1:],
 ) -> float:
-    """The union bound m exp(-tau^2 / 2|f|^2) n/delta with the largest |f| over all two-level data, tried one by one."""
+    """The union bound m exp(-tau^2 / 2|f|^2) n/delta with the largest |f| over all two-level data,
+    tried one by one.
+    """
     data = itertools.product(networks, range(n))
-    norm = max(float(regression.regression_weights(n, k, weights, high).norm()) for (weights, k), high in data)
+    norm = max(
+        float(regression.regression_weights(n, k, weights, high).norm())
+        for (weights, k), high in data
+    )
     return readouts(n, delta) * math.exp(-(tau**2) / (2 * norm**2)) * n / delta
 
 
 def figure_3(name: str, tau: Signed, seed: Seed) -> panels.Curve:
-    """One panel of Figure 3 by sampled networks with shared signs, on the data of largest norm, m rounded.
+    """One panel of Figure 3 by sampled networks with shared signs, on the data of largest norm, m
+    rounded.
 
-    ``3a``: each n reads its signs from a window of one pool, shifted by one a point, so that each has its own sign of the
-    spike. ``3b``: the first m of 100 sign vectors are used, so neighbouring points move together.
+    ``3a``: each n reads its signs from a window of one pool, shifted by one a point, so that each
+    has its own sign of the spike. ``3b``: the first m of 100 sign vectors are used, so neighbouring
+    points move together.
 
     Args:
         name: 3a or 3b.
@@ -164,7 +190,9 @@ def figure_3(name: str, tau: Signed, seed: Seed) -> panels.Curve:
     successes = torch.zeros(len(ms), dtype=torch.int64)
     if name == "3a":
         pool = signs(grid.trials, max(ms), max(sizes) + len(sizes), generator=gen)
-        sums = torch.nn.functional.pad(pool.cumsum(-1), (1, 0))  # sums[..., k]: of the first k signs
+        sums = torch.nn.functional.pad(
+            pool.cumsum(-1), (1, 0)
+        )  # sums[..., k]: of the first k signs
         for i, (n, m) in enumerate(zip(sizes, ms)):
             ends = sums[:, :m, [i, i + 1, i + n - worst[n], i + n]]
             successes[i] = regression.regression_successes(ends.diff(dim=-1), n, tau, worst[n])[-1]
@@ -175,4 +203,8 @@ def figure_3(name: str, tau: Signed, seed: Seed) -> panels.Curve:
             sums = regression.group_sums(y, worst[n])
             successes += torch.tensor(regression.regression_successes(sums, n, tau, worst[n]))
     exact = [regression.regression_success(n, m, tau, worst[n]) for n, m in zip(sizes, ms)]
-    return panels.Curve(grid, exact, [Rate(k, grid.trials, rate_interval(k, grid.trials)) for k in successes.tolist()])
+    return panels.Curve(
+        grid,
+        exact,
+        [Rate(k, grid.trials, rate_interval(k, grid.trials)) for k in successes.tolist()],
+    )

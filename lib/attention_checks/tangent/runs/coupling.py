@@ -1,4 +1,6 @@
-"""Network and kernel regression side by side (cao2024, Theorem F.2): how far apart they are, and what the bounds say."""
+"""Network and kernel regression side by side (cao2024, Theorem F.2): how far apart they are, and
+what the bounds say.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -10,16 +12,28 @@ from attention_theory.tangent.training import largest_rate, ntk_regression, trai
 from jaxtyping import Float
 from scipy.optimize import brentq
 from theorybook.devices import Device
-from theorybook.validation import ANY, Count, Limits, NonNegative, Positive, Seed, Signed, Size, Steps
+from theorybook.validation import (
+    ANY,
+    Count,
+    Limits,
+    NonNegative,
+    Positive,
+    Seed,
+    Signed,
+    Size,
+    Steps,
+)
 from torch import Tensor
 
 
 def coupling_bound(
     labels: NonNegative, lam: Signed, eps_test: Tensor, eps_H: NonNegative, diagonal: Tensor
 ) -> Annotated[Tensor, ANY]:
-    """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite unless eps_H < lambda.
+    """|Y| (eps_test + sqrt(k(x, x) / lambda) eps_H) / (lambda - eps_H) at each test row; infinite
+    unless eps_H < lambda.
 
-    Bound on |F_ntk - F_nn| (chapter "A wide trained network is a kernel regression"), attained by a kernel that jumps.
+    Bound on |F_ntk - F_nn| (chapter "A wide trained network is a kernel regression"), attained by a
+    kernel that jumps.
 
     Args:
         labels: |Y|_F.
@@ -37,8 +51,8 @@ def coupling_bound(
 class Coupling:
     """Network against kernel regression along one descent, at each test row (output, input).
 
-    ``gap`` is the largest |F_ntk - F_nn| over the recorded steps; ``eps_H`` and ``eps_test`` the largest kernel changes;
-    ``diagonal`` is k(x, x) of the test inputs.
+    ``gap`` is the largest |F_ntk - F_nn| over the recorded steps; ``eps_H`` and ``eps_test`` the
+    largest kernel changes; ``diagonal`` is k(x, x) of the test inputs.
     """
 
     gap: Float[Tensor, " rows"]
@@ -63,19 +77,26 @@ def couple(
     at: list[int],
     start_subtracted: bool = True,
 ) -> Coupling:
-    """Train the network and its kernel regression at the same rate; compare them at the steps ``at``.
+    """Train the network and its kernel regression at the same rate; compare them at the steps
+    ``at``.
 
-    The regression starts at zero, an unpaired network does not. So the network is trained on the labels F(W(0), x) + y, and
-    what it has learnt, F(W(t), x) - F(W(0), x), is compared. With ``start_subtracted=False`` the labels are y and the outputs
-    are compared as they are, which changes nothing from a paired start.
+    The regression starts at zero, an unpaired network does not. So the network is trained on the
+    labels F(W(0), x) + y, and what it has learnt, F(W(t), x) - F(W(0), x), is compared. With
+    ``start_subtracted=False`` the labels are y and the outputs are compared as they are, which
+    changes nothing from a paired start.
     """
     H, K = tangent_kernel(net, x), tangent_kernel(net, test, x)
     first, first_test = (net(points) * start_subtracted for points in (x, test))
     run = train(net, x, y + first, at[-1], rate, at=at, kernel=False)
     gammas = ntk_regression(H, y, at[-1], rate, net.m, at=at)[1]
-    gaps = [(now(test) - first_test).T.flatten() - net.m * K @ gamma for now, gamma in zip(run.path, gammas)]
+    gaps = [
+        (now(test) - first_test).T.flatten() - net.m * K @ gamma
+        for now, gamma in zip(run.path, gammas)
+    ]
     eps_H = max(float((tangent_kernel(now, x) - H).norm()) for now in run.path)
-    eps_test = torch.stack([(tangent_kernel(now, test, x) - K).norm(dim=1) for now in run.path]).amax(0)
+    eps_test = torch.stack(
+        [(tangent_kernel(now, test, x) - K).norm(dim=1) for now in run.path]
+    ).amax(0)
     lam, diagonal = float(torch.linalg.eigvalsh(H)[0]), tangent_kernel(net, test).diagonal()
     bound = coupling_bound(float(y.norm()), lam, eps_test, eps_H, diagonal)
     return Coupling(torch.stack(gaps).abs().amax(0), bound, eps_H, eps_test, diagonal, lam)
@@ -93,7 +114,8 @@ def draw_coupling(
     device: Device = "cpu",
     start_subtracted: bool = True,
 ) -> Coupling:
-    """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6 kappa or 1500 steps.
+    """One coupling at random points and labels on the sphere, m eta lambda_max = 1/2, for up to 6
+    kappa or 1500 steps.
 
     Args:
         kind: ``paired`` or ``unpaired`` start.
@@ -122,7 +144,8 @@ def on_circle(angles: Tensor) -> Float[Tensor, "n 2"]:
 
 
 def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tensor, "1 2"]) -> float:
-    """An angle of the circle at which the kernel with the training point x is the same before and after training.
+    """An angle of the circle at which the kernel with the training point x is the same before and
+    after training.
 
     Raises:
         ValueError: there is none between -1.4 and 1.4.
@@ -138,9 +161,15 @@ def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tenso
 
 
 def one_point(
-    m: Count, steps: Annotated[int, Limits(10, 2**31)], speed: Positive, seed: Seed = 0, device: Device = "cpu"
+    m: Count,
+    steps: Annotated[int, Limits(10, 2**31)],
+    speed: Positive,
+    seed: Seed = 0,
+    device: Device = "cpu",
 ) -> Coupling:
-    """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven steps."""
+    """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven
+    steps.
+    """
     x = torch.tensor([[1.0, 0.0]], dtype=torch.float64, device=device)
     y, net = x[:, :1], SoftmaxNetwork.paired(2, m, seed, outputs=1).to(device)
     rate = speed / 2 * largest_rate(tangent_kernel(net, x), m)
@@ -157,8 +186,12 @@ def linearised(
     steps: Steps,
     rate: NonNegative,
 ) -> list[tuple[Tensor, Tensor]]:
-    """Predictions at x and test of the Taylor expansion around W(0), one parameter a weight, at each step of descent."""
-    outputs = lambda W, points: (replace(net, W=W).m * torch.softmax(points @ W, 1) @ net.a.T).T.flatten()
+    """Predictions at x and test of the Taylor expansion around W(0), one parameter a weight, at
+    each step of descent.
+    """
+    outputs = lambda W, points: (
+        replace(net, W=W).m * torch.softmax(points @ W, 1) @ net.a.T
+    ).T.flatten()
     J, J_test = (torch.func.jacrev(outputs)(net.W, p).flatten(1) for p in (x, test))
     move, history = torch.zeros_like(net.W).flatten(), []
     for _ in range(steps + 1):

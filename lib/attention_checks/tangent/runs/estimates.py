@@ -1,4 +1,6 @@
-"""Worst cases of the basic estimates of cao2024 (Lemma B.1) and of its two concentration inequalities."""
+"""Worst cases of the basic estimates of cao2024 (Lemma B.1) and of its two concentration
+inequalities.
+"""
 
 import itertools
 import math
@@ -11,13 +13,18 @@ from theorybook.validation import Chance, Count, Limits, NonNegative, Positive
 from torch import Tensor
 
 
-def worst_estimates(B: NonNegative, R: NonNegative, m: Annotated[int, Limits(1, 7)]) -> dict[int, float]:
+def worst_estimates(
+    B: NonNegative, R: NonNegative, m: Annotated[int, Limits(1, 7)]
+) -> dict[int, float]:
     """The largest left side of each of Parts 2 to 13, over patterns of scores and of their changes.
 
-    For one input only the scores s_r = <w_r, x> and their changes matter. Every neuron takes one of the scores -B, -R/2,
-    R/2, B and one of the changes -R, 0, R; all multisets of m neurons are tried. Parts 4 and 5 give max(e, 1/e).
+    For one input only the scores s_r = <w_r, x> and their changes matter. Every neuron takes one of
+    the scores -B, -R/2, R/2, B and one of the changes -R, 0, R; all multisets of m neurons are
+    tried. Parts 4 and 5 give max(e, 1/e).
     """
-    levels = torch.tensor([(s, u) for s in (-B, -R / 2, R / 2, B) for u in (-R, 0.0, R)], dtype=torch.float64)
+    levels = torch.tensor(
+        [(s, u) for s in (-B, -R / 2, R / 2, B) for u in (-R, 0.0, R)], dtype=torch.float64
+    )
     others = itertools.combinations_with_replacement(range(len(levels)), m - 1)
     cases = levels[torch.tensor([(k, *rest) for rest in others for k in range(len(levels))])]
     s, change = cases[..., 0], cases[..., 1]
@@ -44,23 +51,31 @@ def worst_estimates(B: NonNegative, R: NonNegative, m: Annotated[int, Limits(1, 
 
 
 def spike_change(B: NonNegative, R: Positive, m: Count) -> float:
-    """What m |S - S~| / R is for one neuron at score B that moves up by R, and m - 1 at -B that move down."""
+    """What m |S - S~| / R is for one neuron at score B that moves up by R, and m - 1 at -B that
+    move down.
+    """
     before, after = (1 / (1 + (m - 1) * math.exp(-2 * B - 2 * r)) for r in (0, R))
     return (after - before) * m / R
 
 
 def binomial_tails(n: Count, chance: Chance) -> tuple[np.ndarray, np.ndarray]:
-    """All deviations t of a sum of n variables that are 1 with this chance, and the exact Pr[|sum - n chance| >= t]."""
+    """All deviations t of a sum of n variables that are 1 with this chance, and the exact Pr[|sum -
+    n chance| >= t].
+    """
     from scipy import stats
 
     k = np.arange(n + 1)
     t = np.unique(np.abs(k - n * chance).round(9))
     t = t[t > 0]
-    return t, np.array([stats.binom.pmf(k, n, chance)[np.abs(k - n * chance) >= s - 1e-8].sum() for s in t])
+    return t, np.array(
+        [stats.binom.pmf(k, n, chance)[np.abs(k - n * chance) >= s - 1e-8].sum() for s in t]
+    )
 
 
 def quadratic_tails(A: Float[Tensor, "n n"]) -> tuple[Tensor, Tensor]:
-    """All deviations t of x^T A x over fair signs x, and the exact Pr[|x^T A x - mean| >= t]; n up to 16."""
+    """All deviations t of x^T A x over fair signs x, and the exact Pr[|x^T A x - mean| >= t]; n up
+    to 16.
+    """
     if len(A) > 16:
         raise ValueError(f"all 2^n sign vectors are tried; n = {len(A)} is too large (at most 16)")
     x = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0]).to(A)] * len(A))

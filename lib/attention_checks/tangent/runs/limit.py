@@ -25,7 +25,11 @@ class KernelDraws:
 
 
 def draw_kernels(
-    x: Float[Tensor, "n d"], m: Count, sigma: NonNegative, outputs: Size, seeds: Annotated[Iterable[int], FILLED]
+    x: Float[Tensor, "n d"],
+    m: Count,
+    sigma: NonNegative,
+    outputs: Size,
+    seeds: Annotated[Iterable[int], FILLED],
 ) -> KernelDraws:
     """H* of paired networks of width m, one for each seed, against the limit."""
     limit = torch.block_diag(*[limit_kernel(x, sigma=sigma)] * outputs)
@@ -40,21 +44,29 @@ def draw_kernels(
 
 
 def limit_by_quadrature(x: Float[Tensor, "n d"], sigma: NonNegative) -> Float[Tensor, "n n"]:
-    """x_i.x_j E[e^<w, x_i + x_j>] / (E[e^<w, x_i>] E[e^<w, x_j>]) for normal w, the means by Gauss quadrature."""
+    """x_i.x_j E[e^<w, x_i + x_j>] / (E[e^<w, x_i>] E[e^<w, x_j>]) for normal w, the means by Gauss
+    quadrature.
+    """
     nodes, weights = (torch.from_numpy(part).to(x) for part in special.roots_hermitenorm(80))
 
     def mean_exp(z):  # <w, z> is normal with standard deviation sigma |z|
-        return (weights * torch.exp(sigma * z.norm(dim=-1, keepdim=True) * nodes)).sum(-1) / weights.sum()
+        return (weights * torch.exp(sigma * z.norm(dim=-1, keepdim=True) * nodes)).sum(
+            -1
+        ) / weights.sum()
 
     single = mean_exp(x)
     return (x @ x.T) * mean_exp(x[:, None] + x[None]) / torch.outer(single, single)
 
 
-def error_constant_by_quadrature(x: Float[Tensor, "n 2"], sigma: NonNegative, outputs: Size) -> float:
-    """The constant of :func:`~attention_theory.tangent.kernel.error_constant` at inputs in the plane, all means by quadrature.
+def error_constant_by_quadrature(
+    x: Float[Tensor, "n 2"], sigma: NonNegative, outputs: Size
+) -> float:
+    """The constant of :func:`~attention_theory.tangent.kernel.error_constant` at inputs in the
+    plane, all means by quadrature.
 
-    With e_i = exp(<w, x_i>) over its mean, an entry of a diagonal block is x_i.x_j times the neurons' mean of e_i e_j over
-    those of e_i and of e_j. Its error is to first order that of the mean of e_i e_j - k (e_i + e_j), k = E[e_i e_j].
+    With e_i = exp(<w, x_i>) over its mean, an entry of a diagonal block is x_i.x_j times the
+    neurons' mean of e_i e_j over those of e_i and of e_j. Its error is to first order that of the
+    mean of e_i e_j - k (e_i + e_j), k = E[e_i e_j].
     """
     nodes, weights = (torch.from_numpy(part).to(x) for part in special.roots_hermitenorm(80))
     chances = torch.outer(weights, weights).flatten() / weights.sum() ** 2
@@ -64,12 +76,20 @@ def error_constant_by_quadrature(x: Float[Tensor, "n 2"], sigma: NonNegative, ou
     product = e[:, None] * e
     k = mean(product)
     error = product - k * (e[:, None] + e)
-    variances = outputs * mean((error - mean(error)).square()) + outputs * (outputs - 1) * mean(product.square())
+    variances = outputs * mean((error - mean(error)).square()) + outputs * (outputs - 1) * mean(
+        product.square()
+    )
     gram = (x @ x.T)[..., None]
-    return float((2 * (gram.square() * variances).sum() / (outputs * (gram * k).square().sum())).sqrt())
+    return float(
+        (2 * (gram.square() * variances).sum() / (outputs * (gram * k).square().sum())).sqrt()
+    )
 
 
 def exact_determinant(points: Sequence[int]) -> Fraction:
-    """Determinant of the matrix x_i x_j 2^(x_i x_j) of integers: the limit kernel on a line at sigma^2 = log 2, exactly."""
-    M = flint.fmpq_mat([[flint.fmpq(a * b) * flint.fmpq(2) ** (a * b) for b in points] for a in points])
+    """Determinant of the matrix x_i x_j 2^(x_i x_j) of integers: the limit kernel on a line at
+    sigma^2 = log 2, exactly.
+    """
+    M = flint.fmpq_mat(
+        [[flint.fmpq(a * b) * flint.fmpq(2) ** (a * b) for b in points] for a in points]
+    )
     return Fraction(str(M.det()))

@@ -1,4 +1,6 @@
-"""Learning the score of a mixture in the plane: data, finite and infinite width, sampling (cao2024, section 6)."""
+"""Learning the score of a mixture in the plane: data, finite and infinite width, sampling (cao2024,
+section 6).
+"""
 
 import math
 from collections.abc import Callable
@@ -18,15 +20,25 @@ from theorybook.validation import FILLED, Count, NonNegative, Positive, Seed, Si
 from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
 
-from attention_checks.tangent.reverse_process import GaussianMixture, reverse_sde, reverse_times, sliced_wasserstein
+from attention_checks.tangent.reverse_process import (
+    GaussianMixture,
+    reverse_sde,
+    reverse_times,
+    sliced_wasserstein,
+)
 
 
 def plane_mixture() -> GaussianMixture:
     """Three elongated clusters inside the unit disc."""
 
     def ellipse(angle, long, short):
-        turn = torch.tensor([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]], dtype=torch.float64)
-        covariance = turn @ torch.diag(torch.tensor([long**2, short**2], dtype=torch.float64)) @ turn.T
+        turn = torch.tensor(
+            [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]],
+            dtype=torch.float64,
+        )
+        covariance = (
+            turn @ torch.diag(torch.tensor([long**2, short**2], dtype=torch.float64)) @ turn.T
+        )
         return (covariance + covariance.T) / 2
 
     places = torch.tensor([0.5, 2.4, 4.1], dtype=torch.float64)
@@ -39,7 +51,9 @@ def plane_mixture() -> GaussianMixture:
 
 @dataclass(frozen=True, eq=False)
 class ScoreProblem:
-    """Times t_i uniform on (0, horizon), noised points x(t_i) and the clean points x(0)_i, the labels."""
+    """Times t_i uniform on (0, horizon), noised points x(t_i) and the clean points x(0)_i, the
+    labels.
+    """
 
     mixture: GaussianMixture
     t: Float[Tensor, " n"]
@@ -67,22 +81,41 @@ class ScoreProblem:
 
 
 def draw_score_problem(
-    mixture: GaussianMixture, n: Count, seed: Seed, horizon: Positive = 2.0, radius: Positive | None = None
+    mixture: GaussianMixture,
+    n: Count,
+    seed: Seed,
+    horizon: Positive = 2.0,
+    radius: Positive | None = None,
 ) -> ScoreProblem:
     """N independent (t, x(t), x(0)); the radius is the largest |x(t)| unless it is given."""
     t = horizon * torch.rand(n, generator=generator(seed), dtype=torch.float64).to(mixture.means)
     noisy, clean = mixture.pairs(t, seed + 1)
-    return ScoreProblem(mixture, t, noisy, clean, horizon, float(noisy.norm(dim=1).max()) if radius is None else radius)
+    return ScoreProblem(
+        mixture,
+        t,
+        noisy,
+        clean,
+        horizon,
+        float(noisy.norm(dim=1).max()) if radius is None else radius,
+    )
 
 
 def regression_path(
-    X: Float[Tensor, "n d"], labels: Float[Tensor, "n k"], test: Float[Tensor, "t d"], steps: list[int]
+    X: Float[Tensor, "n d"],
+    labels: Float[Tensor, "n k"],
+    test: Float[Tensor, "t d"],
+    steps: list[int],
 ) -> list[Float[Tensor, "t k"]]:
-    """Kernel regression at infinite width, rate m eta lambda_max = 1: the predictions after each number of steps."""
+    """Kernel regression at infinite width, rate m eta lambda_max = 1: the predictions after each
+    number of steps.
+    """
     values, vectors = torch.linalg.eigh(limit_kernel(X))
     ratio = values.clamp(min=0) / values[-1]
     kernel, coefficients = limit_kernel(test, X), vectors.T @ labels
-    return [kernel @ (vectors @ ((learned(ratio, tau) / values[-1])[:, None] * coefficients)) for tau in steps]
+    return [
+        kernel @ (vectors @ ((learned(ratio, tau) / values[-1])[:, None] * coefficients))
+        for tau in steps
+    ]
 
 
 def error(prediction: Float[Tensor, "n k"], truth: Float[Tensor, "n k"]) -> float:
@@ -92,13 +125,17 @@ def error(prediction: Float[Tensor, "n k"], truth: Float[Tensor, "n k"]) -> floa
 
 def train_on(problem: ScoreProblem, m: Count, steps: Steps, seed: Seed = 0) -> SoftmaxNetwork:
     """The network after gradient descent at rate 1 / (m lambda_max) on all pairs."""
-    net = SoftmaxNetwork.paired(problem.X.shape[1], m, seed, outputs=problem.clean.shape[1]).to(problem.X)
+    net = SoftmaxNetwork.paired(problem.X.shape[1], m, seed, outputs=problem.clean.shape[1]).to(
+        problem.X
+    )
     top = float(torch.linalg.eigvalsh(limit_kernel(problem.X))[-1])
     return train(net, problem.X, problem.clean, steps, 1 / (m * top), kernel=False).net
 
 
 def error_by_time(
-    problem: ScoreProblem, predict: Callable[[Tensor], Tensor], times: Annotated[list[float], FILLED]
+    problem: ScoreProblem,
+    predict: Callable[[Tensor], Tensor],
+    times: Annotated[list[float], FILLED],
 ) -> tuple[Float[Tensor, " times"], Float[Tensor, " times"]]:
     """E|F - F_*|^2 and E|F_*|^2 at each time, over 1000 points each."""
     rows = []
@@ -111,9 +148,11 @@ def error_by_time(
 
 
 def pivots(points: Float[Tensor, "n d"], digits: Size = 120) -> list[flint.arb]:
-    """Pivots of Gauss elimination on the limit kernel (sigma = 1), in balls: all positive if it is definite.
+    """Pivots of Gauss elimination on the limit kernel (sigma = 1), in balls: all positive if it is
+    definite.
 
-    The smallest pivot is an upper bound for the smallest eigenvalue, far below the rounding of floating point.
+    The smallest pivot is an upper bound for the smallest eigenvalue, far below the rounding of
+    floating point.
     """
     with flint.ctx.workdps(digits):
         x = np.vectorize(flint.arb, otypes=[object])(points.cpu())
@@ -131,11 +170,17 @@ def steepest(mixture: GaussianMixture, t: Positive, points: Float[Tensor, "n d"]
     return float(torch.linalg.matrix_norm(slopes.movedim(1, 0), 2).max())
 
 
-def centred_pair(covariances: Annotated[list[list[float]], FILLED], apart: NonNegative) -> GaussianMixture:
-    """Two equally likely clusters of the plane: diagonal covariances, means -apart and apart on the first axis."""
+def centred_pair(
+    covariances: Annotated[list[list[float]], FILLED], apart: NonNegative
+) -> GaussianMixture:
+    """Two equally likely clusters of the plane: diagonal covariances, means -apart and apart on the
+    first axis.
+    """
     half = torch.full((2,), 0.5, dtype=torch.float64)
     means = torch.tensor([[-apart, 0.0], [apart, 0.0]], dtype=torch.float64)
-    return GaussianMixture(half, means, torch.diag_embed(torch.tensor(covariances, dtype=torch.float64)))
+    return GaussianMixture(
+        half, means, torch.diag_embed(torch.tensor(covariances, dtype=torch.float64))
+    )
 
 
 def reverse_sample(
@@ -145,13 +190,19 @@ def reverse_sample(
     count: Size = 1000,
     device: Device = "cpu",
 ) -> Tensor:
-    """Points of the reverse process in the plane, from a standard normal sample at time 2 down to ``stop``, 60 steps."""
+    """Points of the reverse process in the plane, from a standard normal sample at time 2 down to
+    ``stop``, 60 steps.
+    """
     start = normal(count, 2, generator=generator(seed)).to(device)
     return reverse_sde(score, start, reverse_times(2.0, stop, 60).to(start), seed + 1)
 
 
-def distances(mixture: GaussianMixture, make: Callable[[int], Tensor], seeds: range = range(2000, 2060, 10)) -> list[float]:
-    """Sliced Wasserstein distance of ``make(seed)`` to a fresh sample of the mixture, for each seed."""
+def distances(
+    mixture: GaussianMixture, make: Callable[[int], Tensor], seeds: range = range(2000, 2060, 10)
+) -> list[float]:
+    """Sliced Wasserstein distance of ``make(seed)`` to a fresh sample of the mixture, for each
+    seed.
+    """
     return [sliced_wasserstein(make(seed), mixture.sample(1000, seed=seed + 5)) for seed in seeds]
 
 
@@ -162,7 +213,8 @@ def fokker_planck(
     times: Float64[Tensor, " p"],
     points: Float64[Tensor, "p d"],
 ) -> tuple[Float[Tensor, " p"], Float[Tensor, " p"]]:
-    """Both sides of d_t u = -div b - b.grad u + g/2 (laplace u + |grad u|^2) for u = log q, by automatic differentiation.
+    """Both sides of d_t u = -div b - b.grad u + g/2 (laplace u + |grad u|^2) for u = log q, by
+    automatic differentiation.
 
     The density q of dx = b dt + sqrt(g) dB obeys it at every time and point.
 

@@ -1,9 +1,10 @@
-"""SmolLM2 copies random tokens; both models read texts at other sharpnesses, MiniLM beyond the length of its training::
+"""SmolLM2 copies random tokens; both models read texts at other sharpnesses, MiniLM beyond the
+length of its training::
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.copying --out book/data --jobs 2
 
-writes ``trained-copying-smollm2.json``, ``trained-copying-weights-smollm2.json``, ``trained-sharpness-smollm2.json`` and
-``trained-length-minilm.json``.
+writes ``trained-copying-smollm2.json``, ``trained-copying-weights-smollm2.json``,
+``trained-sharpness-smollm2.json`` and ``trained-length-minilm.json``.
 """
 
 import itertools
@@ -25,7 +26,8 @@ from attention_checks.trained import corpora
 from attention_checks.trained.runs.replacing import WEIGHTS
 from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
-#: Random tokens come from these numbers; so many of them are written twice. A head is chosen at the first number.
+#: Random tokens come from these numbers; so many of them are written twice. A head is chosen at the
+#: first number.
 WORDS, HALVES = (1000, 40_000), (64, 128, 256, 512)
 #: At this half the Taylor sum takes the place of softmax.
 REPLACED, DEGREE = 128, 16
@@ -35,17 +37,24 @@ COPIED = ("T8 mean", "power 16", "relu", "sparsemax")
 BETAS, BANDS = (0.7, 0.85, 1.0, 1.15), (16, 32, 64, 128, 256)
 #: Row t is scaled by log t / log of this.
 UNSCALED = 128
-#: MiniLM's training was limited to 128 tokens, says its model card: texts of that length and four times as long, with their two
-#: special tokens; sharpnesses of all rows, the fifth the growth by log n; so many tokens are the middle of a text.
-SPANS, SHARPNESSES, MIDDLE = (126, 510), (0.7, 0.85, 1.0, 1.15, math.log(510) / math.log(UNSCALED), 1.5), 64
+#: MiniLM's training was limited to 128 tokens, says its model card: texts of that length and four
+#: times as long, with their two special tokens; sharpnesses of all rows, the fifth the growth by
+#: log n; so many tokens are the middle of a text.
+SPANS, SHARPNESSES, MIDDLE = (
+    (126, 510),
+    (0.7, 0.85, 1.0, 1.15, math.log(510) / math.log(UNSCALED), 1.5),
+    64,
+)
 
 
 def copies(draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text and half: median contrast and share of the right key in the chosen head, and the loss.
+    """For each text and half: median contrast and share of the right key in the chosen head, and
+    the loss.
 
-    The head is chosen once, at the first half. The right key of a token in the second copy is the one after its first place.
-    Rows and losses are those of the second half of the second copy. ``heads`` are the contrasts of all heads as means over
-    texts, ``keys`` the mean numbers of keys of the rows.
+    The head is chosen once, at the first half. The right key of a token in the second copy is the
+    one after its first place. Rows and losses are those of the second half of the second copy.
+    ``heads`` are the contrasts of all heads as means over texts, ``keys`` the mean numbers of keys
+    of the rows.
     """
     torch.set_num_threads(1)
     network = smollm2()
@@ -74,9 +83,11 @@ def copies(draw: Bit, count: Size) -> dict[str, Any]:
 
 
 def copies_under(draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text, and each of COPIED, what it costs in nats a token when it takes the place of softmax.
+    """For each text, and each of COPIED, what it costs in nats a token when it takes the place of
+    softmax.
 
-    The texts are those of :func:`copies`, and losses are those of the second half of the second copy.
+    The texts are those of :func:`copies`, and losses are those of the second half of the second
+    copy.
     """
     torch.set_num_threads(1)
     network, costs = smollm2(), []
@@ -84,14 +95,19 @@ def copies_under(draw: Bit, count: Size) -> dict[str, Any]:
     with torch.no_grad():
         for text in torch.randint(*WORDS, (count, max(HALVES)), generator=generator):
             ids = text[:REPLACED].repeat(2)
-            plain, *others = [_late_loss(network, ids, weigh) for weigh in (softmax, *(WEIGHTS[name] for name in COPIED))]
+            plain, *others = [
+                _late_loss(network, ids, weigh)
+                for weigh in (softmax, *(WEIGHTS[name] for name in COPIED))
+            ]
             costs.append([other - plain for other in others])
     return dict(zip(COPIED, np.array(costs).T))
 
 
 def _late_loss(network: SmolLM2, ids: Tensor, weigh: Weigh) -> float:
     start = len(ids) * 3 // 4
-    return float(F.cross_entropy(network.logits(network(ids, weigh=weigh)[start:-1]), ids[start + 1 :]))
+    return float(
+        F.cross_entropy(network.logits(network(ids, weigh=weigh)[start:-1]), ids[start + 1 :])
+    )
 
 
 def _rows(half: int) -> Tensor:
@@ -118,21 +134,33 @@ def _copied(network: SmolLM2, once: Tensor) -> tuple[Tensor, Tensor, float]:
 
 
 def sharpness(kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text the sharpness of least loss in each band, and what scaling by log t costs; mean losses by sharpness."""
+    """For each text the sharpness of least loss in each band, and what scaling by log t costs; mean
+    losses by sharpness.
+    """
     torch.set_num_threads(1)
     network, found = smollm2(), []
     with torch.no_grad():
         for text in corpora.drawn(kind, network, BANDS[-1], draw, count):
             ids = torch.tensor(text)
             found.append(
-                torch.stack([*(network.losses(ids, weigh=replacing.sharper(beta)) for beta in BETAS), _scaled(network, ids)])
+                torch.stack(
+                    [
+                        *(network.losses(ids, weigh=replacing.sharper(beta)) for beta in BETAS),
+                        _scaled(network, ids),
+                    ]
+                )
             )
     losses = torch.stack(found).double()  # text, sharpness, token after the first
-    bands = torch.stack([losses[..., low - 1 : high - 1].mean(-1) for low, high in itertools.pairwise(BANDS)], -1)
+    bands = torch.stack(
+        [losses[..., low - 1 : high - 1].mean(-1) for low, high in itertools.pairwise(BANDS)], -1
+    )
     late = losses[..., BANDS[0] - 1 :].mean(-1)
     return {
         "best": np.array(
-            [[copying.lowest(BETAS, text[:-1, band]) for band in range(len(BANDS) - 1)] for text in bands.numpy()]
+            [
+                [copying.lowest(BETAS, text[:-1, band]) for band in range(len(BANDS) - 1)]
+                for text in bands.numpy()
+            ]
         ),
         "scaled": (late[:, -1] - late[:, BETAS.index(1.0)]).numpy(),
         "curves": bands.mean(0).numpy(),
@@ -142,22 +170,33 @@ def sharpness(kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
 def _scaled(network: SmolLM2, ids: Tensor) -> Tensor:
     """Losses when the scores of row t, which sees t keys, are scaled by log t / log 128."""
     factor = torch.arange(1, len(ids) + 1).log()[:, None] / math.log(UNSCALED)
-    return network.losses(ids, weigh=lambda scores, mask, layer: replacing.sharper(1)(factor * scores, mask, layer))
+    return network.losses(
+        ids, weigh=lambda scores, mask, layer: replacing.sharper(1)(factor * scores, mask, layer)
+    )
 
 
 def margins(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """MiniLM: how much nearer a text is to its own middle than to the others', its mean over texts at each sharpness.
+    """MiniLM: how much nearer a text is to its own middle than to the others', its mean over texts
+    at each sharpness.
 
-    ``scaled`` is, for each text, the margin at the growth by log n less that at sharpness 1. Middles are read at sharpness 1.
+    ``scaled`` is, for each text, the margin at the growth by log n less that at sharpness 1.
+    Middles are read at sharpness 1.
     """
     torch.set_num_threads(1)
     network = minilm()
     found = corpora.drawn(kind, network, n, draw, count)
     cut = (n - MIDDLE) // 2
     with torch.no_grad():
-        middles = torch.stack([network.embed(network.framed(text[cut : cut + MIDDLE])) for text in found])
+        middles = torch.stack(
+            [network.embed(network.framed(text[cut : cut + MIDDLE])) for text in found]
+        )
         wholes = [
-            torch.stack([network.embed(network.framed(text), weigh=replacing.sharper(beta)) for text in found])
+            torch.stack(
+                [
+                    network.embed(network.framed(text), weigh=replacing.sharper(beta))
+                    for text in found
+                ]
+            )
             for beta in SHARPNESSES
         ]
     found_margins = torch.stack([own_margins(each @ middles.T) for each in wholes]).double()

@@ -1,9 +1,10 @@
-"""Contrast, share and spread of every head at several lengths, beside what independent scores give::
+"""Contrast, share and spread of every head at several lengths, beside what independent scores
+give::
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.crowd --out book/data --jobs 2
 
-writes ``trained-crowd-minilm.json`` and ``trained-crowd-smollm2.json``, and of the sum of squared weights
-``trained-crowd-squares-minilm.json`` and ``trained-crowd-squares-smollm2.json``.
+writes ``trained-crowd-minilm.json`` and ``trained-crowd-smollm2.json``, and of the sum of squared
+weights ``trained-crowd-squares-minilm.json`` and ``trained-crowd-squares-smollm2.json``.
 """
 
 import math
@@ -28,16 +29,27 @@ from attention_checks.trained.smollm2 import smollm2
 LENGTHS = {"MiniLM": (16, 32, 64, 128, 256, 510), "SmolLM2": (16, 32, 64, 128, 256, 511)}
 #: The length at which the share is compared with that of independent scores.
 ASKED = 128
-#: What is kept of each head at each length: means over rows, contrast and spread as medians; the two means under independence
-#: for the law of the head, and that of the best share for the law of the second length. ``all_`` counts the special keys in.
-STATISTICS = ("share", "contrast", "spread", "rivals", "independent", "carried", "all_share", "all_contrast")
+#: What is kept of each head at each length: means over rows, contrast and spread as medians; the
+#: two means under independence for the law of the head, and that of the best share for the law of
+#: the second length. ``all_`` counts the special keys in.
+STATISTICS = (
+    "share",
+    "contrast",
+    "spread",
+    "rivals",
+    "independent",
+    "carried",
+    "all_share",
+    "all_contrast",
+)
 #: Of these the record has every head, for the pictures.
 SHOWN = ("share", "contrast", "independent", "all_share")
 
 
 @dataclass(frozen=True)
 class RowStatistics:
-    """Of each row of weights: share of its best key, its contrast against the mean rival, the spread of the row's scores.
+    """Of each row of weights: share of its best key, its contrast against the mean rival, the
+    spread of the row's scores.
 
     ``rivals`` is the number of keys that the weights amount to, the exponential of their entropy.
     """
@@ -48,7 +60,9 @@ class RowStatistics:
     rivals: Float[Tensor, "heads queries"]
 
 
-def row_statistics(scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"]) -> RowStatistics:
+def row_statistics(
+    scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"]
+) -> RowStatistics:
     """Statistics of softmax rows over the allowed keys; a row needs two of them.
 
     Raises:
@@ -70,27 +84,36 @@ def row_statistics(scores: Float[Tensor, "heads queries keys"], mask: Bool[Tenso
 def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, NDArray]:
     """Values of u = exp(score) and their chances that stand for the law of these scores.
 
-    The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the rest in equal parts, each by
-    its mean of u.
+    The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the
+    rest in equal parts, each by its mean of u.
 
     Raises:
         ValueError: fewer than two scores for each value.
     """
     part = len(scores) // values - 1
     if part < 1:
-        raise ValueError(f"{len(scores)} scores cannot stand for {2 * values} values: take more scores or fewer values")
-    u = (scores.double().sort().values - scores.max().double()).exp()[-values * (part + 1) :]  # a common factor is not seen
+        raise ValueError(
+            f"{len(scores)} scores cannot stand for {2 * values} values: take more scores or "
+            "fewer values"
+        )
+    u = (scores.double().sort().values - scores.max().double()).exp()[
+        -values * (part + 1) :
+    ]  # a common factor is not seen
     parts = u[:-values].view(values, part).mean(1)
     chances = np.repeat([float(part), 1.0], values)
     return torch.cat([parts, u[-values:]]).numpy(), chances
 
 
-def run(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text medians over heads; for one draw what is shown of each head, as means over texts.
+def run(
+    model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, count: Size
+) -> dict[str, Any]:
+    """For each text medians over heads; for one draw what is shown of each head, as means over
+    texts.
 
-    ``contrast`` is that at the greatest length and ``slope`` its slope against the log of the number of keys. ``independent``
-    is the share over that of independent scores at 128, ``carried`` at the greatest length with the law of the second one, and
-    ``fall`` the share at the greatest length over that at the least, all keys.
+    ``contrast`` is that at the greatest length and ``slope`` its slope against the log of the
+    number of keys. ``independent`` is the share over that of independent scores at 128, ``carried``
+    at the greatest length with the law of the second one, and ``fall`` the share at the greatest
+    length over that at the least, all keys.
     """
     torch.set_num_threads(1)
     lengths = LENGTHS[model]
@@ -106,10 +129,14 @@ def run(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, coun
     measured = torch.stack(found)  # text, length, head, statistic
     laws = [[_law(scores) for scores in torch.cat(pool, 1)] for pool in pools]
     keys = [n - (model == "SmolLM2") for n in lengths]
-    independent = torch.tensor([[_expected(law, n) for law in heads] for heads, n in zip(laws, keys)])
+    independent = torch.tensor(
+        [[_expected(law, n) for law in heads] for heads, n in zip(laws, keys)]
+    )
     carried = torch.tensor([[_expected(law, n) for law in laws[1]] for n in keys])
     expected = torch.stack([independent, carried], -1).float()
-    whole = torch.cat([measured[..., :4], expected.expand(count, *expected.shape), measured[..., 4:]], -1)
+    whole = torch.cat(
+        [measured[..., :4], expected.expand(count, *expected.shape), measured[..., 4:]], -1
+    )
     x = torch.tensor(keys).log()
     slopes = torch.einsum("l,tlh->th", x - x.mean(), whole[..., 1]) / (x - x.mean()).square().sum()
     at = lengths.index(ASKED)
@@ -120,7 +147,11 @@ def run(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, coun
         "carried": (whole[:, -1, :, 0] / whole[:, -1, :, 5]).median(1).values.numpy(),
         "fall": (whole[:, -1, :, 6] / whole[:, 0, :, 6]).median(1).values.numpy(),
         "slope": slopes.median(1).values.numpy(),
-    } | ({"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)} if (kind, draw) == corpora.PICTURED else {})
+    } | (
+        {"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)}
+        if (kind, draw) == corpora.PICTURED
+        else {}
+    )
 
 
 def _law(scores: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -133,11 +164,20 @@ def _expected(law: tuple[np.ndarray, np.ndarray], n: int) -> float:
 
 def _statistics(scores: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
     row = row_statistics(scores, mask)
-    return [row.share.mean(1), row.contrast.median(1).values, row.spread.median(1).values, row.rivals.mean(1)]
+    return [
+        row.share.mean(1),
+        row.contrast.median(1).values,
+        row.spread.median(1).values,
+        row.rivals.mean(1),
+    ]
 
 
-def _of(scores: torch.Tensor, mask: torch.Tensor, inner: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of one layer's rows: statistics without the special keys and with them, and some centred scores of the first kind."""
+def _of(
+    scores: torch.Tensor, mask: torch.Tensor, inner: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of one layer's rows: statistics without the special keys and with them, and some centred
+    scores of the first kind.
+    """
     inside, whole = _statistics(scores, inner), _statistics(scores, mask)
     return torch.stack([*inside, *whole[:2]], -1), _some(scores, inner)
 
@@ -149,7 +189,9 @@ def _some(scores: torch.Tensor, inner: torch.Tensor) -> torch.Tensor:
 
 
 def _minilm_rows(network, text, lengths):
-    """One pass for each length, on the beginning of the text; keys without [CLS] and [SEP], and without their rows."""
+    """One pass for each length, on the beginning of the text; keys without [CLS] and [SEP], and
+    without their rows.
+    """
     found = []
     for n in lengths:
         seen = []
@@ -182,13 +224,17 @@ def _smollm_rows(network, text, lengths):
     return [tuple(torch.cat(part) for part in zip(*kept)) for kept in seen]
 
 
-def run_squares(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """Sums of squared weights without the special keys, at 128 keys over what independent scores with the law of the head give.
+def run_squares(
+    model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: Bit, count: Size
+) -> dict[str, Any]:
+    """Sums of squared weights without the special keys, at 128 keys over what independent scores
+    with the law of the head give.
 
-    For each text the median of that ratio over heads (``squares``), and for MiniLM the median slope of the log of the number of
-    keys that a row amounts to, one over the mean sum of squares, against the log of the number of keys (``rivals``). For one
-    draw ``heads`` (head, 2) has the mean sum of squares at 128 keys and the one of independent scores, ``amounts`` the median
-    over heads of the number of keys that a row amounts to, at each of MiniLM's lengths.
+    For each text the median of that ratio over heads (``squares``), and for MiniLM the median slope
+    of the log of the number of keys that a row amounts to, one over the mean sum of squares,
+    against the log of the number of keys (``rivals``). For one draw ``heads`` (head, 2) has the
+    mean sum of squares at 128 keys and the one of independent scores, ``amounts`` the median over
+    heads of the number of keys that a row amounts to, at each of MiniLM's lengths.
     """
     torch.set_num_threads(1)
     network = minilm() if model == "MiniLM" else smollm2()
@@ -202,20 +248,28 @@ def run_squares(model: Literal["MiniLM", "SmolLM2"], kind: corpora.Kind, draw: B
     measured = torch.stack(found)  # text, length, head
     laws = [_law(scores) for scores in torch.cat(pool, 1)]
     keys = ASKED - (model == "SmolLM2")
-    independent = torch.tensor([crowd.expected_row(*law, keys, 100).squares for law in laws]).float()
+    independent = torch.tensor(
+        [crowd.expected_row(*law, keys, 100).squares for law in laws]
+    ).float()
     result = {"squares": (measured[:, at] / independent).median(1).values.numpy()}
     if len(lengths) > 1:
         x = torch.tensor(lengths).log()
-        slopes = torch.einsum("l,tlh->th", x - x.mean(), -measured.log()) / (x - x.mean()).square().sum()
+        slopes = (
+            torch.einsum("l,tlh->th", x - x.mean(), -measured.log()) / (x - x.mean()).square().sum()
+        )
         result["rivals"] = slopes.median(1).values.numpy()
     if (kind, draw) == corpora.PICTURED:
-        result["heads"] = torch.stack([measured[:, at].mean(0), independent], -1).numpy().astype(np.float16)
+        result["heads"] = (
+            torch.stack([measured[:, at].mean(0), independent], -1).numpy().astype(np.float16)
+        )
         result["amounts"] = (1 / measured).mean(0).median(1).values.numpy()
     return result
 
 
 def _squares(network, text):
-    """Of each head: the mean over rows of the sum of squared weights without the special keys, and some centred scores."""
+    """Of each head: the mean over rows of the sum of squared weights without the special keys, and
+    some centred scores.
+    """
     kept = []
     whole = isinstance(network, MiniLM)
     n = len(text)
@@ -224,12 +278,16 @@ def _squares(network, text):
     def watch(layer, scores, weights, values):
         some = scores[:, rows]
         inner = (
-            torch.ones(scores.shape[1:], dtype=torch.bool) if whole else torch.ones(scores.shape[1:], dtype=torch.bool).tril()
+            torch.ones(scores.shape[1:], dtype=torch.bool)
+            if whole
+            else torch.ones(scores.shape[1:], dtype=torch.bool).tril()
         )
         inner[:, 0] = False
         if whole:
             inner[:, -1] = False
-        squares = torch.softmax(some.masked_fill(~inner[rows], -math.inf), -1).square().sum(-1).mean(1)
+        squares = (
+            torch.softmax(some.masked_fill(~inner[rows], -math.inf), -1).square().sum(-1).mean(1)
+        )
         kept.append((squares, _some(some, inner[rows])))
 
     network(network.framed(text) if whole else torch.tensor(text), watch=watch)

@@ -1,4 +1,5 @@
-"""Keys that hold majorities, shares of different keys, and attention from few features against MiniLM's heads::
+"""Keys that hold majorities, shares of different keys, and attention from few features against
+MiniLM's heads::
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.features --out book/data --jobs 2
 
@@ -23,7 +24,8 @@ from attention_checks.trained import corpora
 LENGTHS = (32, 128, 510)
 #: Of a head: different keys with a majority, and the largest sum of the shares of different keys.
 STATISTICS = ("majorities", "share")
-#: Attention from few features, at APPROXIMATED tokens: random features by their number, Taylor sums by their degree.
+#: Attention from few features, at APPROXIMATED tokens: random features by their number, Taylor sums
+#: by their degree.
 RANDOM, DEGREES, APPROXIMATED = (32, 128, 512, 2048), (2, 4), 128
 WIDTH = 32
 
@@ -31,7 +33,8 @@ WIDTH = 32
 def short_factors(
     scores: Float[Tensor, "*heads queries keys"], d: Count
 ) -> tuple[Float[Tensor, "*heads queries d"], Float[Tensor, "*heads keys d"]]:
-    """Queries and keys of d coordinates with these scores as products, as short as such queries and keys can be.
+    """Queries and keys of d coordinates with these scores as products, as short as such queries and
+    keys can be.
 
     Raises:
         ValueError: scores of another rank.
@@ -39,12 +42,16 @@ def short_factors(
     left, sizes, right = torch.linalg.svd(scores, full_matrices=False)
     rest = sizes[..., d:].square().sum().sqrt()
     if rest > 1e-3 * sizes.square().sum().sqrt():
-        raise ValueError(f"the scores are no products of {d} coordinates: {float(rest):.3g} is left over")
+        raise ValueError(
+            f"the scores are no products of {d} coordinates: {float(rest):.3g} is left over"
+        )
     roots = sizes[..., None, :d].sqrt()
     return left[..., :d] * roots, right.mT[..., :d] * roots
 
 
-def random_features(x: Float[Tensor, "*rows d"], features: Size, seed: Seed) -> Float[Tensor, "*rows features"]:
+def random_features(
+    x: Float[Tensor, "*rows d"], features: Size, seed: Seed
+) -> Float[Tensor, "*rows features"]:
     """Performer's positive features exp(w.x - |x|^2/2), w Gaussian: their mean product is exp(q.k).
 
     They are divided by their largest number, which does not change the weights that
@@ -57,16 +64,20 @@ def random_features(x: Float[Tensor, "*rows d"], features: Size, seed: Seed) -> 
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text the largest number of majority keys over heads, and the number of heads with more than 32 of them.
+    """For each text the largest number of majority keys over heads, and the number of heads with
+    more than 32 of them.
 
-    At 128 tokens ``errors`` (method) is the mean over texts of the median over heads of the mean total variation between a
-    head's rows and those from few features, random ones first; ``excess`` is by how much the theorem's bound exceeds that
-    error where it does so most, which must not be positive. For one draw ``heads`` (head, statistic) and ``far`` (head,
-    method) keep the means over texts.
+    At 128 tokens ``errors`` (method) is the mean over texts of the median over heads of the mean
+    total variation between a head's rows and those from few features, random ones first; ``excess``
+    is by how much the theorem's bound exceeds that error where it does so most, which must not be
+    positive. For one draw ``heads`` (head, statistic) and ``far`` (head, method) keep the means
+    over texts.
     """
     torch.set_num_threads(1)
     network, pictured = minilm(), (kind, draw) == corpora.PICTURED
-    assigned = pictured or n == APPROXIMATED  # a second of work for each text of 510 tokens, for pictures alone
+    assigned = (
+        pictured or n == APPROXIMATED
+    )  # a second of work for each text of 510 tokens, for pictures alone
     statistics, far = [], []
     with torch.no_grad():
         for text in corpora.drawn(kind, network, n, draw, count):
@@ -75,7 +86,9 @@ def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
             def watch(layer, scores, weights, values, seen=seen, errors=errors):
                 majorities = features.majority_keys(weights)
                 share = (
-                    features.total_share(weights) if assigned else torch.full_like(majorities, math.nan, dtype=weights.dtype)
+                    features.total_share(weights)
+                    if assigned
+                    else torch.full_like(majorities, math.nan, dtype=weights.dtype)
                 )
                 seen.append(torch.stack([majorities, share], -1))
                 if n == APPROXIMATED:

@@ -1,4 +1,5 @@
-"""How far apart the rows of MiniLM's heads are, and what is left of the model when its attention sees positions alone::
+"""How far apart the rows of MiniLM's heads are, and what is left of the model when its attention
+sees positions alone::
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.position --out book/data --jobs 2
 
@@ -21,36 +22,60 @@ from torch import Tensor
 from attention_checks.trained import corpora
 
 LENGTHS = (16, 64, 128)
-#: Of a head: largest total variation between two rows; what the ranges of scores allow, by the scores of pairs of rows and by
-#: those within a row; what it leaves of the diameter of its values; mean total variation between rows and the mean over other
-#: texts; mean weight on the previous token, itself and the next.
-STATISTICS = ("variation", "spread_bound", "range_bound", "diameter", "from_position", "previous", "itself", "next")
+#: Of a head: largest total variation between two rows; what the ranges of scores allow, by the
+#: scores of pairs of rows and by those within a row; what it leaves of the diameter of its values;
+#: mean total variation between rows and the mean over other texts; mean weight on the previous
+#: token, itself and the next.
+STATISTICS = (
+    "variation",
+    "spread_bound",
+    "range_bound",
+    "diameter",
+    "from_position",
+    "previous",
+    "itself",
+    "next",
+)
 
 
 def largest_spread(scores: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
     """The longest range of the differences between two rows of scores."""
-    above = torch.stack([(scores - row[..., None, :]).amax(-1) for row in scores.unbind(-2)], -1)  # of row i over row j
+    above = torch.stack(
+        [(scores - row[..., None, :]).amax(-1) for row in scores.unbind(-2)], -1
+    )  # of row i over row j
     return (above + above.mT).amax((-2, -1))
 
 
-def frozen(weights: Float[Tensor, "layers heads n n"], layers: list[int]) -> Callable[[Tensor, Tensor, int], Tensor]:
+def frozen(
+    weights: Float[Tensor, "layers heads n n"], layers: list[int]
+) -> Callable[[Tensor, Tensor, int], Tensor]:
     """In these layers weights that do not depend on the text; softmax in the others."""
-    return lambda scores, mask, layer: weights[layer] if layer in layers else torch.softmax(scores, -1)
+    return lambda scores, mask, layer: (
+        weights[layer] if layer in layers else torch.softmax(scores, -1)
+    )
 
 
-def mean_weight_at(weights: Float[Tensor, "*heads n n"], offset: Integer) -> Float[Tensor, "*heads"]:
-    """The mean weight on the key that stands so many places to the right (left where negative), over the rows that have one."""
+def mean_weight_at(
+    weights: Float[Tensor, "*heads n n"], offset: Integer
+) -> Float[Tensor, "*heads"]:
+    """The mean weight on the key that stands so many places to the right (left where negative),
+    over the rows that have one.
+    """
     if abs(offset) >= weights.shape[-1]:
-        raise ValueError(f"no row has a key {abs(offset)} places away: there are {weights.shape[-1]} tokens")
+        raise ValueError(
+            f"no row has a key {abs(offset)} places away: there are {weights.shape[-1]} tokens"
+        )
     return weights.diagonal(offset, -2, -1).mean(-1)
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text cosines of the sentence vector with attention frozen to positions, and a median over heads.
+    """For each text cosines of the sentence vector with attention frozen to positions, and a median
+    over heads.
 
-    The positional mean of a text's weights is that over the other texts of the draw. ``frozen`` has all layers frozen,
-    ``average`` uniform weights in all; ``layers`` (layer) has one layer frozen, as a mean over texts. ``variation`` is the
-    median over heads of the largest total variation. For one draw ``heads`` (head, statistic) keeps the means.
+    The positional mean of a text's weights is that over the other texts of the draw. ``frozen`` has
+    all layers frozen, ``average`` uniform weights in all; ``layers`` (layer) has one layer frozen,
+    as a mean over texts. ``variation`` is the median over heads of the largest total variation. For
+    one draw ``heads`` (head, statistic) keeps the means.
     """
     torch.set_num_threads(1)
     network = minilm()
@@ -74,7 +99,10 @@ def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
             found["average"].append(cosine(torch.full_like(mean, 1 / len(text)), every))
     heads = torch.stack(rows)  # text, head, statistic
     result: dict[str, Any] = {name: np.array(each) for name, each in found.items()}
-    result |= {"layers": result["layers"].mean(0), "variation": heads[..., 0].median(1).values.numpy()}
+    result |= {
+        "layers": result["layers"].mean(0),
+        "variation": heads[..., 0].median(1).values.numpy(),
+    }
     pictured = (kind, draw) == corpora.PICTURED
     return result | ({"heads": heads.mean(0).numpy().astype(np.float16)} if pictured else {})
 

@@ -26,31 +26,43 @@ WEIGHTS: dict[str, Weigh] = (
     {f"T{p} mean": replacing.family(truncated(p), "mean") for p in DEGREES}
     | {f"T{p} raw": replacing.family(truncated(p)) for p in DEGREES}
     | {f"power {p}": replacing.power_of_the_maximum(p) for p in (1, 4, 16)}
-    | {"relu": replacing.family(relu_power(1)), "sparsemax": replacing.sparsemax, "entmax": replacing.entmax(1.5)}
+    | {
+        "relu": replacing.family(relu_power(1)),
+        "sparsemax": replacing.sparsemax,
+        "entmax": replacing.entmax(1.5),
+    }
     | {"hard": replacing.hard, "average": replacing.sharper(0)}
 )
 #: Of SmolLM2 and of texts from 256 tokens on, whose passes are long.
 LONG = 256
 FEW = ("T8 mean", "T16 mean", "T8 raw", "power 16", "sparsemax", "entmax")
-#: Weights whose distance from softmax's, over the scores that softmax's pass has, is kept of each head.
+#: Weights whose distance from softmax's, over the scores that softmax's pass has, is kept of each
+#: head.
 COMPARED = ("T2 mean", "T4 mean", "T8 mean", "T16 mean", "entmax", "sparsemax")
 #: Numbers of tokens; at the first one a record has heads, too.
 SIZES = {"MiniLM": (128, 510), "SmolLM2": (256,)}
-#: The first token whose loss counts, and the length at which the constants of undivided heads are fitted.
+#: The first token whose loss counts, and the length at which the constants of undivided heads are
+#: fitted.
 COUNTED, FITTED = 64, 64
 
 
-def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text and each of the weights, the cosine of the sentence vector with softmax's, or the nats a token it costs.
+def run(
+    model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size
+) -> dict[str, Any]:
+    """For each text and each of the weights, the cosine of the sentence vector with softmax's, or
+    the nats a token it costs.
 
-    MiniLM also without any division: exp over a constant for each head, the mean log-sum-exp of the draw's rows at 64 tokens.
-    For one draw ``heads`` has, of each head, means over its rows: :func:`head_distances`.
+    MiniLM also without any division: exp over a constant for each head, the mean log-sum-exp of the
+    draw's rows at 64 tokens. For one draw ``heads`` has, of each head, means over its rows:
+    :func:`head_distances`.
     """
     torch.set_num_threads(1)
     network = minilm() if model == "MiniLM" else smollm2()
     found = corpora.drawn(kind, network, n, draw, count)
     with torch.no_grad():
-        result = _costs(network, found) if isinstance(network, SmolLM2) else _cosines(network, n, found)
+        result = (
+            _costs(network, found) if isinstance(network, SmolLM2) else _cosines(network, n, found)
+        )
         if (kind, draw) == corpora.PICTURED and n == SIZES[model][0]:
             result["heads"] = head_distances(network, found).numpy().astype(np.float16)
     return result
@@ -58,10 +70,19 @@ def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: 
 
 def _cosines(network: MiniLM, n: int, found: list[list[int]]) -> dict[str, Any]:
     weights = WEIGHTS if n < LONG else {name: WEIGHTS[name] for name in FEW}
-    weights = weights | {"undivided": replacing.undivided(fitted_constants(network, [text[:FITTED] for text in found]))}
+    weights = weights | {
+        "undivided": replacing.undivided(
+            fitted_constants(network, [text[:FITTED] for text in found])
+        )
+    }
     plain = [network.embed(network.framed(text)) for text in found]
     return {
-        name: np.array([float(network.embed(network.framed(text), weigh=weigh) @ e) for text, e in zip(found, plain)])
+        name: np.array(
+            [
+                float(network.embed(network.framed(text), weigh=weigh) @ e)
+                for text, e in zip(found, plain)
+            ]
+        )
         for name, weigh in weights.items()
     }
 
@@ -70,17 +91,24 @@ def _costs(network: SmolLM2, found: list[list[int]]) -> dict[str, Any]:
     """Nats a token that each of the few weights costs."""
 
     def losses(**options: Any) -> np.ndarray:
-        return np.array([float(network.losses(torch.tensor(ids), **options)[COUNTED - 1 :].mean()) for ids in found])
+        return np.array(
+            [
+                float(network.losses(torch.tensor(ids), **options)[COUNTED - 1 :].mean())
+                for ids in found
+            ]
+        )
 
     plain = losses()
     return {name: losses(weigh=WEIGHTS[name]) - plain for name in FEW}
 
 
 def head_distances(network: MiniLM | SmolLM2, bodies: list[list[int]]) -> torch.Tensor:
-    """Of each head: how far the best score of a row lies above the row's mean, and how much weight each of COMPARED moves.
+    """Of each head: how far the best score of a row lies above the row's mean, and how much weight
+    each of COMPARED moves.
 
-    Means over the rows, of SmolLM2 over those of the tokens whose loss counts. Weight that moves is half the sum of differences
-    from softmax's weights, at the scores that the model has with softmax.
+    Means over the rows, of SmolLM2 over those of the tokens whose loss counts. Weight that moves is
+    half the sum of differences from softmax's weights, at the scores that the model has with
+    softmax.
     """
     total = torch.zeros(network.layers, network.heads, 1 + len(COMPARED))
     whole = isinstance(network, MiniLM)
@@ -90,10 +118,15 @@ def head_distances(network: MiniLM | SmolLM2, bodies: list[list[int]]) -> torch.
         allowed = torch.ones(len(ids), len(ids), dtype=torch.bool)
         mask = (allowed if whole else allowed.tril())[first:]
 
-        def watch(layer: int, scores: torch.Tensor, weights: torch.Tensor, values: torch.Tensor, mask=mask) -> None:
+        def watch(
+            layer: int, scores: torch.Tensor, weights: torch.Tensor, values: torch.Tensor, mask=mask
+        ) -> None:
             some = scores[:, first:]
             above = centred_rows(some, mask).masked_fill(~mask, -math.inf).amax(-1)
-            moved = [(WEIGHTS[name](some, mask, layer) - weights[:, first:]).abs().sum(-1) / 2 for name in COMPARED]
+            moved = [
+                (WEIGHTS[name](some, mask, layer) - weights[:, first:]).abs().sum(-1) / 2
+                for name in COMPARED
+            ]
             total[layer] += torch.stack([above, *moved], -1).mean(1)
 
         network(ids, watch=watch)
@@ -104,7 +137,10 @@ def fitted_constants(network: MiniLM, bodies: list[list[int]]) -> torch.Tensor:
     """For each layer and head the mean of log-sum-exp over the rows of some texts."""
     seen: list[list[torch.Tensor]] = [[] for _ in range(network.layers)]
     for body in bodies:
-        network(network.framed(body), watch=lambda layer, scores, *_: seen[layer].append(torch.logsumexp(scores, -1).mean(1)))
+        network(
+            network.framed(body),
+            watch=lambda layer, scores, *_: seen[layer].append(torch.logsumexp(scores, -1).mean(1)),
+        )
     return torch.stack([torch.stack(each).mean(0) for each in seen])
 
 

@@ -2,9 +2,9 @@
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.sink --out book/data --jobs 2
 
-writes ``trained-sink-minilm.json`` and ``trained-sink-smollm2.json``, row by row ``trained-sink-rows-minilm.json`` and
-``trained-sink-rows-smollm2.json``, and with one layer touched at a time ``trained-sink-layers-minilm.json`` and
-``trained-sink-layers-smollm2.json``.
+writes ``trained-sink-minilm.json`` and ``trained-sink-smollm2.json``, row by row
+``trained-sink-rows-minilm.json`` and ``trained-sink-rows-smollm2.json``, and with one layer touched
+at a time ``trained-sink-layers-minilm.json`` and ``trained-sink-layers-smollm2.json``.
 """
 
 import itertools
@@ -25,14 +25,16 @@ from torch import Tensor
 from attention_checks.trained import corpora
 from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
-#: Of the key in each head, over rows: mean weight, share of rows that give it more than half, of rows whose best key it is, its
-#: value's length over the median one, median ratio of the two ways.
+#: Of the key in each head, over rows: mean weight, share of rows that give it more than half, of
+#: rows whose best key it is, its value's length over the median one, median ratio of the two ways.
 STATISTICS = ("weight", "half", "best", "length", "ratio")
-#: Tokens of the texts; the first row from which SmolLM2's first key is touched, and the first token whose loss counts.
+#: Tokens of the texts; the first row from which SmolLM2's first key is touched, and the first token
+#: whose loss counts.
 Model = Literal["MiniLM", "SmolLM2"]
 MODELS: tuple[Model, ...] = ("MiniLM", "SmolLM2")
 LENGTHS, FROM, COUNTED = {"MiniLM": (16, 64, 128, 256), "SmolLM2": (256,)}, 32, 64
-#: Tokens of the texts that are read row by row, and of those of which one layer at a time is touched.
+#: Tokens of the texts that are read row by row, and of those of which one layer at a time is
+#: touched.
 BY_ROW, BY_LAYER = 128, {"MiniLM": 128, "SmolLM2": 96}
 #: Rows are sorted by what the first key leaves to the others, 1 - w, between these edges.
 EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -40,13 +42,19 @@ EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 NEAR = 1.25
 
 
-def run(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text what the ways do, and for one draw the means of each head: see :func:`minilm_text`, :func:`smollm_text`."""
+def run(
+    model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size
+) -> dict[str, Any]:
+    """For each text what the ways do, and for one draw the means of each head: see
+    :func:`minilm_text`, :func:`smollm_text`.
+    """
     torch.set_num_threads(1)
     network, measure = (minilm(), minilm_text) if model == "MiniLM" else (smollm2(), smollm_text)
     with torch.no_grad():
         found = [measure(network, text) for text in corpora.drawn(kind, network, n, draw, count)]
-    result: dict[str, Any] = {name: np.array([each[name] for each, _ in found]) for name in found[0][0]}
+    result: dict[str, Any] = {
+        name: np.array([each[name] for each, _ in found]) for name in found[0][0]
+    }
     heads = torch.stack([heads for _, heads in found]).mean(0).numpy().astype(np.float16)
     return result | ({"heads": heads} if (kind, draw) == corpora.PICTURED else {})
 
@@ -63,7 +71,9 @@ def _watched(key: int, rows: slice) -> tuple[list[Tensor], list[Tensor], Callabl
         lengths = values.norm(dim=-1)
         length = lengths[:, key] / lengths.median(1).values
         half, best = (w[..., key] > 0.5).float().mean(1), (w.argmax(-1) == key).float().mean(1)
-        kept.append(torch.stack([w[..., key].mean(1), half, best, length, ratio.median(1).values], -1))
+        kept.append(
+            torch.stack([w[..., key].mean(1), half, best, length, ratio.median(1).values], -1)
+        )
 
     return kept, ratios, watch
 
@@ -74,7 +84,9 @@ def _summary(heads: Tensor, ratios: list[Tensor]) -> dict[str, float]:
 
 
 def minilm_text(network, text):
-    """Cosines of the sentence vector with [CLS] silenced, [CLS], [SEP] or a word forbidden; medians over heads and rows."""
+    """Cosines of the sentence vector with [CLS] silenced, [CLS], [SEP] or a word forbidden; medians
+    over heads and rows.
+    """
     ids = network.framed(text)
     n = len(ids)
     kept, ratios, watch = _watched(0, slice(1, n - 1))
@@ -99,11 +111,16 @@ def minilm_text(network, text):
 
 
 def smollm_text(network, text):
-    """Nats a token that it costs to silence the first key, to forbid it from row 32 or row 1 on, to forbid an ordinary key."""
+    """Nats a token that it costs to silence the first key, to forbid it from row 32 or row 1 on, to
+    forbid an ordinary key.
+    """
     ids = torch.tensor(text)
     n = len(ids)
     kept, ratios, watch = _watched(0, slice(FROM, n))
-    plain, whole = network.losses(ids, watch=watch)[COUNTED - 1 :].mean(), torch.ones(n, n, dtype=torch.bool).tril()
+    plain, whole = (
+        network.losses(ids, watch=watch)[COUNTED - 1 :].mean(),
+        torch.ones(n, n, dtype=torch.bool).tril(),
+    )
     heads = torch.cat(kept)
 
     def cost(**options: Any) -> float:
@@ -124,12 +141,16 @@ def smollm_text(network, text):
     return found | medians, heads
 
 
-def run_rows(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """Rows that give the first key more than half: what they read, over (1 - w)|m|, what a sink of value 0 would leave them.
+def run_rows(
+    model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size
+) -> dict[str, Any]:
+    """Rows that give the first key more than half: what they read, over (1 - w)|m|, what a sink of
+    value 0 would leave them.
 
-    For each text the median of that ratio over the rows of all heads (``read``), the part of the rows where it lies within a
-    factor of 1.25 of 1 (``near``), and the part of all rows that give the first key more than half (``half``). For one draw
-    ``edges`` has, of the rows between two of the EDGES, the median of what they read over |m| and their part of all rows.
+    For each text the median of that ratio over the rows of all heads (``read``), the part of the
+    rows where it lies within a factor of 1.25 of 1 (``near``), and the part of all rows that give
+    the first key more than half (``half``). For one draw ``edges`` has, of the rows between two of
+    the EDGES, the median of what they read over |m| and their part of all rows.
     """
     torch.set_num_threads(1)
     network = minilm() if model == "MiniLM" else smollm2()
@@ -145,11 +166,17 @@ def run_rows(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, d
             found["half"].append(float(sunk.float().mean()))
             pooled.append(torch.stack([left, read]))
     result: dict[str, Any] = {name: np.array(each) for name, each in found.items()}
-    return result | ({"edges": _between(torch.cat(pooled, 1))} if (kind, draw) == corpora.PICTURED else {})
+    return result | (
+        {"edges": _between(torch.cat(pooled, 1))} if (kind, draw) == corpora.PICTURED else {}
+    )
 
 
-def row_reads(network: MiniLM | SmolLM2, text: list[int]) -> tuple[Float[Tensor, "rows"], Float[Tensor, "rows"]]:
-    """Of the rows of all heads: 1 - w, what the first key leaves to the others, and the length of what is read over |m|."""
+def row_reads(
+    network: MiniLM | SmolLM2, text: list[int]
+) -> tuple[Float[Tensor, "rows"], Float[Tensor, "rows"]]:
+    """Of the rows of all heads: 1 - w, what the first key leaves to the others, and the length of
+    what is read over |m|.
+    """
     ids, rows = _ids(network, text)
     left, read = [], []
 
@@ -177,17 +204,27 @@ def _between(rows: Tensor) -> np.ndarray:
     found = []
     for low, high in itertools.pairwise(EDGES):
         inside = (left >= low) & (left < high)
-        found.append([float(read[inside].median()) if inside.any() else 0.0, float(inside.float().mean())])
+        found.append(
+            [float(read[inside].median()) if inside.any() else 0.0, float(inside.float().mean())]
+        )
     return np.array(found)
 
 
-def run_layers(model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """The first key touched in one layer at a time: see :func:`minilm_layers`, :func:`smollm_layers`."""
+def run_layers(
+    model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size
+) -> dict[str, Any]:
+    """The first key touched in one layer at a time: see :func:`minilm_layers`,
+    :func:`smollm_layers`.
+    """
     torch.set_num_threads(1)
     network = minilm() if model == "MiniLM" else smollm2()
     with torch.no_grad():
         bodies = corpora.drawn(kind, network, n, draw, count)
-        return minilm_layers(network, bodies) if isinstance(network, MiniLM) else smollm_layers(network, bodies)
+        return (
+            minilm_layers(network, bodies)
+            if isinstance(network, MiniLM)
+            else smollm_layers(network, bodies)
+        )
 
 
 def in_layer(number: Natural, weigh: Weigh) -> Weigh:
@@ -201,9 +238,11 @@ def without_key(key: Natural, first_row: Natural = 0) -> Weigh:
 
 
 def minilm_layers(network: MiniLM, bodies: list[list[int]]) -> dict[str, Any]:
-    """For each text in how many layers forbidding [CLS] there alone turns the sentence vector further than silencing it.
+    """For each text in how many layers forbidding [CLS] there alone turns the sentence vector
+    further than silencing it.
 
-    ``silenced`` and ``forbidden`` are, for each layer, the mean cosines with the untouched sentence vector.
+    ``silenced`` and ``forbidden`` are, for each layer, the mean cosines with the untouched sentence
+    vector.
     """
     found = []
     for body in bodies:
@@ -211,7 +250,13 @@ def minilm_layers(network: MiniLM, bodies: list[list[int]]) -> dict[str, Any]:
         plain = network.embed(ids)
         ways = (sink.silencing(0), without_key(0))
         found.append(
-            [[float(plain @ network.embed(ids, weigh=in_layer(k, way))) for k in range(network.layers)] for way in ways]
+            [
+                [
+                    float(plain @ network.embed(ids, weigh=in_layer(k, way)))
+                    for k in range(network.layers)
+                ]
+                for way in ways
+            ]
         )
     silenced, forbidden = np.array(found).transpose(1, 0, 2)  # text, layer
     further = (forbidden < silenced).sum(1).astype(float)
@@ -219,13 +264,19 @@ def minilm_layers(network: MiniLM, bodies: list[list[int]]) -> dict[str, Any]:
 
 
 def smollm_layers(network: SmolLM2, bodies: list[list[int]]) -> dict[str, Any]:
-    """For each text the rank correlation, over layers, of -log(1 - w) with what it costs to forbid the first key there alone.
+    """For each text the rank correlation, over layers, of -log(1 - w) with what it costs to forbid
+    the first key there alone.
 
-    ``cost`` and ``held`` are the two for each layer, as means over texts; -log(1 - w) is a mean over rows and heads.
+    ``cost`` and ``held`` are the two for each layer, as means over texts; -log(1 - w) is a mean
+    over rows and heads.
     """
     costs, held = [], []
     for body in bodies:
-        ids, mask, kept = torch.tensor(body), torch.ones(len(body), len(body), dtype=torch.bool).tril(), []
+        ids, mask, kept = (
+            torch.tensor(body),
+            torch.ones(len(body), len(body), dtype=torch.bool).tril(),
+            [],
+        )
 
         def watch(layer: int, scores: Tensor, weights: Tensor, values: Tensor, kept=kept) -> None:
             kept.append(float(-weights[:, FROM:, 1:].sum(-1).log().mean()))
@@ -234,7 +285,9 @@ def smollm_layers(network: SmolLM2, bodies: list[list[int]]) -> dict[str, Any]:
         for number in range(network.layers):
             states.append(network.layer(states[-1], number, softmax, mask, watch))
         plain = _late_loss(network, states[-1], ids)
-        costs.append([_touched(network, states[k], ids, k, mask) - plain for k in range(network.layers)])
+        costs.append(
+            [_touched(network, states[k], ids, k, mask) - plain for k in range(network.layers)]
+        )
         held.append(kept)
     rank = [stats.spearmanr(each, axis=1)[0] for each in zip(held, costs)]
     return {"rank": np.array(rank), "cost": np.mean(costs, 0), "held": np.mean(held, 0)}
@@ -270,12 +323,25 @@ def _recording(name: str, function: Any, model: Model, points: list[dict[str, An
 
 
 #: One layer at a time takes SmolLM2 thirty passes a text: prose alone.
-LAYER_DRAWS = {"MiniLM": corpora.DRAWS, "SmolLM2": [each for each in corpora.DRAWS if each["kind"] == "prose"]}
+LAYER_DRAWS = {
+    "MiniLM": corpora.DRAWS,
+    "SmolLM2": [each for each in corpora.DRAWS if each["kind"] == "prose"],
+}
 RECORDINGS = [
     *(_recording("trained-sink", run, model, points(model)) for model in MODELS),
-    *(_recording("trained-sink-rows", run_rows, model, [dict(n=BY_ROW) | each for each in corpora.DRAWS]) for model in MODELS),
     *(
-        _recording("trained-sink-layers", run_layers, model, [dict(n=BY_LAYER[model]) | each for each in LAYER_DRAWS[model]])
+        _recording(
+            "trained-sink-rows", run_rows, model, [dict(n=BY_ROW) | each for each in corpora.DRAWS]
+        )
+        for model in MODELS
+    ),
+    *(
+        _recording(
+            "trained-sink-layers",
+            run_layers,
+            model,
+            [dict(n=BY_LAYER[model]) | each for each in LAYER_DRAWS[model]],
+        )
         for model in MODELS
     ),
 ]

@@ -22,7 +22,9 @@ LENGTHS = (16, 32, 64, 128, 256)
 REPLACED, STEPS, STARTS = 4, 25, 2
 
 
-def relative_change(states: Float[Tensor, "n d"], others: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+def relative_change(
+    states: Float[Tensor, "n d"], others: Float[Tensor, "n d"]
+) -> Float[Tensor, ""]:
     """The length of the change of all states over the length of all states."""
     return (others - states).norm() / states.norm()
 
@@ -30,14 +32,20 @@ def relative_change(states: Float[Tensor, "n d"], others: Float[Tensor, "n d"]) 
 def worst_move(
     model: MiniLM, words: Float[Tensor, "n d"], token: Natural, steps: Size, seed: Seed
 ) -> tuple[float, Float[Tensor, "d"]]:
-    """The largest relative change of all states found when one word embedding moves by at most its length, and the move.
+    """The largest relative change of all states found when one word embedding moves by at most its
+    length, and the move.
 
-    Ascent along the gradient from a random move; a step that gains nothing is taken back and made shorter.
+    Ascent along the gradient from a random move; a step that gains nothing is taken back and made
+    shorter.
     """
     plain, length = model.states(words), words[token].norm()
     generator = torch.Generator().manual_seed(seed)
     first = torch.randn(words.shape[1], generator=generator, dtype=torch.float64).to(words)
-    at = torch.zeros(len(words), 1).to(words).index_fill(0, torch.tensor(token, device=words.device), 1)
+    at = (
+        torch.zeros(len(words), 1)
+        .to(words)
+        .index_fill(0, torch.tensor(token, device=words.device), 1)
+    )
     best, move, gradient, step = -1.0, first, torch.zeros_like(first), length
     tried = first * length / first.norm()
     for _ in range(steps):
@@ -58,11 +66,12 @@ def worst_move(
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """For each text the ``change`` of all states, as a mean over the replaced words.
 
-    The new word is a word of another text of the draw; where a short text has no word, such as a ruler in Python's
-    documentation, any of its tokens stand for words. As means over texts, ``own`` is the change of the word's own state
-    relative to that state, ``others`` that of all other states relative to all states. ``layers`` (layer, 3) has the means over
-    texts, heads and rows of other tokens of the word's weight and of the total variation of a row, and the mean over texts of
-    the largest total variation of a row.
+    The new word is a word of another text of the draw; where a short text has no word, such as a
+    ruler in Python's documentation, any of its tokens stand for words. As means over texts, ``own``
+    is the change of the word's own state relative to that state, ``others`` that of all other
+    states relative to all states. ``layers`` (layer, 3) has the means over texts, heads and rows of
+    other tokens of the word's weight and of the total variation of a row, and the mean over texts
+    of the largest total variation of a row.
     """
     torch.set_num_threads(1)
     network = minilm()
@@ -71,7 +80,10 @@ def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     found: dict[str, list] = {"change": [], "own": [], "others": [], "layers": []}
     with torch.no_grad():
         for number, body in enumerate(bodies):
-            order, other = torch.randperm(n, generator=generator).tolist(), bodies[(number + 1) % count]
+            order, other = (
+                torch.randperm(n, generator=generator).tolist(),
+                bodies[(number + 1) % count],
+            )
             places = [place for place in order if is_word(network, body[place])] or order
             other = [token for token in other if is_word(network, token)] or other
             plain, before = _watched(network, body)
@@ -80,15 +92,26 @@ def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
                 new = [*body[:place], _another(other, body[place], generator), *body[place + 1 :]]
                 states, after = _watched(network, new)
                 moves.append((place + 1, states, after))
-            found["change"].append(np.mean([float(relative_change(plain, states)) for _, states, _ in moves]))
-            found["own"].append(np.mean([float(relative_change(plain[[at]], states[[at]])) for at, states, _ in moves]))
+            found["change"].append(
+                np.mean([float(relative_change(plain, states)) for _, states, _ in moves])
+            )
+            found["own"].append(
+                np.mean(
+                    [float(relative_change(plain[[at]], states[[at]])) for at, states, _ in moves]
+                )
+            )
             found["others"].append(np.mean([_others(plain, states, at) for at, states, _ in moves]))
             found["layers"].append(np.mean([_rows(before, after, at) for at, _, after in moves], 0))
-    return {name: np.array(each) if name == "change" else np.mean(each, 0) for name, each in found.items()}
+    return {
+        name: np.array(each) if name == "change" else np.mean(each, 0)
+        for name, each in found.items()
+    }
 
 
 def is_word(network: MiniLM, token: Natural) -> bool:
-    """Whether a token is a word, or the beginning of one: letters, and no mark that it goes on with the one before."""
+    """Whether a token is a word, or the beginning of one: letters, and no mark that it goes on with
+    the one before.
+    """
     return network.tokenizer.id_to_token(token).isalpha()
 
 
@@ -106,7 +129,9 @@ def _others(plain, states, at):
 
 def _watched(network, body):
     kept = []
-    return network(network.framed(body), watch=lambda layer, scores, weights, values: kept.append(weights)), kept
+    return network(
+        network.framed(body), watch=lambda layer, scores, weights, values: kept.append(weights)
+    ), kept
 
 
 def _rows(before, after, at):
@@ -120,10 +145,11 @@ def _rows(before, after, at):
 
 
 def run_worst(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text the worst ``change`` of all states found when the embedding of the middle word moves by at most its length.
+    """For each text the worst ``change`` of all states found when the embedding of the middle word
+    moves by at most its length.
 
-    ``random`` is the mean change of random moves of that length, ``held`` the mean weight that rows of other tokens give to the
-    moved token, before and after, as a mean over texts (layer, 2).
+    ``random`` is the mean change of random moves of that length, ``held`` the mean weight that rows
+    of other tokens give to the moved token, before and after, as a mean over texts (layer, 2).
     """
     torch.set_num_threads(1)
     network = minilm()
@@ -133,13 +159,19 @@ def run_worst(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, 
         tokens = network.words(network.framed(body))
         tries = [worst_move(network, tokens, at, STEPS, seed) for seed in range(STARTS)]
         found["change"].append(max(change for change, _ in tries))
-        found["random"].append(np.mean([worst_move(network, tokens, at, 1, seed)[0] for seed in range(STARTS)]))
+        found["random"].append(
+            np.mean([worst_move(network, tokens, at, 1, seed)[0] for seed in range(STARTS)])
+        )
         move = max(tries, key=lambda each: each[0])[1]
         moved = tokens.clone()
         moved[at] += move
         with torch.no_grad():
-            found["held"].append(np.stack([_held(network, each, at) for each in (tokens, moved)], -1))
-    return {name: np.mean(each, 0) if name == "held" else np.array(each) for name, each in found.items()}
+            found["held"].append(
+                np.stack([_held(network, each, at) for each in (tokens, moved)], -1)
+            )
+    return {
+        name: np.mean(each, 0) if name == "held" else np.array(each) for name, each in found.items()
+    }
 
 
 def _held(network, tokens, at):
@@ -150,7 +182,9 @@ def _held(network, tokens, at):
 
 
 POINTS = [dict(n=n) | draw for n in LENGTHS for draw in corpora.DRAWS]
-WORST_POINTS = [point for point in POINTS if point["n"] == 64]  # the ascent takes long: where a prediction is asked
+WORST_POINTS = [
+    point for point in POINTS if point["n"] == 64
+]  # the ascent takes long: where a prediction is asked
 
 
 def _recording(name: str, function: Any, points: list[dict[str, Any]]) -> Recording:
