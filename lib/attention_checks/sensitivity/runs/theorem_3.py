@@ -177,9 +177,8 @@ def prove_on(
     landed = (X[0] + moves[:, None] - features).norm(dim=2) / math.sqrt(d)
     measured = moves @ XW.T / math.sqrt(d), torch.stack(gaps), torch.stack(rows), landed
     norm = float(features.norm()) / math.sqrt(n * d)
-    return ProofRun(
-        *vars(start).values(), scale, moves, *measured, norm, torch.cat(asked), torch.cat(answers)
-    )  # type: ignore
+    found = (scale, moves, *measured, norm, torch.cat(asked), torch.cat(answers))
+    return ProofRun(*vars(start).values(), *found)  # type: ignore
 
 
 def moves_compared(
