@@ -368,7 +368,8 @@ BARE = re.compile(r"\w_\w|\^|\bsqrt\b")
 
 def test_cards_print_their_mathematics_as_mathematics(path):
     for verdict in stored_verdicts(path):
-        words = [check["text"].rpartition(": ")[0] for check in verdict["checks"]]
+        checks = [check for check in verdict["checks"] if check["method"] != "measured"]  # a prediction stays as committed
+        words = [check["text"].rpartition(": ")[0] for check in checks]
         words = [re.sub(r" on [^:;]*(?=[:;]|$)", "", text) for text in words]  # the range of a proof is made from its box
         for text in (*words, verdict["remark"]):
             found = BARE.search(re.sub(r"\$[^$]*\$", "", text))
