@@ -78,6 +78,70 @@ def test_drf_blind_needs_a_move_that_does_not_look():
     assert np.mean(blind**2) <= 1 / 2 < np.mean(looking**2) - 0.05
 
 
+def relu_gap(scale, alignment):
+    """E (relu(z') - relu(z))^2 over E relu(z)^2 for standard normal z and z'/scale with this correlation."""
+    angle = math.acos(alignment)
+    return 1 + scale**2 - 2 * scale * (math.sin(angle) + (math.pi - angle) * alignment) / math.pi
+
+
+def test_infinite_width_needs_relu():
+    """Two tokens, one doubled: linear features change by 1/n in mean square at every depth, ReLU features by less."""
+    scale = math.sqrt(1 + 3 / 2)
+    assert scale**2 + 1 - 2 * scale * (3 / 2 / scale) == pytest.approx(1 / 2)
+    assert relu_gap(scale, 3 / 2 / scale) < 1 / 2 - 0.01
+
+
+def test_infinite_width_needs_gaussian_entries():
+    """Two tokens 1, the first doubled, entries of random sign: all four cases."""
+    signs = np.array(list(np.ndindex(2, 2))) * 2 - 1
+    before, after = (np.maximum(signs @ tokens, 0) for tokens in ([1, 1], [2, 1]))
+    changed = np.mean((after - before) ** 2) / np.mean(before**2)
+    assert changed == 1 / 2 > relu_gap(math.sqrt(5 / 2), 3 / math.sqrt(10)) + 0.01
+
+
+def test_infinite_width_needs_tokens_of_one_length():
+    """A token of length sqrt(n d) beside zeros: doubling it doubles every feature, S = 1 and n S^2 = n."""
+    assert 2 * relu_gap(2.0, 1.0) > 2 - 1e-9
+
+
+def test_infinite_width_needs_many_features():
+    """One token and one feature that hardly sees it: a move across changes it ten times; at infinite width S is 1."""
+    v, x, move = np.array([0.1, 1.0]), np.array([ROOT_2, 0.0]), np.array([0.0, ROOT_2])
+    assert abs(v @ (x + move) - v @ x) / (v @ x) == pytest.approx(10) and relu_gap(2.0, 1.0) == pytest.approx(1)
+
+
+def test_finite_width_needs_relu():
+    """Linear features: S sqrt(n) is a singular value, near 1 + sqrt(d/k), 19% below the law of ReLU at k = nd/4."""
+    draw, n, d = np.random.default_rng(37), 10, 192
+    k, X = n * d // 4, draw.normal(size=(n, d))
+    X *= math.sqrt(d) / np.linalg.norm(X, axis=1)[:, None]
+    V = draw.normal(size=(k, n * d)) / math.sqrt(n * d)
+    found = math.sqrt(n * d) * np.linalg.norm(V[:, :d], 2) / np.linalg.norm(V @ X.ravel())
+    assert found < 0.93 * (1 + math.sqrt(2 * d / k))
+
+
+def test_attention_observations_need_independent_tokens():
+    """n equal tokens: the length is sqrt(n d), and a row becomes x + p Delta with p in [0, 1], so that no change is above 1."""
+    for n, d in ((320, 768), (16, 64)):
+        x, *W = np.random.default_rng(37).normal(size=(d + 1, d)) / math.sqrt(d)
+        X, W = np.tile(x * math.sqrt(d) / np.linalg.norm(x), (n, 1)), np.array(W)
+        moved = X.copy()
+        moved[0] += W.T @ X[0] * math.sqrt(d) / np.linalg.norm(W.T @ X[0])
+        before, after = attend(X, W), attend(moved, W)
+        assert np.linalg.norm(before) > 2 * math.sqrt(math.e * d + n)
+        assert np.linalg.norm(after - before) / np.linalg.norm(before) < 1 < 2.5 * math.sqrt(d / (math.e * d + n))
+
+
+def test_attention_observations_need_scores_and_softmax():
+    """Equal weights (W = 0, or a constant u): the length is near sqrt d, and S near 1/sqrt n."""
+    for n, d in ((320, 768), (16, 64)):
+        X = np.random.default_rng(37).normal(size=(n, d))
+        X *= math.sqrt(d) / np.linalg.norm(X, axis=1)[:, None]
+        length = math.sqrt(n) * np.linalg.norm(X.mean(0))
+        assert length < 0.7 * math.sqrt(math.e * d + n)
+        assert math.sqrt(d / n) / length < 2.5 * math.sqrt(d / (math.e * d + n))
+
+
 # Part II
 
 
@@ -94,6 +158,110 @@ def test_a_single_row_is_zero():
 def test_linear_separates_needs_a_larger_entry():
     value = dict.fromkeys(("D0", "D1"), 0.3)  # equal entries: the two data sets are the same
     assert not any(value["D0"] <= tau < value["D1"] for tau in (0.2, 0.3, 0.4))
+
+
+def test_threshold_range_needs_enough_sign_vectors():
+    n, delta = 100, Fraction(1, 100)
+    m = math.ceil(math.log2(n / delta))
+    assert Fraction(1, 2) ** m <= delta / n < Fraction(1, 2) ** (m - 1)  # of a miss: no vector has the spike's sign
+
+
+def test_threshold_range_needs_independent_sign_vectors():
+    n, delta = 100, Fraction(1, 100)
+    assert Fraction(1, 2) > delta / n  # of a miss, if all m vectors are one
+
+
+def norm_exponent_bound(n, delta):
+    return 2 * math.sqrt(math.log(n / delta)) * n**-0.3
+
+
+def test_norm_exponent_needs_two_rows():
+    chance = 0.0  # one row has the weight 1, and 1 is never below the bound at delta = 9/10
+    assert norm_exponent_bound(1, 0.9) < 1 and chance < 1 - 0.9 / 1
+
+
+def test_norm_exponent_needs_data_without_a_spike():
+    n = 10
+    assert 1 / (1 + (n - 1) * n**-2.6) > (1 + n**-0.4) * n**-0.3 / 2
+
+
+def test_norm_exponent_needs_a_delta_of_at_most_one():
+    n, delta, equal = 3, 2.9, 1 / 3  # three equal weights: their signed sum is at least 1/3
+    assert norm_exponent_bound(n, delta) < equal and 0 < 1 - delta / n
+
+
+def test_classes_need_a_rising_u():
+    """mu = b t (p_k - p) at X = I, where p_k belongs to the higher score b^2 + c^2: below 0 if u falls."""
+    b, c = 0.2, 0.8
+    assert math.exp(-(b**2 + c**2)) - math.exp(-(c**2)) < 0
+
+
+def test_classes_need_sizes_that_are_not_negative():
+    """Linear weights of an ordinary row of two, X = 1: (b + c)(a + b + c) for the special key and (b + c)^2 for its own."""
+    for a, b, c in ((-2.0, 0.25, 0.25), (2.0, 0.1, -0.6), (2.0, -0.6, 0.1)):
+        scores = np.array([(b + c) * (a + b + c), (b + c) ** 2])
+        assert scores[1] / scores.sum() < 0  # kappa = b t p changes its sign with p
+    b = c = 0.0
+    assert [(b + c) * (2.0 + b + c), (b + c) ** 2] == [0, 0]  # no weights
+
+
+def fires(y, a, u, special=0, b=1.0, c=0.2):
+    """Two rows in two blocks, X = 1: is a row's signed sum above the threshold?"""
+    A = np.array([[a * (special == row), b * (row == 0), b * (row == 1), c] for row in (0, 1)]) * math.sqrt(math.log(2))
+    scores = u(A @ np.ones((4, 4)) @ A.T)
+    return (scores / scores.sum(1, keepdims=True) @ A @ y).max() > (c + 0.1) * math.sqrt(math.log(2))
+
+
+def quiet(special, a=1.2):
+    """N_ok of a_0 = a_1 = a, by all sign vectors; the special row of D_0 may be another one."""
+    networks = ((0, np.positive), (special, np.exp), (special, np.positive))
+    signs = np.array(list(np.ndindex(2, 2, 2, 2))) * 2 - 1
+    return sum(not any(fires(y, a, u, row) for row, u in networks) for y in signs)
+
+
+def test_exact_probability_needs_one_block_for_both_special_keys():
+    """a_0 = a_1, so that the numbers r_i and the sum over the patterns are those of one block."""
+    assert quiet(0) != quiet(1)
+
+
+def test_exact_probability_needs_shared_sign_vectors():
+    """a_0 = a_1 = 0: one network four times, which fires at some vectors; with one vector each P is not the difference, 0."""
+    signs = np.array(list(np.ndindex(2, 2, 2, 2))) * 2 - 1
+    still = Fraction(sum(not fires(y, 0.0, np.exp) for y in signs), 16)
+    assert all(fires(y, 0.0, np.exp) == fires(y, 0.0, np.positive) for y in signs)
+    assert still**3 * (1 - still) > 0 == still - still
+
+
+def detects(value, tau):
+    """The share of signs y_1, y_* and y_d for which a row's signed sum is above the threshold."""
+    return Fraction(sum(value(*y) > tau for y in np.array(list(np.ndindex(2, 2, 2))) * 2 - 1), 8)
+
+
+def self_row(w, a=1.2, c=0.8, b=0.2):
+    """Self-attention, weight w on the special key: at least b of the block if the signs are its own."""
+    return lambda first, block, last: a * w * first + b * block + c * last
+
+
+def cross_row(w):
+    return lambda first, block, other: w * (first + block) + (1 - w) * other
+
+
+def test_higher_threshold_needs_few_weights_in_quiet_rows():
+    assert detects(self_row(1.0), 0.8 + 0.5) == detects(cross_row(1.0), 1.5) == Fraction(1, 4) > 0  # a false alarm
+
+
+def test_higher_threshold_needs_a_large_weight_in_the_special_row():
+    assert detects(self_row(0.0), 0.8 + 0.5) == detects(cross_row(0.0), 1.5) == 0 < Fraction(1, 4)
+
+
+def test_higher_threshold_needs_a_constant_entry():
+    """c = 0, against a_1 + b <= 2 c + epsilon: the last sign does not matter, and half of the vectors detect."""
+    assert detects(self_row(1.0), 0.8 + 0.5) == Fraction(1, 4)
+    assert detects(self_row(1.0, c=0.0), 0.5) == Fraction(1, 2)
+
+
+def test_higher_threshold_needs_independent_sign_vectors():
+    assert Fraction(1, 4) != 1 - Fraction(3, 4) ** 2  # two vectors that are one
 
 
 # Part III
@@ -130,6 +298,50 @@ def test_rank_needs_pairs():
 def test_limit_definite_needs_random_keys():
     points = np.array([[1.0], [2.0], [3.0]])  # with keys 0 the kernel is the Gram matrix
     assert np.linalg.matrix_rank(points @ points.T) == 1 < 3
+
+
+def test_shift_needs_every_key():
+    assert not np.allclose(softmax(np.array([0.0, 0.0])), softmax(np.array([1.0, 0.0])))
+
+
+def test_limit_rate_needs_pairs():
+    """One input 1, one output: a pair is one Gaussian key, so independent keys, twice as many, err by 1/sqrt 2 as much."""
+    draw, sigma, m, trials = np.random.default_rng(37), 0.5, 4096, 400
+    power = [math.exp(sigma**2 * (j * j - j) / 2) for j in range(5)]  # E e^j
+    V = power[4] - 4 * power[2] * power[3] + 4 * power[2] ** 3 - power[2] ** 2
+    c = math.sqrt(2 * V) / power[2]
+    for keys, factor in ((m // 2, 1), (m, 1 / ROOT_2)):
+        e, values = np.exp(sigma * draw.normal(size=(trials, keys))), draw.choice([1, -1], size=(trials, keys))
+        outputs = (e * values).sum(1, keepdims=True) / e.sum(1, keepdims=True) if keys == m else 0
+        kernel = (e**2 * (values - outputs) ** 2).mean(1) / e.mean(1) ** 2
+        assert math.sqrt(m * np.mean((kernel / power[2] - 1) ** 2)) == pytest.approx(factor * c, rel=0.12)
+
+
+def test_exp_kernel_needs_gaussian_keys():
+    """In one dimension with keys +-1, at inputs 1 and 1: the mean of e^{w (x + y)} is cosh 2."""
+    assert math.cosh(2) < math.exp(2) - 3
+
+
+def test_width_needs_pairs():
+    """Two keys 0 with the values 1 and 1/2, input 1, label -1/10000: all hypotheses hold, and at t = 0 the error is above."""
+    values, label, k, m, L = np.array([1.0, 0.5]), -1e-4, 1, 2, 1.0
+    output = values.mean()
+    smallest = m * (0.25 * (values - output) ** 2).sum()
+    room = 0.007
+    assert k * ((1 + 2 * room) * math.expm1(4 * room) + room**2 * math.exp(4 * room)) * 1.0 < smallest / 2
+    assert 2 * (1 + room) * math.exp(2 * room) * L * abs(label) / (m * smallest) < room
+    assert abs(output - label) > abs(label)
+
+
+def test_width_needs_room():
+    """Values +-1 and the label 2: no error is below 1, and the promise falls below it."""
+    assert (2 - 1) ** 2 > math.exp(-2) * 2**2  # at m lambda t = 2
+
+
+def test_cancellation_needs_the_gradient():
+    """Two keys 0, values +-1, input and label 1; no step: both accounts are 0, -2 m eta f'Hf is not."""
+    shares, values, error = np.array([0.5, 0.5]), np.array([1.0, -1.0]), -1.0
+    assert 2 * 2 * error**2 * (shares**2 * values**2).sum() == 2 != 0
 
 
 # Part IV
