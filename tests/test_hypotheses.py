@@ -187,7 +187,7 @@ def test_norm_exponent_needs_data_without_a_spike():
 
 def test_norm_exponent_needs_a_delta_of_at_most_one():
     n, delta, equal = 3, 2.9, 1 / 3  # three equal weights: their signed sum is at least 1/3
-    assert norm_exponent_bound(n, delta) < equal and 0 < 1 - delta / n
+    assert norm_exponent_bound(n, delta) < equal and 1 - delta / n > 0
 
 
 def test_classes_need_a_rising_u():
@@ -335,7 +335,7 @@ def test_width_needs_pairs():
 
 def test_width_needs_room():
     """Values +-1 and the label 2: no error is below 1, and the promise falls below it."""
-    assert (2 - 1) ** 2 > math.exp(-2) * 2**2  # at m lambda t = 2
+    assert math.exp(-2) * 2**2 < (2 - 1) ** 2  # at m lambda t = 2
 
 
 def test_cancellation_needs_the_gradient():
