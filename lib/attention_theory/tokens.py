@@ -257,9 +257,11 @@ def reviews(
     """Film reviews as the scripts of bombari2024's authors have them, and their sentiment, 1 or -1.
 
     Each review is [CLS], its pieces with the HTML that is in it, [SEP], and padding to 256; reviews
-    of 240 pieces and more are left out. The tokens are the first d coordinates of the output of
-    layer 0 at the first n places. So the first token, the one that moves in the figures, is always
-    [CLS], and in a long context the last ones are padding.
+    of 240 pieces and more are left out, and so is one whose first n tokens are there already: the
+    public set holds some reviews twice, and two equal contexts make every kernel singular. The
+    tokens are the first d coordinates of the output of layer 0 at the first n places. So the first
+    token, the one that moves in the figures, is always [CLS], and in a long context the last ones
+    are padding.
 
     Args:
         count: number of contexts.
@@ -289,14 +291,16 @@ def reviews(
     for number in torch.randperm(len(texts), generator=generator(seed)).tolist():
         text, label = texts[number]
         if len(pieces := encoder.pieces(text)) < SHORT:
-            chosen.append([CLS, *pieces, SEP, *[PAD] * (PADDED - 2 - len(pieces))][:n])
-            labels.append(label)
+            context = [CLS, *pieces, SEP, *[PAD] * (PADDED - 2 - len(pieces))][:n]
+            if context not in chosen:
+                chosen.append(context)
+                labels.append(label)
         if len(chosen) == count:
             break
     else:
         raise ValueError(
-            f"{count} reviews of fewer than {SHORT} pieces are needed, and only {len(chosen)} of "
-            f"{len(texts)} are"
+            f"{count} different reviews of fewer than {SHORT} pieces are needed, and only "
+            f"{len(chosen)} of {len(texts)} are"
         )
     rows = torch.stack([encoder.layer_zero(torch.tensor(ids)) for ids in chosen]).double()
     if d > rows.shape[2]:
