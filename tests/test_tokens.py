@@ -109,8 +109,8 @@ def test_reviews_keep_special_tokens_and_padding():
         ((1, 257, 4, 0, WORDS, [("a", 1)]), "^n = 257 is too long: a review is padded to 256 tokens"),
         ((1, 3, 301, 0, WORDS, [("a", 1)]), "^tokens of Words have 300 coordinates"),
         ((1, 3, 4, 0, WORDS, [("a", 0)]), "^labels must be 1 or -1, got 0$"),
-        ((2, 3, 4, 0, WORDS, [("a", 1), ("b " * 240, 1)]), "^2 different reviews of fewer than 240 pieces are needed, and only 1 of 2"),
-        ((2, 3, 4, 0, WORDS, [("a bb", 1), ("a bb ccc", 1)]), "^2 different reviews of fewer than 240 pieces are needed, and only 1 of 2"),
+        ((2, 3, 4, 0, WORDS, [("a", 1), ("b " * 240, 1)]), "^2 different reviews .* needed, and only 1 of 2"),
+        ((2, 3, 4, 0, WORDS, [("a bb", 1), ("a bb ccc", 1)]), "^2 different reviews .* needed, and only 1 of 2"),
     ],
 )
 def test_reviews_that_do_not_fit_are_refused(given, words):
