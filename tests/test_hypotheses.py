@@ -9,7 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from attention_checks.exponential.sensitivity_bounds import random_law
 from attention_checks.separation import chances
+from attention_theory.exponential import sharp
+from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
+from attention_theory.patches import every_point
+from attention_theory.separation.exact import separation_probability
 
 ROOT_2 = math.sqrt(2)
 
@@ -359,6 +364,83 @@ def test_best_length_needs_a_positive_mean():
     assert all(risk([1.0, -2.0], 0) < risk([1.0, -2.0], length) for length in (0.1, 0.5, 1, 3))
 
 
+def test_vote_needs_a_model_that_does_not_see_the_groups():
+    """A reader of groups errs only if another one is full too: less than 1/8 and 1/16 where a vote must err more."""
+    C, q = 8, 0.5
+
+    def another_full(D):
+        return (D // C - 1) * 2 * (q / 2) ** C
+
+    crowd, doubled = 9 * C**2 / q + C, 2 * (9 * C**2 / q + C)  # D with q (D - C) = 9 C^2, and with q (D/2 - C) = 9 C^2
+    assert another_full(crowd) < 1 / 8 and another_full(doubled) < 1 / 16
+
+
+def test_vote_needs_independent_strays():
+    """A hundred of them in opposite pairs, C = q = 1: q (D - C) >= 9 C^2, and the vote is never wrong."""
+    C, strays = 1, [1, -1] * 50
+    assert len(strays) >= 9 * C**2 and C + sum(strays) > 0
+
+
+def first_growth(start=(0.0, 0.0), D=4, C=2, diagonal=1.0, u=torch.exp, p=3, alpha=1e-3):
+    """Minus the slopes of the mean loss in the score of a partner and of a stranger, over all images, q = 1/4."""
+    X, y, chance = every_point(D, C, 0.25)
+    same = torch.arange(D)[:, None] // C == torch.arange(D) // C
+    A = torch.where(same, *start).double().fill_diagonal_(diagonal).requires_grad_()
+    seen = D * alpha * X[..., 0] @ (u(A) / u(A).sum(1, keepdim=True)).T
+    (slope,) = torch.autograd.grad(chance @ torch.log1p(torch.exp(-y * (seen**p + 1e-3 * seen).sum(1))), A)
+    return -float(slope[0, 1]), -float(slope[0, C])
+
+
+def test_first_step_needs_the_cube_that_start_and_a_small_alpha():
+    a, C, D, q = math.e - 1, 2, 4, 0.25
+    partner, gain = (D - C) / (D + a) * (2 * C + a - 3 * q * (2 + a)), 2 * C - 4 * q + a * (1 - q)
+
+    def as_said(**changed):
+        inside, between = first_growth(**changed)
+        return inside / (inside - between) == pytest.approx(partner / gain, rel=1e-2)
+
+    assert as_said() and not as_said(p=5) and not as_said(start=(0.5, 0.0)) and not as_said(alpha=1.0)
+
+
+def test_first_step_needs_a_diagonal_that_leads():
+    inside, between = first_growth(diagonal=-1.0)
+    assert inside < between
+
+
+def test_row_exchange_needs_a_sum_over_rows():
+    seen, weights = np.array([1.0, 2.0]), np.array([1, 2])
+    assert weights @ seen**3 != weights @ seen[::-1] ** 3
+
+
+def test_row_exchange_needs_free_scores():
+    assert np.linalg.eigvalsh(np.eye(2)[::-1])[0] < 0  # the identity is some P'P, with its rows exchanged it is none
+
+
+def averaged(image, encodings, head=lambda rows: rows.mean(0), patch=1):
+    """Attention of patches with encodings, whose tokens are averaged."""
+    tokens = image.reshape(-1, patch) + encodings
+    return head(softmax(3 * tokens @ tokens.T) @ tokens)
+
+
+def test_scrambling_needs_each_of_its_hypotheses():
+    draw, order = np.random.default_rng(37), np.array([2, 0, 3, 1])
+    image, encodings = draw.normal(size=4), draw.normal(size=(4, 1))
+
+    def same(plain, scrambled):
+        return np.allclose(plain, scrambled)
+
+    plain = averaged(image, encodings)
+    assert same(plain, averaged(image[order], encodings[order]))
+    assert not same(plain, averaged(image[order], encodings))  # encodings that stay, as fixed ones would
+    first = averaged(image, encodings, head=lambda rows: rows[0])  # tokens that are not averaged
+    assert not same(first, averaged(image[order], encodings[order], head=lambda rows: rows[0]))
+    rates = np.array([[1.0], [2.0], [3.0], [4.0]])  # of the encodings: these are no permuted copies after a step
+    assert not same((encodings - rates)[order], encodings[order] - rates)
+    assert not same(averaged(np.roll(image, 1)[order], encodings[order]), averaged(np.roll(image[order], 1), encodings[order]))
+    wide = draw.normal(size=(2, 1))  # patches of two pixels: single pixels are permuted, and the patches torn
+    assert not any(same(averaged(image, wide, patch=2), averaged(image[order], e, patch=2)) for e in (wide, wide[::-1]))
+
+
 # Part V, One knob
 
 
@@ -436,6 +518,114 @@ def test_contrast_needs_a_positive_height():
     n = N = 200
     a, b, kappa = 4.0 * n, 0.2, 0.1
     assert a / n - b > kappa + 2 * b and contrast_bound((kappa - a / n) / b, 1, n, N) < 1e-8
+
+
+def separates(beta, model="self-identity", m=100, a0=0.01, a1=1.2, b=0.2, c=0.8):
+    """The exact chance of separation with n = e^230 rows and n^(1/10) blocks."""
+    sizes = dict(a0=a0, a1=a1, b=b, c=c)
+    return separation_probability(sharp(beta), model, d=round(math.exp(23)) + 2, m=m, log_n=230.0, **sizes)
+
+
+UPPER = 0.1 / 0.2**2  # epsilon / b^2; the lower bound is 1 / (1.2^2 + 0.2^2) = 0.68
+
+
+def test_contests_need_a_fixed_sharpness():
+    """One that comes near the upper bound as fast as it likes, from within the window."""
+    assert separates(1.0) > 0.999 and separates((1 - 1e-9) * UPPER) < 0.001
+
+
+def test_contests_need_a_larger_second_size():
+    """a_0 = a_1, and a growth of 1/2, far above b^2/(a_1^2 + b^2): the bounds coincide and leave no window."""
+    lower = max((1 - 0.5) / 1.2**2, 1 / (1.2**2 + 0.2**2))
+    assert 0.5 > 0.2**2 / (1.2**2 + 0.2**2) and lower == min(0.5 / 0.2**2, lower)
+
+
+def test_contests_need_blocks_above_the_threshold():
+    assert separates(2 * 0.1 / 0.08**2, b=0.08) > 0.999  # twice the upper bound
+
+
+def test_contests_need_a_constant_that_is_not_negative():
+    """c = -0.8: a last sign of - puts every row 0.8 above, and the threshold is below 0."""
+    kappa, c, a0, b = 0.1, -0.8, 0.01, 0.2
+    assert -c - a0 - b > c + kappa  # on D_0, with probability 1/2
+
+
+def test_contests_need_this_matrix():
+    assert separates(0.5, "self-ones") > 0.999 and separates(0.5) < 0.001  # below the lower bound
+
+
+def test_contests_need_many_sign_vectors():
+    assert separates(1.0, m=1) < 1 / 2
+
+
+def test_contests_need_few_sign_vectors():
+    """More than all of them, d 2^d: the one of plus signs is drawn almost surely, and an ordinary row of D_0 is at b + c."""
+    kappa, b, d = 0.1, 0.2, 50
+    assert b > kappa and (1 - 2.0**-d) ** (d * 2**d) < 1e-20
+
+
+def test_reading_needs_a_special_key_that_is_not_negative():
+    """k = -3: the special row's own score is its smallest, and the quotient another one."""
+    own, other = 2.2**2 - 3 * 1.2**2, 2.2 * 1.0
+    assert own < other and max(own, other) / min(own, other) != pytest.approx(own / other)
+
+
+def test_reading_needs_powers():
+    scores = np.array([2.0, 1.0])
+    assert softmax(scores)[0] != pytest.approx(2 / (2 + 2 - 1))  # K = 2, p = 1, n = 2
+
+
+def test_reading_needs_these_sizes():
+    shares = [Fraction(1, 10) / (a + Fraction(1, 5)) for a in (Fraction(6, 5), Fraction(12, 5))]
+    assert [(1 - s) / s for s in shares] == [13, 25]
+
+
+def test_sharpness_needs_a_large_entry():
+    """Without it the weight is 1/n at every sharpness; with a_1 + b at most kappa the weight s would have to be 1."""
+    assert {share(math.exp(beta * 0), [1] * 9) for beta in (0, 1, 50)} == {1 / 10} != {0.1 / 0.2}
+    assert 0.1 / (0.05 + 0.05) == 1 > share(math.exp(30), [1] * 9)
+
+
+def test_degree_needs_this_matrix():
+    """With X = I the special score is 2.12/0.64 times the others, blocks of one row; n = 1000."""
+    p = math.log(999 / 13) / math.log(2.2)
+    assert share(2.2**p, [1] * 999) == pytest.approx(1 / 14) and share((2.12 / 0.64) ** p, [1] * 999) > 2 / 14
+
+
+def test_degree_needs_powers():
+    """T_2 in place of z^2, at the n where z^2 has the weight 1/14: scores 2.2 log n and log n."""
+    rivals = 13 * 2.2**2
+    low = math.log(rivals + 1)
+    quotient = (1 + 2.2 * low + (2.2 * low) ** 2 / 2) / (1 + low + low**2 / 2)
+    assert quotient / (quotient + rivals) < 1 / 14
+
+
+def test_degree_needs_these_sizes():
+    """a_1 = 12: at n = 61 linear attention has (a_1 + b) s above kappa, so that h is negative."""
+    assert (12 + 0.2) * share(13, [1] * 60) > 0.1 > (1.2 + 0.2) * share(2.2, [1] * 60)
+
+
+def test_ceiling_needs_positive_entries():
+    """a_0 = 0: the weight is 1/n at every sharpness. c = 0: the other blocks' scores are 0, and g = 1 at every degree."""
+    assert {share(math.exp(beta * 0), [1] * 9) for beta in (0, 1, 50)} == {1 / 10}
+    assert share(0.2**2, [0.0] * 9) == 1
+
+
+def test_ceiling_needs_blocks_above_the_threshold():
+    assert 0.05 * share(math.exp(30), [1] * 9) < 0.1  # b g is below kappa at every knob
+
+
+def test_closing_needs_these_sizes():
+    """At 10^129.6 the edges of the sharpness meet; with twice the columns, b = 1/4 or X = 1 they are apart."""
+    log_n = 129.6 * math.log(10)
+    d = math.ceil(10 * (log_n + math.log(100)))
+
+    def gap(model="self-identity", b=0.2, d=d):
+        return upper_edge(sharp, DataSet(model, log_n, 0.01, b, 0.8, d)) - lower_edge(
+            sharp, DataSet(model, log_n, 1.2, b, 0.8, d)
+        )
+
+    assert abs(gap()) < 0.001 and gap(d=2 * d) > 0.05 and gap(b=0.25) < -0.2 and gap("self-ones") > 90
 
 
 # Part V, Training
@@ -597,6 +787,21 @@ def test_averaging_needs_equal_weights():
     assert not np.allclose(attend(X, np.eye(2)), X.mean(0))
 
 
+def test_below_needs_independent_tokens_random_scores_and_softmax():
+    """The bound exceeds 1 at n = 10, d = 256, where equal tokens allow no more, and equal weights of independent ones 1/3."""
+    law = random_law(0.5, 10, 256)
+    assert law.rows / (math.sqrt(10) * law.length) > 1
+    X = np.random.default_rng(37).normal(size=(10, 256))
+    X *= 16 / np.linalg.norm(X, axis=1)[:, None]
+    assert (16 / math.sqrt(10)) / (math.sqrt(10) * np.linalg.norm(X.mean(0))) < 0.4
+
+
+def test_certificate_needs_weights_that_are_not_negative():
+    """p = -1, a = 0, one dimension: the row's change is p delta + (p - a)(x - M), with x - M = delta = 1."""
+    p, a = -1.0, 0.0
+    assert (p * 1 + (p - a) * 1) ** 2 == 4 > (p + abs(p - a) * 1) ** 2
+
+
 # Part V, Space
 
 
@@ -622,6 +827,27 @@ def test_range_any_needs_the_sign_of_the_feature():
     assert seen < 0 < -seen
 
 
+def test_push_needs_one_start():
+    """Strangers that start one above: the score inside a group falls, and that between groups rises."""
+    assert np.subtract(*first_growth(D=9, C=3, alpha=1e-3**0.5)) > 0
+    assert np.subtract(*first_growth((0.0, 1.0), D=9, C=3, alpha=1e-3**0.5)) < 0
+
+
+def test_push_needs_a_rising_u():
+    assert np.subtract(*first_growth(D=9, C=3, alpha=1e-3**0.5, diagonal=-1.0, u=lambda z: torch.exp(-z))) < 0
+
+
+def test_range_needs_a_linear_part_that_is_not_negative():
+    seen = Fraction(3 - 2 * 2, 9)  # equal weights, nine patches in groups of three, k = 2
+    assert seen**3 - seen > 0
+
+
+def test_range_needs_perfect_groups_that_read_right():
+    """28 groups of two, k = 1: tau k = 3 > C, the ratio is negative, and equal weights read the images wrong."""
+    L, C, k, tau = 28, 2, 1, 3
+    assert ((L - 1) * k + tau * ((L - 2) * k - C)) / (C - tau * k) < 0 and C - (L - 1) * k < 0
+
+
 # Part V, Dividing
 
 
@@ -642,6 +868,62 @@ def test_memory_needs_independent_patterns():
     n, d = 2, 16
     capacity = Fraction(d**2, d)  # E S^2 = d
     assert 1 - Fraction(n - 1, 1) / capacity == Fraction(15, 16) and not Fraction(1, n) > Fraction(1, 2)
+
+
+def undivided(n, d, a, beta, X=None):
+    """The largest signed sum of a row, in units of sqrt(log n), for each sign vector."""
+    A = np.zeros((n, d))
+    A[0, 0], A[np.arange(n), 1 + np.arange(n) % (d - 2)], A[:, -1] = a, 0.2, 0.8
+    scores = math.log(n) * A @ (np.ones((d, d)) if X is None else X) @ A.T
+    return (np.exp(beta * scores) @ A @ (np.array(list(np.ndindex(*[2] * d))) * 2 - 1).T).max(0)
+
+
+def test_undivided_needs_these_sizes():
+    n, d = 12, 8
+    assert undivided(n, d, 1.2, 1).max() > 1.01 * n**2.0201 > undivided(n, d, 0.01, 1).max()  # a large entry in D_0
+    assert undivided(n, d, 0.01, 1).max() < 2.2 * n**4.84 <= undivided(n, d, 1.2, 1).max()  # and a small one in D_1
+
+
+def test_undivided_needs_this_matrix():
+    n, d = 12, 8
+    assert undivided(n, d, 0.01, 1, np.eye(d)).max() < 0.6 * n**2
+
+
+def test_undivided_needs_more_than_two_rows():
+    """Just below the largest sum on D_1, sharpness 5 fires on D_0 at one sign vector of sixteen only."""
+    largest = undivided(2, 4, 1.2, 1).max()
+    assert np.mean(undivided(2, 4, 0.01, 5) >= largest) < 1 / 8
+
+
+def test_undivided_needs_sums_that_are_not_divided():
+    """Divided, one threshold serves the sharpnesses 1 and 5, at n = 10^20 with the paper's d and m."""
+    for beta in (1, 5):
+        small, large = (DataSet("self-ones", 20 * math.log(10), a, 0.2, 0.8, 507) for a in (0.01, 1.2))
+        assert small.fires_at_most(sharp(beta), 456) < 1e-9 and large.fires_at_least(sharp(beta), 456) > 1 - 1e-9
+
+
+# Part V, Together
+
+
+def test_places_need_that_house():
+    """(b) with b = 0.2 in place of 0.5: softmax separates."""
+    chance = [
+        separation_probability(sharp(1), "self-identity", d=208, m=187, log_n=7 * math.log(10), a0=0.01, a1=1.2, b=b, c=0.8)
+        for b in (0.5, 0.2)
+    ]
+    assert chance[0] < 1e-25 and chance[1] > 0.999
+
+
+def test_places_need_alternating_labels():
+    """(c) with the labels cos: among the fastest patterns at sharpness 1, so that a sharper layer has nothing to gain."""
+
+    def slowness(labels, beta):
+        cosines = np.cos(np.arange(12)[:, None] * math.pi / 6 - np.arange(12) * math.pi / 6)
+        kernel = cosines * np.exp(beta**2 * cosines)
+        return np.linalg.eigvalsh(kernel)[-1] * (labels @ labels) / (labels @ kernel @ labels)
+
+    alternating, smooth = np.array([1, -1] * 6), np.cos(np.arange(12) * math.pi / 6)
+    assert slowness(alternating, 3) < slowness(alternating, 1) and slowness(smooth, 3) >= slowness(smooth, 1)
 
 
 # Part VI
