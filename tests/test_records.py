@@ -391,9 +391,9 @@ def test_a_live_file_is_let_alone_and_a_killed_one_continued(problem, tmp_path, 
     had = some_lines(partial, child)
     if problem:
         monkeypatch.setattr(fcntl, "flock", mock.Mock(side_effect=OSError(problem, os.strerror(problem))))
-    for settings in ({}, {"wait": 0.0}):
+    for settings, take_over in (({}, False), ({"wait": 0.0}, False), ({}, True)):
         with pytest.raises(ValueError, match="is being written by another run; wait for it or choose another folder$"):
-            Recording("slow", slow, SLOW.points, settings=settings).record(tmp_path)
+            Recording("slow", slow, SLOW.points, settings=settings).record(tmp_path, take_over=take_over)
     assert partial.read_text().startswith(had)
     child.kill()
     child.join()
@@ -432,16 +432,6 @@ def test_a_dead_holder_on_another_machine_is_named_and_taken_over(tmp_path, lock
     assert "process 4711 of node7" in capsys.readouterr().err and holder.exists()
     RECORDING.main(["--out", str(tmp_path), "--take-over"])
     assert len(read_record("example", tmp_path).points) == 4 and os.listdir(tmp_path) == ["example.json"]
-
-
-@pytest.mark.filterwarnings("ignore:flock not supported")
-def test_a_live_run_of_this_machine_is_not_taken_over(tmp_path, lockless):
-    child, partial = process(slowly, tmp_path, errno.ENOLCK), tmp_path / "slow.json.partial"
-    some_lines(partial, child)
-    with pytest.raises(ValueError, match="is being written by another run; wait for it or choose another folder$"):
-        SLOW.record(tmp_path, take_over=True)
-    child.join()
-    assert child.exitcode == 0 and read_record("slow", tmp_path).results == list(range(20))
 
 
 def test_shares_of_one_grid_become_one_record(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from attention_checks.separation import printed as II
 from attention_checks.tangent import printed as III
 from attention_checks.tangent import reverse_process
 from attention_theory import patches, sensitivity, separation, tangent
-from attention_theory.attention import attention, attention_weights
+from attention_theory.attention import Weights, attention, attention_weights
 from attention_theory.device import generator, normal, signs
 from attention_theory.patches import hidden
 from attention_theory.patches.gaussian import convolution_label
@@ -51,14 +52,16 @@ def feature_maps(seed, n, d):
     X, k, phi = context(seed, n, d), 7, (torch.relu, torch.tanh)[seed % 2]
     rf = sensitivity.RandomFeatures.sample(n, d, k, seed, phi.__name__)
     deep = sensitivity.DeepRandomFeatures.sample(n, d, k, 1 + seed % 4, seed)
-    raf, relu = (sensitivity.RandomAttentionFeatures.sample(d, seed, weights) for weights in ("softmax", "relu"))
+    families = [("sharp", 0), ("sharp", 0.4), ("sharp", 3), ("sharp", math.inf), ("truncated", 4), ("power", 2)]
+    every = ("softmax", "relu", Weights(*families[seed % 6]))
+    raf, relu, other = (sensitivity.RandomAttentionFeatures.sample(d, seed, weights) for weights in every)
     W_Q, W_K, W_V = drawn(seed + 1, 4, d), drawn(seed + 2, 4, d), drawn(seed + 3, 3, d)
     yield I.equation_3_1(X, rf.V, phi), rf(X)
     yield I.equation_4_2(X, deep.V), deep(X)
     yield I.equation_3_3(X, raf.W), raf(X)
     yield I.relu_raf(X, relu.W), relu(X)
     yield I.equation_3_2(X, W_Q, W_K, W_V), attention(X @ W_Q.T @ (X @ W_K.T).T / 2, X @ W_V.T)
-    for map in (rf, deep, raf, relu):
+    for map in (rf, deep, raf, relu, other):
         delta, i = context(seed + 4, 1, d)[0] * 0.7, seed % n
         one = map.one_token(X, i)
         if float(one.norm) > 0:
@@ -223,12 +226,14 @@ def scores(seed, n, d):
 def the_positional_layer(seed, L, d):
     C, D, N, d = 2, 2 * L, 2, d + 1
     A, v, X, y = drawn(seed, D, D), drawn(seed + 1, d) / 9, drawn(seed + 2, N, D, d), signs(N, generator=generator(seed))
-    vit, groups = patches.PositionalViT(A, v), torch.arange(D) // C
+    groups, (p, nu) = torch.arange(D) // C, ((3, 1e-3), (5, 0.0))[seed % 2]
+    vit = patches.PositionalViT(A, v, p, nu)
+    model_T, lemma_h_1 = partial(IV.model_T, p=p, nu=nu), partial(IV.lemma_h_1, p=p, nu=nu)
     yield IV.attention(A, X[0], d), attention(A / math.sqrt(d), X[0])
-    yield torch.stack([IV.model_T(x, A, v) for x in X]), vit(X)
-    yield IV.loss(IV.model_T, X, y, A, v), vit.loss(X, y)
-    yield -IV.mean(IV.lemma_h_1, X, y, A, v), vit.gradients(X, y)[1]
-    yield from zip(IV.loss_gradients(IV.model_T, X, y, A, v), vit.gradients(X, y))
+    yield torch.stack([model_T(x, A, v) for x in X]), vit(X)
+    yield IV.loss(model_T, X, y, A, v), vit.loss(X, y)
+    yield -IV.mean(lemma_h_1, X, y, A, v), vit.gradients(X, y)[1]
+    yield from zip(IV.loss_gradients(model_T, X, y, A, v), vit.gradients(X, y))
     yield IV.definition_2_2(A, groups), patches.association(A @ A.T, groups)
     yield IV.theorem_5_1_step(A, X, y), transfer.one_step(A, X, y).v
     yield torch.tensor([IV.section_2_label(x, C) for x in X]), convolution_label(X, C)

@@ -177,10 +177,6 @@ def test_what_does_not_is_named(given, message):
     ("given", "message"),
     [
         ({"sigma": -1.0}, "product: sigma = -1.0 is not allowed: at least 0"),
-        ({"sigma": math.nan}, "product: sigma = nan is not allowed: finite"),
-        ({"n": 0}, "product: n = 0 is not allowed: at least 1"),
-        ({"n": 1.5}, "product: n = 1.5 is not allowed: int or None"),
-        ({"n": True}, "product: n = True"),
         ({"word": "other"}, "product: word = 'other' is not allowed: one of this, that"),
     ],
 )

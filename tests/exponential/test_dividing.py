@@ -1,7 +1,6 @@
 """What dividing does, against literal computations and counts."""
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -52,9 +51,3 @@ def test_groups_divided_by_the_sum_are_those_of_the_chapter_on_space():
     theirs = population_descent_with(sharp(1), 6, 2, 0.25, steps=30)
     assert ours.error == pytest.approx(theirs.error.tolist(), abs=1e-12)
     assert ours.ratio == pytest.approx(torch.exp(theirs.gamma - theirs.rho).tolist(), rel=1e-9)
-
-
-def test_thresholds_at_the_least_size():
-    found = dividing.thresholds(2.0, math.log(10))
-    assert found.alarm == pytest.approx(math.log(0.6 * 1000))
-    assert found.fires == pytest.approx(math.log(2.2) + 9.68 * math.log(10))

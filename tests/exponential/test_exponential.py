@@ -106,14 +106,6 @@ def test_no_polynomial_of_the_degree_has_the_forbidden_labels(degree, d, n):
         exact_kernels.forbidden_labels(degree, x[1:])
 
 
-@pytest.mark.parametrize("u", [sharp(0.7), truncated(2), truncated(6), power(1), power(2.5), relu_power(3)], ids=str)
-def test_log_u_is_the_logarithm(u):
-    for score in (0.0, 0.3, 1.0, 7.5):
-        value = u(score)
-        assert competition.log_u(u, score) == pytest.approx(math.log(value) if value else -math.inf, abs=1e-13)
-    assert competition.log_ratio(u, 3.0, 2.0) == pytest.approx(math.log(u(3.0) / u(2.0)))
-
-
 @pytest.mark.parametrize("family", [sharp, power, relu_power])
 @pytest.mark.parametrize(("high", "low", "rivals", "wanted"), [(3.0, 2.0, 50, 0.5), (1.7, 0.4, 1000, 0.9), (9.0, 8.0, 7, 0.6)])
 def test_the_least_knob_gives_the_share(family, high, low, rivals, wanted):

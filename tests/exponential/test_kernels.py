@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from attention_checks.exponential import exact_kernels
-from attention_checks.exponential.runs.circle import alternating, circle, steps_to_fit
+from attention_checks.exponential.runs.circle import steps_to_fit
 from attention_theory import tangent
 from attention_theory.device import generator
 from attention_theory.exponential import kernels, power, relu_power, sharp, truncated
@@ -189,19 +189,6 @@ def test_rank_at_opposite_pairs(u, even, odd, d):
         half = tangent.unit_points(pairs, d, seed=pairs)
         values = torch.linalg.eigvalsh(kernels.limit_kernel_with(u, torch.cat([half, -half])))
         assert int((values > 1e-10 * values[-1]).sum()) == kernels.pair_rank(even, odd, pairs, d)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 6, 8])
-@pytest.mark.parametrize("sharpness", [0.5, 1.0, 3.0])
-def test_eigenvalues_on_the_circle(n, sharpness):
-    x = circle(n)
-    found = kernels.circle_eigenvalues(n, sharpness)
-    twice = torch.cat([found, found[1 : (n + 1) // 2]])  # a wave and its mirror image
-    expected = torch.linalg.eigvalsh(kernels.limit_kernel_with(sharp(sharpness), x))
-    torch.testing.assert_close(twice.sort().values, expected, rtol=1e-9, atol=1e-9 * float(expected[-1]))
-    if n % 2 == 0:
-        y = alternating(n)
-        torch.testing.assert_close(kernels.limit_kernel_with(sharp(sharpness), x) @ y, found[-1] * y, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("b", [0.3, 1.0, 9.0])

@@ -86,12 +86,7 @@ BROKEN = {
     "truncated": hundred(dict)[:200],
     "'fine_labels'": hundred(lambda batch: {b"data": batch[b"data"]}),
     "has no attribute 'items'": hundred(lambda batch: list(batch)),
-    r"4 images .* labels of shape \(3,\)": hundred(lambda batch: batch | {b"fine_labels": [0, 1, 2]}),
     "labels from 0 to 100 of 100 classes": hundred(lambda batch: batch | {b"fine_labels": [0, 1, 2, 100]}),
-    "labels from -1 to 2": hundred(lambda batch: batch | {b"fine_labels": [0, 1, 2, -1]}),
-    "labels of type float64": hundred(lambda batch: batch | {b"fine_labels": [0.0, 1.0, 2.0, 3.0]}),
-    "float64 of shape": hundred(lambda batch: batch | {b"data": np.zeros((4, 3072))}),
-    "int64 of shape": hundred(lambda batch: batch | {b"data": np.zeros((4, 3072), np.int64)}),
     r"data of shape \(4, 32, 32, 3\)": hundred(lambda batch: batch | {b"data": np.zeros((4, 32, 32, 3), np.uint8)}),
     "0 images": pickle.dumps({b"data": np.zeros((0, 3072), np.uint8), b"fine_labels": []}, protocol=4),
 }
@@ -112,17 +107,14 @@ SVHN = {"X": np.zeros((32, 32, 3, 4), np.uint8), "y": np.array([[1], [10], [2], 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"y": SVHN["y"][:3]}, "4 images"),
         ({"y": SVHN["y"] + 1}, "labels from 2 to 11, not 1 to 10"),
-        ({"X": SVHN["X"].astype(float)}, "float64 of shape"),
         ({"X": SVHN["X"].transpose(3, 0, 1, 2)}, r"of shape \(3, 32, 4, 32\)"),
         ({"X": np.zeros(3, np.uint8)}, "axes"),
-        (None, "web page"),
     ],
 )
 def test_a_broken_svhn_file_is_named_with_its_fault(root, change, reason):
     path = root / "train_32x32.mat"
-    savemat(path, SVHN | change) if change else path.write_bytes(b"<html>")
+    savemat(path, SVHN | change)
     with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is no file of svhn: .*{reason}"):
         loaders.load_svhn(root)
 

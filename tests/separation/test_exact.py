@@ -1,7 +1,6 @@
 """The exact route against enumeration of all sign vectors, Monte Carlo, and itself at large sizes."""
 
 import math
-from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -133,28 +132,6 @@ def test_near_ties_are_decided_by_terms_below_the_precision_of_floats():
         fractions.append(sum(exact._upper(3)[fewest[3]] for fewest in patterns) / 64)
     assert fractions[0] == fractions[1]
     assert 0 < margin < 1e-55
-
-
-@pytest.mark.parametrize("model", separation.MODELS)
-@pytest.mark.parametrize("weights", ["softmax", "linear"])
-@pytest.mark.parametrize("t", [2, 3])
-def test_classes_are_the_rows_of_the_literal_features(model, weights, t):
-    d, a = 6, 0.7
-    columns = d - 1 if model == "cross" else d - 2
-    n, scales = t * columns, (None, None) if model == "cross" else (0.2, 0.8)
-    A1, A2, X = separation.inputs(model, n, d, a, *scales)
-    features = separation.attention_features(A1, A2, A2, X, weights)
-    literal = []
-    for row in (0, columns, 1) if model == "self-identity" else (0, 1):
-        blocks = features[row, 1:] if model == "cross" else features[row, 1:-1]
-        own = row % columns
-        far = next(i for i in range(columns) if i not in (0, own))
-        best = float(blocks[own] - blocks[far]) if own else 0.0
-        last = 0.0 if model == "cross" else float(features[row, -1])
-        literal.append([float(features[row, 0]), float(blocks[0]), last, float(blocks[far]), best])
-    exact_sizes = [None if x is None else Decimal(repr(x)) for x in (a, *scales)]
-    classes = exact.row_classes(model, weights, d, Decimal(n).ln(), Decimal(n), *exact_sizes)
-    assert [[float(x) for x in row] for row in classes] == [pytest.approx(row, abs=1e-12) for row in literal]
 
 
 def test_turns_of_a_curve():

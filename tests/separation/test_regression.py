@@ -1,7 +1,6 @@
 """The regression model of chapter 1 against its literal definition."""
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -78,17 +77,6 @@ def test_no_data_have_a_larger_norm_than_worst_high(n, dataset, weights):
     norms = [float(regression.regression_weights(n, dataset, weights, high).norm()) for high in range(n)]
     worst = float(regression.regression_weights(n, dataset, weights, regression.worst_high(n, dataset, weights)).norm())
     assert worst == pytest.approx(max(norms), rel=1e-12) and regression.largest_norm(n) >= worst
-
-
-def test_certified_edge_is_the_union_bound():
-    n, m, risk = 60, 9, 0.003
-    tau = regression.certified_edge(n, m, risk)
-    assert m * math.exp(-(tau**2) / (2 * regression.largest_norm(n) ** 2)) == pytest.approx(risk)
-
-
-@pytest.mark.parametrize("n", [2, 5, 40, 1000])
-def test_spike_margin(n):
-    assert regression.sure_margin(n) == pytest.approx(2 / (1 + (n - 1) * n**-2.6) - 1)
 
 
 @pytest.mark.parametrize("high", [0, 14])
