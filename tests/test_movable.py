@@ -98,11 +98,20 @@ def test_numbers_of_the_table_have_powers_of_ten_instead_of_e():
     assert cells == ["1", "1.23 × 10⁻⁹", "10⁶", "45700", "2.5 × 10⁷", "0.0001"]
 
 
-def test_powers_in_labels_are_raised():
+def test_labels_are_as_people_write_them():
+    """In the words that are compared as on the page."""
     picture = interactive_plot(
-        [1, 2], {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1]}, ("n", ["10^3", "10^-12"]), points=["z^8"], alt="None."
+        [1, 2],
+        {"z^8": [[1, 2], [3, 4]], "x^p": [1, 1], "n^-0.3": [1, 1]},
+        ("T_4 at n", ["10^3", 2e7]),
+        points=["z^8"],
+        captions=["above 1e-12", "of 5.5e+03"],
+        alt="None.",
     )
-    assert picture.sliders[0].values == ["10³", "10⁻¹²"] and list(picture.curves) == ["z⁸", "x^p"] and picture.points == ("z⁸",)
+    (slider,) = picture.sliders
+    assert (slider.name, slider.values) == ("T₄ at n", ["10³", "2 × 10⁷"])
+    assert list(picture.curves) == ["z⁸", "x^p", "n^-0.3"] and picture.points == ("z⁸",)
+    assert "T₄ at n = 2 × 10⁷: of 5,500" in repr(picture) and "above 10⁻¹²" in picture._repr_html_()
 
 
 def test_a_zero_has_no_sign():

@@ -24,8 +24,9 @@ def test_formulas_are_readable_in_a_line(text, shown):
     ("printed", "written"),
     [
         ("5.5e+03 of 2.65e+10", "5,500 of 2.65 × 10¹⁰"),
-        ("below 1e-12, 2.6e-05%", "below 10⁻¹², 2.6 × 10⁻⁵%"),
+        ("below 1e-12, 2.6e-05%, 4e-06.", "below 10⁻¹², 2.6 × 10⁻⁵%, 4 × 10⁻⁶."),
         ("T_4 at 10^12, T_0=0.05", "T₄ at 10¹², T₀=0.05"),
+        ("λ^-2, (f - y)^2, S^2", "λ⁻², (f - y)², S²"),
         ("attention_theory, exp_4, n^-0.3", "attention_theory, exp_4, n^-0.3"),  # names, and what has no small sign
     ],
 )

@@ -11,7 +11,6 @@ import html
 import itertools
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -234,11 +233,8 @@ class InteractivePlot:
             "axes": [
                 [_short(a.low), _short(a.high), int(a.log), a.start, a.end] for a in self.axes
             ],
-            "sliders": [
-                [slider.name, [as_written(value) for value in slider.values]]
-                for slider in self.sliders
-            ],
-            "says": [self.captions.steps, [as_written(said) for said in self.captions.rows]],
+            "sliders": [[slider.name, slider.values] for slider in self.sliders],
+            "says": [self.captions.steps, self.captions.rows],
         }
         packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
         key = "movable-" + sha256((packed + self.alt).encode()).hexdigest()[:8]
@@ -248,7 +244,7 @@ class InteractivePlot:
             '0;max-width:36rem">'
             f"{''.join(self._control(key, i) for i in range(len(self.sliders)))}{self._svg()}{self._legend()}"
             f'<output for="{" ".join(self._name(key, i) for i in range(len(self.sliders)))}" '
-            f'style="display:block;min-height:1.5em">{_html(self.captions.at(self.start))}</output>'
+            f'style="display:block;min-height:1.5em">{html.escape(self.captions.at(self.start))}</output>'
             f"{self._table()}</figure><script>{SCRIPT}</script>"
         )
 
@@ -258,7 +254,7 @@ class InteractivePlot:
 
     def _control(self, key: str, i: int) -> str:
         slider, identity = self.sliders[i], self._name(key, i)
-        shown, name = _html(slider.values[slider.start]), _html(slider.name)
+        shown, name = html.escape(slider.values[slider.start]), html.escape(slider.name)
         return (
             f'<label for="{identity}" style="display:block">{name} = <strong '
             f'class="movable-value">{shown}</strong></label>'
@@ -278,11 +274,11 @@ class InteractivePlot:
             grid += [] if self._words else [f"M{place:.1f},{TOP}V{HEIGHT - BOTTOM}"]
             text.append(
                 f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 15}" '
-                f'text-anchor="middle">{_html(label)}</text>'
+                f'text-anchor="middle">{html.escape(label)}</text>'
             )
         for name, (_, place, _) in zip(self.curves, self._marks() if self.hinton else ()):
             text.append(
-                f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{_html(name)}</text>'
+                f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{html.escape(name)}</text>'
             )
         for value, label in ({} if self.hinton else up.ticks()).items():
             place = up.place(value)
@@ -293,8 +289,8 @@ class InteractivePlot:
         middle = (TOP + HEIGHT - BOTTOM) / 2
         text.append(
             f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" '
-            f'text-anchor="middle">{_html(self.labels[0])}</text>'
-            f'<text transform="translate(11 {middle}) rotate(-90)" text-anchor="middle">{_html(self.labels[1])}</text>'
+            f'text-anchor="middle">{html.escape(self.labels[0])}</text>'
+            f'<text transform="translate(11 {middle}) rotate(-90)" text-anchor="middle">{html.escape(self.labels[1])}</text>'
         )
         curves = [
             f'<path data-curve="{c}" d="{self._path(name, mark)}" {self._paint(c, mark[0])}/>'
@@ -356,13 +352,14 @@ class InteractivePlot:
             line = {"line": "M0,6H26", "dot": "M13,6h0", "bar": "M8,1H18V11H8Z"}[kind]
             key = f'<svg width="26" height="12" aria-hidden="true"><path d="{line}" {self._paint(c, kind)}/></svg>'
             items.append(
-                f'<span style="margin-right:1.2em;white-space:nowrap">{key} {_html(name)}</span>'
+                f'<span style="margin-right:1.2em;white-space:nowrap">{key} {html.escape(name)}</span>'
             )
         return f'<div style="padding-left:1em">{" ".join(items)}</div>'
 
     def _table(self) -> str:
         head = "".join(
-            f'<th scope="col">{_html(name)}</th>' for name in (self.labels[0] or "x", *self.curves)
+            f'<th scope="col">{html.escape(name)}</th>'
+            for name in (self.labels[0] or "x", *self.curves)
         )
         rows = []
         for i, x in enumerate(self.x):
@@ -376,14 +373,10 @@ class InteractivePlot:
         )
 
 
-def _html(text: str) -> str:
-    return html.escape(as_written(text))
-
-
 def _shown(value: float | str) -> str:
     """A number of the table: 10⁶ and 6.02 × 10⁻⁵ instead of 1e+06 and 6.02e-05."""
     if isinstance(value, str):
-        return _html(value)
+        return html.escape(value)
     front, power = np.format_float_scientific(value, trim="-").split("e")
     if -5 < int(power) < 6:
         return np.format_float_positional(value, trim="-")
@@ -467,14 +460,18 @@ def interactive_plot(
     starts = [start] if len(pairs) == 1 else start or [None] * len(pairs)
     sliders = []
     for (name, given), first in zip(pairs, starts):
-        values = [_word(value) for value in given]
+        values = [_label(value) for value in given]
         if twice := [value for value, count in Counter(values).items() if count > 1]:
             raise ValueError(f"two values of {name} read {twice[0]}; give them as words")
         sliders.append(
-            Slider(name, values, len(values) // 2 if first is None else _index(name, values, first))
+            Slider(
+                _label(name),
+                values,
+                len(values) // 2 if first is None else _index(name, values, first),
+            )
         )
     counts = tuple(len(slider.values) for slider in sliders)
-    words = [_word(value) for value in x] if len(x) and isinstance(x[0], str) else None
+    words = [_label(value) for value in x] if len(x) and isinstance(x[0], str) else None
     across = (
         np.arange(len(x), dtype=float) if words else np.asarray(x, dtype=float) + 0.0
     )  # no -0.0
@@ -494,8 +491,8 @@ def interactive_plot(
     if not curves:
         raise ValueError("no curve was given")
     names = " and ".join(slider.name for slider in sliders)
-    full, points = {}, [_word(curve) for curve in points]
-    for key, rows in ((_word(curve), rows) for curve, rows in curves.items()):
+    full, points = {}, [_label(curve) for curve in points]
+    for key, rows in ((_label(curve), rows) for curve, rows in curves.items()):
         table = np.asarray(to_numpy(rows))
         if table.dtype.kind == "c":
             raise ValueError(f"{key} is complex; draw its parts")
@@ -566,12 +563,12 @@ def interactive_plot(
         words or kept,
         rounded,
         tuple(sliders),
-        Rows(_steps(sentences.shape), [_word(said) for said in sentences.ravel()]),
+        Rows(_steps(sentences.shape), [_label(said) for said in sentences.ravel()]),
         (
             _axis(*ends, "x" in log, LEFT, WIDTH - RIGHT),
             _axis(*(ylim or (min(heights), max(heights))), "y" in log, HEIGHT - BOTTOM, TOP),
         ),
-        (_word(xlabel), _word(ylabel)),
+        (_label(xlabel), _label(ylabel)),
         tuple(points),
         alt,
         hinton,
@@ -583,16 +580,15 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return [0 if size == 1 else math.prod(shape[i + 1 :]) for i, size in enumerate(shape)]
 
 
-def _word(value: Any) -> str:
-    """A label; powers such as 10^12 get raised figures."""
-    text = value if isinstance(value, str) else f"{float(value):g}"
-    return re.sub(r"\^(-?\d+)", lambda power: raised(power[1]), text)
+def _label(value: Any) -> str:
+    """A label, or a number as one, as a person would write it."""
+    return as_written(value if isinstance(value, str) else f"{float(value):g}")
 
 
 def _index(name: str, values: list[str], start: Any) -> int:
-    if _word(start) not in values:
+    if _label(start) not in values:
         raise ValueError(f"start = {start!r} is no value of {name}; there are {', '.join(values)}")
-    return values.index(_word(start))
+    return values.index(_label(start))
 
 
 def _round(value: float, digits: int, decimals: int | None) -> float | None:

@@ -119,9 +119,11 @@ def _plain(tex: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"(?<=[∂∇√]) ", "", tex)).strip()
 
 
+_END = r"(?!\w|\.\d)"  # a full stop may follow, a digit may not
 _PRINTED = re.compile(
-    r"(?<![\w.])(?P<front>\d+(?:\.\d+)?)e(?P<power>[+-]\d+)(?![\w.])"
-    r"|(?<=[\da-z])\^(?P<raised>-?\d+)(?![\w.])|(?<![\w][A-Za-zα-ω])(?<=[A-Za-zα-ω])_(?P<index>\d+)(?!\w)"
+    rf"(?<![\w.])(?P<front>\d+(?:\.\d+)?)e(?P<power>[+-]\d+){_END}"
+    rf"|(?<=[\w)])\^(?P<raised>-?\d+){_END}"
+    r"|(?<![\w][A-Za-zα-ω])(?<=[A-Za-zα-ω])_(?P<index>\d+)(?!\w)"
 )
 
 
