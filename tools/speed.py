@@ -169,13 +169,14 @@ def made(route, W, a, x):
     function = lambda W, x: a.shape[1] * jax.nn.softmax(x @ W, axis=1) @ a.T
     kernel = neural_tangents.empirical_ntk_fn(function, (), vmap_axes=0, implementation=int(route))
     kernel = jax.jit(kernel, static_argnums=1)
-    matrix = lambda k: numpy.transpose(k, (2, 0, 3, 1)).reshape(a.shape[0] * len(x), -1) / a.shape[1]
-    return (lambda: kernel(x, None, W)), matrix
+    rows = lambda k: numpy.transpose(k, (2, 0, 3, 1)).reshape(a.shape[0] * len(x), -1)
+    return (lambda: kernel(x, None, W)), lambda k: rows(k) / a.shape[1]
 runs = {}
 for line in sys.stdin:
     file, route, calls = line.split()
     if (file, route) not in runs:
-        runs[file, route], matrix = made(route, *(jax.numpy.array(numpy.load(file)[name]) for name in "Wax"))
+        arrays = numpy.load(file)
+        runs[file, route], matrix = made(route, *(jax.numpy.array(arrays[name]) for name in "Wax"))
         numpy.save(file + route, matrix(runs[file, route]()))
     run, start = runs[file, route], time.process_time()
     for _ in range(int(calls)):

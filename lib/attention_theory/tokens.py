@@ -399,5 +399,6 @@ def bert_contexts(
         if len(chosen) == count:
             return on_sphere(table[torch.tensor(chosen)][..., :d])
     raise ValueError(
-        f"{count} texts of {n} tokens are needed, and only {len(chosen)} of {len(texts)} are that long"
+        f"{count} texts of {n} tokens are needed, and only {len(chosen)} of {len(texts)} are that "
+        "long"
     )

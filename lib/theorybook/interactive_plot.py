@@ -445,7 +445,8 @@ def interactive_plot(
     Example:
         >>> from theorybook.interactive_plot import interactive_plot
         >>> interactive_plot(
-        ...     x=[1, 2, 4], curves={"x^p": [[1, 2, 4], [1, 4, 16]], "bound": [16, 16, 16]}, parameter=("p", [1, 2]),
+        ...     x=[1, 2, 4], curves={"x^p": [[1, 2, 4], [1, 4, 16]], "bound": [16, 16, 16]},
+        ...     parameter=("p", [1, 2]),
         ...     xlabel="x", alt="The power x^p stays below 16.", start=1,
         ... )
         x: 1 2 4
@@ -477,12 +478,14 @@ def interactive_plot(
     )  # no -0.0
     if across.ndim != 1 or across.size < 2 or min(counts) < 2:
         raise ValueError(
-            f"x has shape {across.shape} and {', '.join(f'{s.name} {len(s.values)}' for s in sliders)} values; a picture that "
+            f"x has shape {across.shape} and "
+            f"{', '.join(f'{s.name} {len(s.values)}' for s in sliders)} values; a picture that "
             "moves needs two of each"
         )
     if log not in ("", "x", "y", "xy") or (words and "x" in log):
         raise ValueError(
-            f"log = {log!r} is not possible; choose '', 'x', 'y' or 'xy', and with words at x '' or 'y'"
+            f"log = {log!r} is not possible; choose '', 'x', 'y' or 'xy', and with words at x '' or "
+            "'y'"
         )
     if not alt:
         raise ValueError(
@@ -529,11 +532,13 @@ def interactive_plot(
     for axis, numbers in (("x", across), ("y", np.append(seen[~np.isnan(seen)], ylim or ()))):
         if axis in log and numbers.min() <= 0:
             raise ValueError(
-                f"the smallest {axis} is {numbers.min():g}; a logarithmic axis needs positive numbers"
+                f"the smallest {axis} is {numbers.min():g}; a logarithmic axis needs positive "
+                "numbers"
             )
     if hinton and (not words or log or np.nanmin(seen) < 0):
         raise ValueError(
-            "a Hinton diagram shows a matrix of numbers >= 0, with words at x and without a logarithmic axis"
+            "a Hinton diagram shows a matrix of numbers >= 0, with words at x and without a "
+            "logarithmic axis"
         )
     size = np.abs(seen[(seen != 0) & ~np.isnan(seen)])
     if size.size and not 1e-300 < (size.min() if "y" in log else size.max()) <= size.max() < 1e150:

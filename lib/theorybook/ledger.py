@@ -61,8 +61,9 @@ class Entry:
         note: what a reader should know besides; the reason, where there is no verdict.
 
     >>> from theorybook import Entry
-    >>> row = dict(id="a/lemma-1", printed="Lemma 1", kind="lemma", statement="x² >= 0.", depends=[])
-    >>> entry = Entry(**row, chapter="a/squares", method="proof", seen="exact", outcome="holds", note="")
+    >>> row = dict(id="a/lemma-1", printed="Lemma 1", kind="lemma", statement="x² >= 0.")
+    >>> row |= dict(depends=[], chapter="a/squares", method="proof", seen="exact", outcome="holds")
+    >>> entry = Entry(**row, note="")
     >>> entry.rests_on
     'proof on the page, machine: exact'
     """

@@ -39,7 +39,8 @@ class Prediction:
         commit: the commit that brought it.
 
     >>> from theorybook import Prediction
-    >>> prediction = Prediction("sink", "Theorem 1", "share of the first key", "it is a sink", 0.5, 1, "nothing", "2026-01-01")
+    >>> said = ("sink", "Theorem 1", "share of the first key", "it is a sink")
+    >>> prediction = Prediction(*said, low=0.5, high=1, known="nothing", date="2026-01-01")
     >>> prediction.low, prediction.high
     (0.5, 1)
     """
@@ -111,7 +112,8 @@ def measured(prediction: Prediction, draws: Sequence[Numbers], digits: Size = 3)
         ValueError: no draw, or a draw with fewer than two texts.
 
     >>> from theorybook import Prediction, measured
-    >>> prediction = Prediction("sink", "Theorem 1", "share of the first key", "it is a sink", 0.5, 1, "nothing", "2026-01-01")
+    >>> said = ("sink", "Theorem 1", "share of the first key", "it is a sink")
+    >>> prediction = Prediction(*said, low=0.5, high=1, known="nothing", date="2026-01-01")
     >>> measured(prediction, [[0.7, 0.7, 0.7]]).holds
     True
     """

@@ -15,7 +15,8 @@ layer and the printed formula at drawn points inside the range; only a tied proo
 >>> from theorybook.prove import prove_le, prove_less
 >>> prove_less("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
 'x in [0, 3]'
->>> print(prove_le("(n - 1)/n^2 <= 1/4", lambda n: (4 * (n - 1) / n**2, 1), where={"n": "d - 2"}, n=(2, None)))
+>>> sides = lambda n: (4 * (n - 1) / n**2, 1)
+>>> print(prove_le("(n - 1)/n^2 <= 1/4", sides, where={"n": "d - 2"}, n=(2, None)))
 (n - 1)/n^2 <= 1/4 on d - 2 >= 2: 1 coefficient
 """
 

@@ -330,9 +330,9 @@ def find_record(name: str, folder: str | Path | None = None) -> Path:
             return place / f"{name}.json"
     where = folder if folder is not None else f"data/ of {Path.cwd()} or above"
     raise FileNotFoundError(
-        f"{name}.json is not in {where}; open the chapter inside a clone of the book (or clone it beside), restore the file "
-        f"with git checkout -- book/data/{name}.json, or record it anew with the command in its provenance "
-        "--out book/data"
+        f"{name}.json is not in {where}; open the chapter inside a clone of the book (or clone it "
+        f"beside), restore the file with git checkout -- book/data/{name}.json, or record it anew "
+        "with the command in its provenance --out book/data"
     )
 
 

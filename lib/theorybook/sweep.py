@@ -544,8 +544,8 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
     parser.add_argument(
         "--share",
         metavar="I/N",
-        help="only every N-th point from the I-th on, for one of N runs (the tasks of a Slurm array) with the same --out; "
-        "the same command without --share then writes the record",
+        help="only every N-th point from the I-th on, for one of N runs (the tasks of a Slurm array) "
+        "with the same --out; the same command without --share then writes the record",
     )
     parser.add_argument(
         "--take-over",
@@ -577,7 +577,8 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
             ]
             if not points:
                 parser.error(
-                    f"no point of {recording.name} has {' '.join(given.where)}; one point is {recording.grid()[0]}"
+                    f"no point of {recording.name} has {' '.join(given.where)}; one point is "
+                    f"{recording.grid()[0]}"
                 )
             chosen.append((recording, points[: given.points]))
     device = getattr(given, "device", "")
@@ -603,7 +604,10 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
         if error.errno not in UNWRITABLE:
             raise
         what = f"{error.filename or given.out} cannot be written ({os.strerror(error.errno)})"
-        remedy = "make room or choose another --out; finished points are kept and the same command continues"
+        remedy = (
+            "make room or choose another --out; finished points are kept and the same command "
+            "continues"
+        )
         parser.exit(1, f"{parser.prog}: {what}; {remedy}\n")
     except ValueError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")

@@ -343,7 +343,10 @@ def identity_bounds() -> dict[str, Bound]:
 #: Where symbols stand at one size of the layer.
 SMALL = "k = 3, t = 2; every pair of rows of any size has the form of one that occurs there"
 #: The same for features, which are sums over all rows.
-COLUMNS = "k = 3, t = 2; at any size a column has one value in one row, t rows or all and else 0, and the weights sum to 1"
+COLUMNS = (
+    "k = 3, t = 2; at any size a column has one value in one row, t rows or all and else 0, and "
+    "the weights sum to 1"
+)
 
 
 @functools.cache

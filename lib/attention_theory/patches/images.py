@@ -161,7 +161,8 @@ def patch_permutation(side: Size, s: Count, patch: Size, seed: Seed) -> Int[Tens
     tiles_along(side, s)
     if s % patch:
         raise ValueError(
-            f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must divide s"
+            f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must "
+            "divide s"
         )
     return grid_permutation(side // patch, s // patch, seed)
 

@@ -329,7 +329,8 @@ def descend(
     >>> import torch
     >>> from attention_theory.sensitivity import descend
     >>> far = torch.tensor([9.0, 0.0]).double()  # the ball has the radius sqrt(2)
-    >>> move, value = descend(lambda delta: (delta - far).norm(dim=1), torch.zeros(1, 2).double(), steps=200)
+    >>> start = torch.zeros(1, 2).double()
+    >>> move, value = descend(lambda delta: (delta - far).norm(dim=1), start, steps=200)
     >>> move.round(decimals=2).tolist()
     [[1.41, 0.0]]
     """

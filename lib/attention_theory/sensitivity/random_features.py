@@ -228,7 +228,8 @@ def one_token_in_law(
 
     >>> from attention_theory.sensitivity import one_token_in_law
     >>> from attention_theory.tokens import contexts
-    >>> first, second = one_token_in_law(contexts("iid", 2, 100, 64, seed=0), token=0, k=10_000, seed=0)
+    >>> two = contexts("iid", 2, 100, 64, seed=0)
+    >>> first, second = one_token_in_law(two, token=0, k=10_000, seed=0)
     >>> first.features(-first.x[None]).shape  # without the 10,000 x 6,400 matrix
     torch.Size([1, 10000])
     """

@@ -31,7 +31,8 @@ def sensitivity_bound(view: OneTokenAttention) -> float:
     Raises:
         ValueError: the features vanish at X.
 
-    >>> from attention_theory.sensitivity import RandomAttentionFeatures, projected_ascent, sensitivity_bound
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures
+    >>> from attention_theory.sensitivity import projected_ascent, sensitivity_bound
     >>> from attention_theory.tokens import contexts
     >>> X = contexts("iid", 1, 20, 192, seed=0)[0]
     >>> one = RandomAttentionFeatures.sample(192, seed=0).one_token(X, 0)
@@ -100,7 +101,8 @@ def crowd_bound(view: OneTokenAttention) -> float:
     Raises:
         ValueError: an even degree, whose u falls at negative scores; or features that vanish at X.
 
-    >>> from attention_theory.sensitivity import RandomAttentionFeatures, crowd_bound, sensitivity_bound
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures
+    >>> from attention_theory.sensitivity import crowd_bound, sensitivity_bound
     >>> from attention_theory.tokens import contexts
     >>> X = contexts("iid", 1, 20, 192, seed=0)[0]
     >>> one = RandomAttentionFeatures.sample(192, seed=0).one_token(X, 0)

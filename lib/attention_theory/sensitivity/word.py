@@ -67,10 +67,12 @@ def word_sensitivity(
 
     bombari2024, (3.4) for one token, as in its figures (which fix the first).
 
-    >>> from attention_theory.sensitivity import RandomAttentionFeatures, RandomFeatures, word_sensitivity
+    >>> from attention_theory.sensitivity import RandomAttentionFeatures, RandomFeatures
+    >>> from attention_theory.sensitivity import word_sensitivity
     >>> from attention_theory.tokens import contexts
     >>> X = contexts("iid", 1, 20, 96, seed=0)[0]
-    >>> attention, plain = RandomAttentionFeatures.sample(96, seed=0), RandomFeatures.sample(20, 96, 500, seed=0)
+    >>> attention = RandomAttentionFeatures.sample(96, seed=0)
+    >>> plain = RandomFeatures.sample(20, 96, 500, seed=0)
     >>> a, b = (word_sensitivity(map, X, starts=2, steps=20).value for map in (attention, plain))
     >>> a > 2 * b
     True
@@ -151,7 +153,8 @@ def projected_ascent(
     >>> from attention_theory.tokens import contexts
     >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
     >>> one = RandomAttentionFeatures.sample(32, seed=0).one_token(X, 0)
-    >>> (projected_ascent(one, starts=3, steps=10).history.diff(dim=0) >= 0).all().item()  # no start ever falls
+    >>> steps = projected_ascent(one, starts=3, steps=10).history.diff(dim=0)
+    >>> (steps >= 0).all().item()  # no start ever falls
     True
     """
     check_norm(view.norm)

@@ -81,7 +81,8 @@ def kernel_change_bound(
         x: (n, d).
         R: largest distance that a column of W moves.
 
-    >>> from attention_theory.tangent import SoftmaxNetwork, kernel_change_bound, tangent_kernel, unit_points
+    >>> from attention_theory.tangent import SoftmaxNetwork, unit_points
+    >>> from attention_theory.tangent import kernel_change_bound, tangent_kernel
     >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 100, seed=0, outputs=1)
     >>> change = tangent_kernel(net.moved(net.W, 0.01), x) - tangent_kernel(net, x)
     >>> (change.abs() <= kernel_change_bound(net, x, 0.01)).all().item()
@@ -159,7 +160,8 @@ def fit_guarantee(
         ValueError: the weights are not paired, an input is longer than 1, or y does not fit.
 
     >>> from attention_theory.tangent import SoftmaxNetwork, fit_guarantee, unit_points
-    >>> x, net = unit_points(4, 3, seed=1), SoftmaxNetwork.paired(3, 60_000, seed=0, sigma=0.5, outputs=1)
+    >>> x = unit_points(4, 3, seed=1)
+    >>> net = SoftmaxNetwork.paired(3, 60_000, seed=0, sigma=0.5, outputs=1)
     >>> promise = fit_guarantee(net, x, x[:, :1].sign())
     >>> promise.movement < promise.radius
     True
@@ -199,7 +201,8 @@ def sufficient_width(
         delta: probability of failure.
 
     >>> from attention_theory.tangent import sufficient_width, unit_points
-    >>> round(sufficient_width(unit_points(4, 3, seed=1), outputs=1, sigma=0.5), 1)  # 10 to this power
+    >>> x = unit_points(4, 3, seed=1)
+    >>> round(sufficient_width(x, outputs=1, sigma=0.5), 1)  # 10 to this power
     4.1
     """
     kernel, n = limit_kernel(x, sigma=sigma), len(x)

@@ -121,7 +121,8 @@ def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "r
     mean to subtract.
 
     >>> from attention_theory.tangent import SoftmaxNetwork, exp_kernel, limit_kernel, unit_points
-    >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 200_000, seed=0, sigma=0.3, outputs=1)
+    >>> x = unit_points(3, 3, seed=1)
+    >>> net = SoftmaxNetwork.paired(3, 200_000, seed=0, sigma=0.3, outputs=1)
     >>> ratio = exp_kernel(net, x) / limit_kernel(x, sigma=0.3, kind="exp")
     >>> (ratio - 1).abs().max().item() < 0.01
     True
@@ -238,7 +239,8 @@ def rank_bound(net: SoftmaxNetwork, n: Count) -> int:
     Raises:
         ValueError: the weights are not paired.
 
-    >>> from attention_theory.tangent import SoftmaxNetwork, rank, rank_bound, tangent_kernel, unit_points
+    >>> from attention_theory.tangent import SoftmaxNetwork, unit_points
+    >>> from attention_theory.tangent import rank, rank_bound, tangent_kernel
     >>> x, net = unit_points(9, 3, seed=1), SoftmaxNetwork.paired(3, 4, seed=0, outputs=1)
     >>> rank(tangent_kernel(net, x)), rank_bound(net, 9)  # two pairs in three dimensions
     (6, 6)

@@ -97,7 +97,8 @@ def train(
     Raises:
         ValueError: shapes or steps that do not fit; the run diverged to non-finite numbers.
 
-    >>> from attention_theory.tangent import SoftmaxNetwork, largest_rate, tangent_kernel, train, unit_points
+    >>> from attention_theory.tangent import SoftmaxNetwork, unit_points
+    >>> from attention_theory.tangent import largest_rate, tangent_kernel, train
     >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 1000, seed=0, outputs=1)
     >>> rate = 0.5 * largest_rate(tangent_kernel(net, x), m=1000)
     >>> path = train(net, x, x[:, :1], steps=100, rate=rate, at=[0, 10, 100])

@@ -24,25 +24,28 @@ BITS = {np.dtype(np.float64): (np.int64, 2**21 - 1), np.dtype(np.float32): (np.i
 #: torch's operations whose results are numbers that were there before; views and random draws say
 #: so themselves.
 MOVES = """
-    abs alias amax amin arange as_strided bucketize cat ceil clamp clamp_max clamp_min clone constant_pad_nd copy cummax
-    cummin diag_embed diagonal_copy empty empty_like empty_strided eye fill flip floor full full_like gather index index_fill
-    index_put index_select isin kthvalue lift lift_fresh linalg_diagonal masked_fill masked_scatter masked_select max maximum
-    median min minimum mode nan_to_num nanmedian neg new_empty new_empty_strided new_full new_ones new_zeros nonzero ones
-    ones_like relu repeat resize roll round scatter searchsorted select_backward select_scatter set sgn sign slice_backward
-    slice_scatter sort stack take threshold topk tril triu trunc unfold_backward unique_consecutive unique_dim where zero
-    zeros zeros_like _efficientzerotensor _index_put_impl _pin_memory _reshape_alias _reshape_copy _to_copy _unique2
-    _unsafe_index _unsafe_view
+    abs alias amax amin arange as_strided bucketize cat ceil clamp clamp_max clamp_min clone
+    constant_pad_nd copy cummax cummin diag_embed diagonal_copy empty empty_like empty_strided
+    eye fill flip floor full full_like gather index index_fill index_put index_select isin
+    kthvalue lift lift_fresh linalg_diagonal masked_fill masked_scatter masked_select max
+    maximum median min minimum mode nan_to_num nanmedian neg new_empty new_empty_strided
+    new_full new_ones new_zeros nonzero ones ones_like relu repeat resize roll round scatter
+    searchsorted select_backward select_scatter set sgn sign slice_backward slice_scatter sort
+    stack take threshold topk tril triu trunc unfold_backward unique_consecutive unique_dim
+    where zero zeros zeros_like _efficientzerotensor _index_put_impl _pin_memory _reshape_alias
+    _reshape_copy _to_copy _unique2 _unsafe_index _unsafe_view
 """
 
 #: NumPy's functions that compute. Its mean, var and std, and the methods of arrays, use the sum of
 #: ``numpy._core._methods``.
 COMPUTING = """
-    arccos arcsin arctan arctan2 average convolve cos cosh cumprod cumsum dot einsum exp expm1 inner log log10 log1p log2 matmul
-    nansum power prod quantile sin sinh sum tan tanh tensordot trapezoid vdot
+    arccos arcsin arctan arctan2 average convolve cos cosh cumprod cumsum dot einsum exp expm1
+    inner log log10 log1p log2 matmul nansum power prod quantile sin sinh sum tan tanh tensordot
+    trapezoid vdot
 """
 LINALG = """
-    cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_norm matrix_power multi_dot norm pinv qr slogdet solve svd
-    svdvals vector_norm
+    cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_norm matrix_power multi_dot
+    norm pinv qr slogdet solve svd svdvals vector_norm
 """
 
 
