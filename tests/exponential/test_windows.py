@@ -7,17 +7,12 @@ import pytest
 from attention_checks.exponential import knobs
 from attention_checks.exponential.runs import bounds
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import power, relu_power, sharp, truncated, windows
+from attention_theory.exponential import power, sharp, windows
 from attention_theory.separation import data
 from attention_theory.separation.data import threshold
 from attention_theory.separation.exact import separation_probability
 
 KAPPA = 0.1
-
-
-def solved(share, log_rivals):
-    """The log ratio at which one key has this share against its rivals."""
-    return log_rivals + math.log(share / (1 - share))
 
 
 class Given(windows.DataSet):
@@ -31,27 +26,6 @@ def found(model, own=0.0, block=0.0, a=1.2, b=0.2, c=0.8, d=40):
     D = Given(model, 5.0, a, d=d) if model == "cross" else Given(model, 5.0, a, b, c, d)
     object.__setattr__(D, "given", windows.Shares(own, block))
     return D
-
-
-@pytest.mark.parametrize("u", [sharp(0.7), power(3), truncated(4), relu_power(2)], ids=str)
-@pytest.mark.parametrize(
-    ("model", "cases"),
-    [
-        ("self-ones", [(24, 8), (6, 8)]),
-        ("cross", [(24, 7), (6, 7)]),
-        ("self-identity", [(24, 8), (12, 8), (6, 8), (8, 4), (5, 3)]),
-    ],
-)
-def test_shares_are_those_of_the_whole_matrix(u, model, cases):
-    sizes = () if model == "cross" else (0.3, 0.6)
-    for n, d in cases:
-        A1, A2, X = data.inputs(model, n, d, 1.1, *sizes)
-        weights = attention_weights(A1 @ X @ A2.T, u)
-        shares = windows.DataSet(model, math.log(n), 1.1, *sizes, d=d).shares(u)
-        assert shares.own == pytest.approx(float(weights[0, 0]), rel=1e-9)
-        row = n - 1  # keys of its block: every (d - 2)-th
-        block = float(weights[row, row % (d - 2) :: d - 2].sum()) if model == "self-identity" else 0.0
-        assert shares.block == pytest.approx(block, rel=1e-9)
 
 
 def test_shares_at_sizes_beyond_floats():
@@ -121,29 +95,6 @@ def test_separation_bounds(monkeypatch, most, least, expected):
         monkeypatch.setattr(windows.DataSet, name, lambda D, u, m, at={1.0: first, 0.0: second}: at[D.a] if m == 3 else -9)
     result = bounds.separation_bounds(sharp(1), D1, D0, 3)
     assert (result.lower, result.upper) == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize("n", [100, 1e12])
-def test_upper_edge_in_closed_form(n):
-    log_n, a, b, c = math.log(n), 0.3, 0.4, 0.7
-    plain = b + c
-    own, rivals = KAPPA / (a + b), math.log(n - 1)
-    edge = windows.upper_edge
-    ones = windows.DataSet("self-ones", log_n, a, b, c)
-    assert edge(sharp, ones) == pytest.approx(solved(own, rivals) / (a * (a + plain) * log_n), rel=1e-9)
-    assert edge(power, ones) == pytest.approx(max(1.0, solved(own, rivals) / math.log((a + plain) / plain)), rel=1e-9)
-    cross = windows.DataSet("cross", log_n, a)
-    assert edge(sharp, cross) == pytest.approx(solved(0.45, rivals) / (a * log_n), rel=1e-9)
-    assert edge(power, cross) == pytest.approx(solved(0.45, rivals) / math.log(1 + a), rel=1e-9)
-    # the block: blocks - 1 others, each as large
-    for a in (0.0, 0.01):
-        identity = windows.DataSet("self-identity", log_n, a, b, c, 22)
-        needed = solved(KAPPA / b, math.log(19))
-        assert edge(sharp, identity) == pytest.approx(needed / (b**2 * log_n), rel=1e-9)
-        assert edge(power, identity) == pytest.approx(needed / math.log((b**2 + c**2) / c**2), rel=1e-9)
-    endless = windows.DataSet("self-identity", log_n, 1.2, b, c)
-    needed = solved(KAPPA / (1.2 + b), rivals)
-    assert edge(sharp, endless) == pytest.approx(needed / ((1.2**2 + b**2) * log_n), rel=1e-9)
 
 
 def test_edges_that_are_nowhere_or_at_once():

@@ -13,7 +13,6 @@ from attention_theory.device import generator, normal
 from attention_theory.patches import association
 from attention_theory.patches.gaussian import convolution_label
 from attention_theory.patches.training import START_SEED, TEST_SEED
-from theorybook.records import Record
 
 ROW = torch.float64
 
@@ -77,36 +76,6 @@ def test_gradients_from_samples_against_every_point():
 def test_a_run_that_ends_before_the_horizon_is_refused(horizon, steps):
     with pytest.raises(ValueError, match=f"steps = {steps} end before"):
         samples.coupled(40, 2, horizon, steps)
-
-
-@pytest.mark.parametrize(("N", "horizon", "steps"), [(40, 4, 66), (15, 22, 84)])
-def test_the_semi_idealised_process_runs_beside(N, horizon, steps):
-    """A literal descent from the same start, and the process on the exact risk, up to the horizon."""
-    images = patches.PatchDistribution(12, 4, 8, 0.25, 8**-0.5)
-    found = samples.coupled(N, 2, horizon, steps)
-    first = patches.train_vit(images, N, 1, seed=2, omega=1e-5, tests=1)
-    A, v, path = first.A[0], first.v[0], []
-    X, y = images.sample(N, 2)
-    for _ in range(steps + 1):
-        path.append((A, v))
-        dA, dv = slopes(X, y, A, v)
-        A, v = A - 10.0 * off_diagonal(dA), v - 5e-3 * dv
-    begin = next(t for t, (_, v) in enumerate(path) if v[0] >= 1e-3**0.5)
-    followed = path[begin : begin + horizon + 1]
-    assert len(followed) == horizon + 1
-    gamma, rho = patches.semi_idealised(patches.Population(12, 4, 0.25), torch.stack([v[0] for _, v in followed]), 10.0)
-    ideal = [attention(12, 4, 1.0, g, r) for g, r in zip(gamma.tolist(), rho.tolist())]
-    gaps = [float(off_diagonal(A - B).abs().max()) for (A, _), B in zip(followed, ideal)]
-    across = [float(v[1:].norm()) for _, v in path[: begin + horizon + 1]]
-    assert found.N == N and found.gaps == pytest.approx(gaps, rel=1e-6)
-    assert found.first == pytest.approx(across[-horizon - 1], rel=1e-6)
-    assert found.across == pytest.approx(max(across), rel=1e-6)
-    A, v = followed[min(20, horizon)]
-    X, _ = images.sample(2000, 77)
-    F, G = output(X, A, v), output(X, ideal[min(20, horizon)], v[0] * torch.eye(8, dtype=ROW)[0])
-    assert found.outputs == pytest.approx(float((F - G).abs().max() / G.abs().max()), rel=1e-6)
-    X, _ = images.sample(5000, 2 + TEST_SEED)
-    assert 0 < found.misfit == pytest.approx(failing(output(X, A, v), X, 4), abs=1e-14)
 
 
 @pytest.mark.parametrize(("D", "C", "q", "p"), [(4, 2, 0.4, 3), (6, 2, 0.7, 3), (6, 3, 0.3, 5)])
@@ -252,25 +221,3 @@ def test_a_recorded_run_of_gaussian_patches():
     run = train_gaussian("PQK", 1, d=3, rate=0.02, steps=2, N=20, tests=10)
     assert result["steps"] == run.steps == [0, 2] and result["error"] == run.error
     assert np.array_equal(result["A"], run.A.float().numpy()) and np.array_equal(result["gram"], run.gram.float().numpy())
-
-
-def test_recorded_runs_are_parted_by_their_end(monkeypatch):
-    groups = torch.arange(8) // 4
-    same = (groups[:, None] == groups).double()
-    half = same.clone()
-    half[:3] = 0.0  # three rows see no group
-    point = {"kind": "PQK", "d": 4, "rate": 0.05}
-    others = ({"kind": "P"}, {"d": 8}, {"rate": 0.02})
-    points = [point | {"seed": seed} for seed in range(4)] + [point | other | {"seed": 9} for other in others]
-    ends = [[0.5, 0.05], [0.4, 0.04, 0.06], [0.06, 0.3, 0.5], [0.2, 0.05, 0.6]]
-    results = [
-        {"A": half.numpy(), "gram": same.numpy(), "error": error, "association_gram": [0.0, 0.375, 0.75][: len(error)]}
-        for error in ends + ends[:3]
-    ]
-    monkeypatch.setattr(gaussian_patches, "read_record", lambda name: Record(name, {}, {}, points, results))
-    solved, unsolved = gaussian_patches.learned("PQK", 4, 0.05)
-    assert [(run.seed, run.error, run.rows_A, run.rows_gram, run.lost) for run in solved] == [(0, 0.05, 5, 8, None)]
-    expected = [(1, 0.06, 5, 8, 3), (2, 0.5, 5, 8, None), (3, 0.6, 5, 8, 3)]
-    assert [(run.seed, run.error, run.rows_A, run.rows_gram, run.lost) for run in unsolved] == expected
-    assert torch.equal(solved[0].A, half) and torch.equal(solved[0].gram, same)
-    assert not gaussian_patches.learned("PQK", 4, 0.05, solved=0.7)[1]

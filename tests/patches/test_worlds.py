@@ -57,28 +57,6 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def test_clauses_are_counted():
-    w = torch.tensor([0.0, 0.6, 0.8], dtype=torch.float64)
-    images = patches.PatchDistribution(6, 2, 3, 0.7, 0.5, groups=torch.tensor([5, 2, 2, 9, 9, 5]), w=w)
-    X, y = images.sample(80, 3)
-    full, last, alone, towards, away, others = [], 0, 0, 0, 0, 0
-    noise = []
-    for x, sign in zip(X, y):
-        carried = [round(float(x[j] @ w)) for j in (1, 2, 0, 5, 3, 4)]  # group by group
-        filled = [all(carried[2 * g + i] == sign for i in range(2)) for g in range(3)]
-        full.append(sum(filled))
-        noise.append(np.mean([float((patch - (patch @ w) * w).square().sum()) / 2 for patch in x]))
-        if sum(filled) == 1:
-            alone, last = alone + 1, last + filled[2]
-            strays = [value for g in range(3) if not filled[g] for value in carried[2 * g : 2 * g + 2]]
-            towards, away = towards + strays.count(sign), away + strays.count(-sign)
-            others += len(strays)
-    found = worlds.clauses(images, X, y)
-    assert max(full) > 1 and found[:4] == (1, (last, alone), (towards, others), (away, others))
-    assert found.noise.tolist() == pytest.approx(noise, rel=1e-12)
-    assert worlds.clauses(images, X, -y).full == 0  # no group need carry the other label
-
-
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("weights", [(1, 1, 1), (5, 3, 1), (2, 1, 7)])
 def test_errors_over_the_population(size, weights):
@@ -152,28 +130,6 @@ def test_gram_matrices_of_every_rank():
             first = max(range(6), key=lambda i: A[i][i])
             longest += first in own_largest(A[first], 2)
     assert worlds.gram_search(groups, 8, 7) == (48, max(disjoint), longest)
-
-
-@pytest.mark.parametrize(
-    ("D", "C", "q", "p"), [(14, 2, 0.8, 1), (8, 4, 1.0, 1), (4, 2, 0.6, 3), (21, 3, 0.9, 3), (12, 3, 0.7, 5)]
-)
-def test_disagreement_of_groups_one_after_the_other(D, C, q, p):
-    """Score and labelling function of a population of label +1, group by group."""
-    group = Counter()
-    for x in itertools.product((-1, 0, 1), repeat=C):
-        strays = sum(map(abs, x))
-        group[sum(x) ** p, (sum(x) == C) - (sum(x) == -C)] += (q / 2) ** strays * (1 - q) ** (C - strays)
-    law = Counter({(C**p, 1): 1.0})
-    for _ in range(D // C - 1):
-        longer = Counter()
-        for ((F, f), chance), ((more, full), part) in itertools.product(law.items(), group.items()):
-            longer[F + more, f + full] += chance * part
-        law = longer
-    wrong = [sum(chance for (F, f), chance in law.items() if F * f < 0 and f * sign > 0) for sign in (1, -1)]
-    assert patches.block_disagreement(D, C, q, p) == pytest.approx(sum(wrong), rel=1e-11)
-    either = sum(chance for (F, f), chance in law.items() if F * f <= 0)
-    assert patches.block_disagreement(D, C, q, p, ties=True) == pytest.approx(either, rel=1e-11)
-    assert (wrong[1] > 0) == ((D, C, p) in {(14, 2, 1), (21, 3, 3)})
 
 
 def test_score_of_zero_against_a_label():

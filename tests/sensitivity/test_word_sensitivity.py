@@ -209,25 +209,6 @@ def test_moves_compared_are_literal_changes():
     assert halves["even"] == pytest.approx([printed.equation_3_4(raf, X, 0, even / 2), found["even"][0]])
 
 
-def test_the_best_level_of_the_scores():
-    draw, larger = generator(0), 0
-    for trial in range(200):  # shared directions make negative multipliers, where the even move is not the best
-        m, d = 1 + trial % 7, 7 + trial % 4
-        K = normal(m, d, generator=draw) + (trial % 3) * normal(d, generator=draw)
-        multipliers = torch.linalg.solve(K @ K.T, torch.ones(m).double())
-        u, best = K.T @ multipliers, theorem_3.best_level(K)
-        even = math.sqrt(d) * float((K @ u / u.norm()).min())
-        if float(multipliers.min()) >= 0:
-            assert best == pytest.approx(even)
-        else:
-            assert best > even
-            larger += 1
-        others = normal(500, d, generator=draw)
-        assert float((others / others.norm(dim=1, keepdim=True) @ K.T).amin(dim=1).max()) * math.sqrt(d) <= best + 1e-9
-    assert larger > 50
-    assert theorem_3.best_level(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]).double()) == 0  # dependent rows: no move raises both
-
-
 def test_deep_layers_and_the_recorded_search():
     rows = word.deep_layers(4, 6, 4, 0, "iid")
     assert [row["layer"] for row in rows] == [1, 2, 4]

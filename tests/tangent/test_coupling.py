@@ -26,32 +26,6 @@ def seen(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("paired", 1), ("unpaired", 1), ("unpaired", 4)])
-def test_couple_compares_two_literal_descents(kind, seed):
-    """At the last one the kernel is singular, its smallest eigenvalue 0 to rounding: no bound."""
-    x, y, test = unit_points(2, 2, 1), unit_points(2, 2, 2), unit_points(3, 2, 3)
-    net = getattr(SoftmaxNetwork, kind)(2, 6, seed, 0.8, outputs=2)
-    H, K, diagonal = kernels(net.W, net.a, x, test)
-    at, rate = [0, 2, 5], 0.01 if seed == 4 else 0.001
-    start = printed.equation_1(net.W, net.a, test)
-    path = descend(net, x, printed.equation_1(net.W, net.a, x) + y, 5, rate)
-    gammas = printed.equation_24(H, y.T.flatten(), rate, 6, 5)
-    gap, eps_test, eps_H = torch.zeros(6), torch.zeros(6), 0.0
-    for k in at:
-        learnt = (printed.equation_1(path[k], net.a, test) - start).T.flatten()
-        gap = torch.maximum(gap, (learnt - printed.definition_f_1(K, gammas[k], 6)).abs())
-        H_now, K_now, _ = kernels(path[k], net.a, x, test)
-        eps_H = max(eps_H, float(((H_now - H) ** 2).sum().sqrt()))
-        eps_test = torch.maximum(eps_test, ((K_now - K) ** 2).sum(1).sqrt())
-    found, lam = coupling.couple(net, x, y, test, rate, at), float(np.linalg.eigvalsh(H.numpy())[0])
-    for name, expected in (("gap", gap), ("eps_test", eps_test), ("diagonal", diagonal)):
-        torch.testing.assert_close(getattr(found, name), expected.double(), rtol=1e-8, atol=1e-12)
-    assert (found.eps_H, found.lam) == pytest.approx((eps_H, lam), rel=1e-8)
-    expected = [float(y.norm()) * (e + math.sqrt(d / lam) * eps_H) / (lam - eps_H) if eps_H < lam else math.inf
-                for e, d in zip(eps_test.tolist(), diagonal.tolist())]  # fmt: skip
-    assert found.bound.tolist() == pytest.approx(expected, rel=1e-7) and found.applies == (eps_H < lam)
-
-
 def test_the_hypothesis_of_the_coupling_is_strict():
     rows = torch.ones(1, dtype=torch.float64)
     applies = [coupling.Coupling(rows, rows, eps_H, rows, rows, 0.5).applies for eps_H in (0.4, 0.5, 0.6)]
