@@ -183,9 +183,9 @@ class Curve:
             )
         return self.exact[self.grid.values.index(value)]
 
-    def best(self) -> float:
-        """Where the exact probability is largest (the first such value)."""
-        return self.grid.values[self.exact.index(max(self.exact))]
+    def best(self) -> list[float]:
+        """All values at which the exact probability is largest: equal counts are equal numbers."""
+        return [value for value, p in zip(self.grid.values, self.exact) if p == max(self.exact)]
 
     def likely(self) -> list[float]:
         """The values with success more likely than not."""
