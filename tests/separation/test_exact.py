@@ -139,6 +139,15 @@ def test_turns_of_a_curve():
         assert panels.Curve(panels.panel("5a"), exact_values, []).turns() == turns
 
 
+def test_every_maximiser_of_a_curve_is_named():
+    grid = panels.panel("4d")
+    assert panels.Curve(grid, [0.1, 0.3, 0.3, 0.2, 0.3], []).best() == [grid.values[i] for i in (1, 2, 4)]
+    at = lambda a1: exact.success_counts("self-identity", 200, 22, 0.01, a1, 0.2, 0.8)  # of 2^22 sign vectors
+    plateau = [at(x) for x in grid.values if 0.928 <= x <= 1.144]
+    assert {(counts.ok, counts.ok_and_quiet) for counts in plateau} == {(4150904, 3124028)}
+    assert at(0.892).ok_and_quiet > 3124028 and at(1.18).ok < 4150904
+
+
 def bits(weights, top, log_n):
     """Of cross-attention, whose scores are at most (1 + a) ln n."""
     return exact._bits([(weights, top - 1)], None, None, log_n, 0.0)

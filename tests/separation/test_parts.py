@@ -1,10 +1,11 @@
 """Lemmas that are lists of parts: which entries a part speaks of, and what is said when it holds or fails."""
 
 import itertools
+import math
 
 import pytest
 import torch
-from attention_checks.separation import parts
+from attention_checks.separation import chances, parts, printed
 from attention_checks.separation.parts import Part
 from theorybook import Proof
 
@@ -267,3 +268,39 @@ def test_a_verdict_keeps_what_a_lemma_says_it_speaks_of_apart():
     # and where both hold, both are named, the print without a floor
     found = parts.verdict_arguments("x.1", lemma, inside, printed_on=[rows_of([0.01, 0.01], 2)])["1"]
     assert [(check.text.split(":")[0], check.holds) for check in found["printed"]] == [("as printed", True), ("as meant", True)]
+
+
+def test_rows_other_than_j3_include_j2_where_the_printed_bound_fails():
+    """Lemmas F.7 and F.11, last part: not with one block column, and not with j2 = j3."""
+    for lemma, weights, part, a in ((printed.lemma_f_7, "softmax", "5", 0.05), (printed.lemma_f_11, "linear", "4", 1.2)):
+        fails = lambda *sizes: parts.counterexample("", lemma, part, parts.layers("cross", weights, [sizes], [a]))
+        assert fails(4, 3, 0, 1) and fails(2, 3, 0, 1)  # (n, d, j2, j3)
+        assert not fails(4, 2, 0, 1) and not fails(4, 3, 0, 0)
+
+
+def test_the_bound_of_d_3_5_needs_the_literal_4b():
+    """With j1 != j3 Part 4b of Lemma D.2 holds where the block column of j3 breaks Part 5 of Lemma D.3."""
+    layer = parts.layer("self-ones", "softmax", 2, 4, 0.7, 0.1, 0.9)
+    meant = lambda s: {"4b": Part("f", "not j3", "not j3", "<=", 1 / s.n)}
+    assert parts.counterexample("", meant, "4b", [layer]) is None
+    assert parts.counterexample("", printed.lemma_d_3, "5", [layer])
+
+
+def test_the_shares_of_lemma_e_3_depend_on_the_matrix():
+    """Part 1 at a1 = 0.7: false for the identity, true for all ones, which the lemma before it prints."""
+    sizes = [(n, n + 2, 0.7, 0.1, 0.9) for n in (50, 200, 1000)]
+    assert all(chances.special_row("self-identity", *x)[1] < 0.1 for x in sizes)
+    assert all(chances.special_row("self-ones", *x)[1] == 0.25 for x in sizes)
+
+
+def test_a_mark_below_one_at_the_badge_a_tenth():
+    """Detection with identity scores: one in eight at d = 3 for any mark, none in the end for a smaller badge."""
+    share = lambda n, d, a1, b: chances.special_row("self-identity", n, d, a1, b, math.sqrt(1 - b * b))[1]
+    assert [share(n, 3, a1, 0.1) for n in (10**3, 10**6) for a1 in (0.5, 0.7)] == [1 / 8] * 4
+    assert share(10**300, 22, 0.99, 0.1) < 1 / 8 and share(10**300, 3, 0.7, 0.09) == 0
+
+
+def test_a_quiet_row_of_cross_attention_is_quieter_than_delta_over_n():
+    """Lemmas F.4 to F.16 print Pr = 1 - delta/poly(n): with poly(n) = n it is more, so >= is meant."""
+    loud = chances.class_alarms("cross", "softmax", 264, 67, 0.05, tau=0.5)
+    assert all(2 * p * 264 < 0.02 for p in loud)  # delta = 1; both signs
