@@ -448,6 +448,10 @@ def share(own, rivals):
     return own / (own + sum(rivals))
 
 
+def test_families_need_sums_that_do_not_vanish():
+    assert sum([1, -1]) == 0  # u = z at the scores 1 and -1: no weights
+
+
 def test_share_needs_positive_weights():
     r, A, w = Fraction(1, -Fraction(1, 2)), 1, Fraction(1, 2)
     assert share(Fraction(1), [-Fraction(1, 2)]) >= w and not r >= A * w / (1 - w)
@@ -613,6 +617,13 @@ def test_ceiling_needs_positive_entries():
 
 def test_ceiling_needs_blocks_above_the_threshold():
     assert 0.05 * share(math.exp(30), [1] * 9) < 0.1  # b g is below kappa at every knob
+
+
+def test_blunter_needs_this_matrix_and_these_sizes():
+    """With X = 1 softmax separates at n = 10^7, and with X = I and b = 0.2 at n = 10^20."""
+    sizes = dict(a0=0.01, a1=1.2, c=0.8)
+    assert separation_probability(sharp(1), "self-ones", d=208, m=187, log_n=7 * math.log(10), b=0.5, **sizes) > 0.8
+    assert separation_probability(sharp(1), "self-identity", d=507, m=456, log_n=20 * math.log(10), b=0.2, **sizes) > 0.99
 
 
 def test_closing_needs_these_sizes():
@@ -835,6 +846,21 @@ def test_push_needs_one_start():
 
 def test_push_needs_a_rising_u():
     assert np.subtract(*first_growth(D=9, C=3, alpha=1e-3**0.5, diagonal=-1.0, u=lambda z: torch.exp(-z))) < 0
+
+
+def test_population_needs_scores_of_three_values():
+    row, images = np.array([2, 1]), np.array([[1, 0], [0, 1]])  # a group of two with one content
+    assert len(set(images @ row)) == 2
+
+
+def test_dead_needs_a_flat_start():
+    assert first_growth(D=9, C=3)[0] > 0 == first_growth(D=9, C=3, u=lambda z: z**2)[0]
+
+
+def test_errors_need_cubes():
+    """(+++)(--0)(--0) with perfect groups: the sum of the group sums is that of a vote, below 0, that of their cubes above."""
+    groups = [3, -2, -2]
+    assert sum(groups) < 0 < sum(group**3 for group in groups)
 
 
 def test_range_needs_a_linear_part_that_is_not_negative():

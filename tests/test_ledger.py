@@ -134,7 +134,8 @@ def test_a_proof_that_coq_checks_is_there_and_names_its_row(entries, root):
 def test_each_hypothesis_of_an_own_statement_has_its_reason(entries, verdicts, root):
     """It stands in the row in these words; a needed one names a test that is there, or how a check of its verdict begins."""
     for entry in entries.values():
-        assert bool(entry.reasons) == (entry.printed == "ours" and bool(entry.hypotheses)), entry.id
+        # what trained models do is no theorem, and has no hypotheses
+        assert bool(entry.reasons) == (entry.printed == "ours" and entry.method != "measured"), entry.id
         checks = [check["text"] for _, verdict in verdicts.get(entry.id, []) for check in verdict["checks"] if check["holds"]]
         for one in entry.reasons:
             assert one["hypothesis"] in f"{entry.hypotheses} {entry.statement}", (entry.id, one["hypothesis"])

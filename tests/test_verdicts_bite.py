@@ -73,7 +73,7 @@ MUTANTS = [
     ("bombari2024/figure-2-left", "sensitivity.printed", '"RF": range(90, 151, 10)', '"RF": range(90, 141, 10)'),
     ("bombari2024/figure-2-right", "sensitivity.printed", '"depth": (2, 4, 8)', '"depth": (2, 4, 6)'),
     ("bombari2024/figure-2-right", "sensitivity.printed", '"DRF": range(50, 81, 10)', '"DRF": range(40, 81, 10)'),
-    ("bombari2024/figure-3-left", "sensitivity.printed", "200, 250)}", "200, 300)}"),
+    ("bombari2024/figure-3-left", "sensitivity.printed", "200, 250),", "200, 300),"),
     ("bombari2024/figure-6", "sensitivity.runs.new_label", "for p in (1.0, 0.0)]", "for p in (0.0, 1.0)]"),
     ("bombari2024/figure-3-left", "sensitivity.printed", '"weights": ("relu", "softmax")', '"weights": ("relu", "linear")'),
     ("bombari2024/figure-5", "sensitivity.printed", '"p": (0.01, 0.1, 1.0)', '"p": (0.01, 0.1, 2.0)'),
@@ -233,10 +233,13 @@ MUTANTS = [
     ("jelassi2022/own-first-step", "patches.proofs", "V = q * (r - 1) + q * (1 + a) ** 2", "V = q * r + q * (1 + a) ** 2"),
     ("jelassi2022/own-vote", "patches.errors", "D // C - 1, -(C**p))", "D // C - 1, 0)"),
     ("jelassi2022/own-vote", "patches.proofs", "(second - C**2) ** 2 / fourth", "(second + C**2) ** 2 / fourth"),
+    ("jelassi2022/theorem-3.1-proof", "patches.errors", "minimum(plus, minus).sum() / 2", "minimum(plus, minus).sum()"),
     ("jelassi2022/theorem-3.2-1", "patches.errors", "lead = 1 + plus - minus", "lead = plus - minus"),
     ("jelassi2022/lemma-k.4", "patches.printed", "return 2**C * q**k", "return 2**C * q ** (k + 1)"),
     ("jelassi2022/theorem-5.2-tv", "patches.hidden", "- C * math.log(q / 2)), 0", "- C * math.log(q)), 0"),
     # index, comparison
+    # the scores and P'P exchanged
+    ("jelassi2022/figure-2-pattern", "patches.runs.gaussian_patches", "in (A, gram))", "in (gram, A))"),
     ("jelassi2022/definition-2.2", "patches.vit", "where(same, -torch.inf, A).amax(1)", "where(same, torch.inf, A).amin(1)"),
     ("jelassi2022/assumption-1-labelling", "patches.distribution", "NonNegative = 0.9", "NonNegative = 0.4"),
     # a printed setting
