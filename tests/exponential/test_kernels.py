@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
-import numpy as np
 import pytest
 import torch
 from attention_checks.exponential import exact_kernels
@@ -78,14 +77,6 @@ def test_taylor_mean_of_a_high_degree():
     assert kernels.taylor_mean(10_000, 2.25) == pytest.approx(math.exp(2.25 / 2), rel=1e-14)
 
 
-def test_all_hermite_coefficients_that_are_allowed():
-    found = kernels.hermite_coefficients(relu_power(2), 1000, slope=False)
-    # of max(g, 0)^2: |c| sums to E u^2 = 3/2 (Parseval), slowly; even ones beyond 2 vanish
-    assert float(found.square().sum()) == pytest.approx(1.5, abs=1e-4) and float(found[4::2].abs().max()) < 1e-10
-    smooth = kernels.hermite_coefficients(sharp(1), 1000)
-    assert float(smooth.square().sum()) == pytest.approx(math.exp(2), rel=1e-12)
-
-
 @pytest.mark.parametrize("sigma", [0.6, 1.0])
 def test_hermite_coefficients_of_an_exponential(sigma):
     # E exp(s g) He_k(g) = s^k exp(s^2 / 2); up to 150 of them, for which 80 nodes do not do
@@ -97,24 +88,6 @@ def test_hermite_coefficients_of_an_exponential(sigma):
     assert torch.allclose(kernels.hermite_coefficients(sharp(beta), 3, sigma, slope=False), expected[:3], rtol=1e-12)
     if sigma == 1:
         assert torch.equal(kernels.hermite_coefficients(sharp(beta), 150), found)
-
-
-@pytest.mark.parametrize("sigma", [1.0, 0.7, 1.5])
-def test_limit_kernel_of_smooth_weights_is_that_of_quadrature(sigma):
-    x = tangent.unit_points(3, 3, seed=1)
-    rho = x @ x.T
-    nodes, masses = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(60))
-    masses = masses / masses.sum()
-    first, second = torch.meshgrid(nodes, nodes, indexing="ij")
-    for u in (sharp(0.8), truncated(4), power(2)):
-        mean = float(masses @ u(sigma * nodes))
-        expected = torch.zeros_like(rho)
-        for i, j in product(range(3), repeat=2):
-            r = float(rho[i, j].clamp(-1, 1))
-            other = r * first + math.sqrt(1 - r * r) * second
-            expected[i, j] = r * (masses @ (u.slope(sigma * first) * u.slope(sigma * other)) @ masses) / mean**2
-        assert torch.allclose(kernels.limit_kernel_with(u, x, sigma), expected, rtol=1e-9)
-    assert torch.equal(kernels.limit_kernel_with(power(2), x), kernels.limit_kernel_with(power(2), x, 1.0))
 
 
 def test_limit_kernel_of_sharp_weights_on_any_points():
@@ -229,26 +202,6 @@ def test_exact_kernels(u):
     expected = J @ J.T / m * torch.outer(total, total) / (2 * m)
     found = [[float(v) for v in row] for row in exact_kernels.exact_width_kernel(u, points, m, seed)]
     assert torch.allclose(torch.tensor(found, dtype=torch.float64), expected, rtol=1e-11)
-
-
-@pytest.mark.parametrize("u", [sharp(0.8), truncated(4), power(2), relu_power(2)], ids=str)
-def test_standard_error_is_the_infinitesimal_jackknife(u):
-    x = tangent.unit_points(3, 3, seed=0)
-    net = kernels.start_network(u, 3, 60, seed=1)
-    z = x @ net.W[:, ::2]
-    pairs = z.shape[1]
-
-    def kernel(share):  # of the pairs: the kernel of a sample that holds them in these shares
-        share = share / share.sum()
-        mean = u(z) @ share
-        return (x @ x.T) * ((u.slope(z) * share) @ u.slope(z).T) / torch.outer(mean, mean)
-
-    even = torch.full((pairs,), 1 / pairs, dtype=torch.float64)
-    assert torch.allclose(kernel(even), tangent.tangent_kernel(net, x))
-    assert torch.allclose(kernel(even)[:, :2], tangent.tangent_kernel(net, x, x[:2]))
-    influence = torch.autograd.functional.jacobian(kernel, even)
-    expected = (influence.square().mean(dim=2) / pairs).sqrt()
-    assert torch.allclose(exact_kernels.standard_error(net, x), expected, rtol=1e-9)
 
 
 def test_descent_in_float32_is_that_in_float64():

@@ -59,8 +59,6 @@ def test_fires_at_least_is_the_chance_of_the_patterns_that_suffice():
         (0, 0, 0.7, 1 / 16),
         (0.75, 0.1, 0, 0),
         (0, 0, 0.4, 0),
-        (0.5, 0.36, 0, 1 / 8),
-        (0, 0, 0.71, 1 / 8),
     ],
 )
 def test_a_row_at_tau_does_not_fire(a, own, block, chance):
@@ -149,15 +147,6 @@ def test_a_key_raises_the_special_row_alone(u):
     found = windows.DataSet("self-ones", math.log(24), 1.1, 0.3, 0.6, d=8, key=5.0)
     assert found.shares(u).own == pytest.approx(float(weights[0, 0]), rel=1e-9)
     assert float(weights[1:, 0].max()) < found.shares(u).own
-
-
-def test_limit_window():
-    sizes = dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
-    assert not windows.limit_window("self-identity", **sizes, growth=0.027).open
-    assert windows.limit_window("self-identity", **sizes, growth=0.0271).open
-    assert windows.limit_window("self-identity", 0.0, 1.2, 0.0, 0.8, growth=0.5).upper == math.inf
-    wide = windows.limit_window("self-identity", 0.4, 1.2, 0.2, 0.8, growth=0.9)  # its own special row comes first
-    assert wide.upper == pytest.approx(1 / 0.2)
 
 
 def test_a_bound_for_any_scores():

@@ -8,7 +8,6 @@ from attention_theory.tangent import (
     bounds,
     fit_guarantee,
     kernel_change_bound,
-    tangent_kernel,
     train,
     unit_points,
 )
@@ -25,21 +24,6 @@ def test_no_step_leaves_more_than_its_bound(seed, rate, paired, sigma, length):
     after = 2 * train(net, x, y, 1, rate, kernel=False).losses[-1]
     assert after <= bounds.step_bound(net, x, y, rate) * (1 + 1e-9)
     assert bounds.step_bound(net, x, y, 0.0) == pytest.approx(float((net(x) - y).square().sum()))
-
-
-def test_guarantee_keeps_its_promise():
-    """Gradient flow, by small steps, from weights that the guarantee covers."""
-    x = torch.eye(2, dtype=torch.float64)
-    y = torch.tensor([[0.3], [-0.2]], dtype=torch.float64)
-    net = start = SoftmaxNetwork.paired(2, 2000, 0, sigma=0.3, outputs=1)
-    found = fit_guarantee(net, x, y)
-    assert found.holds
-    step, loss = 0.02 / (net.m * found.lam), float(y.square().sum())
-    for k in range(1, 201):
-        net = replace(net, W=net.W - step * net.gradient(x, y))
-        assert (net.W - start.W).norm(dim=0).max() <= found.movement
-        assert float((net(x) - y).square().sum()) <= loss * math.exp(-net.m * found.lam * step * k)
-    assert float(torch.linalg.eigvalsh(tangent_kernel(net, x))[0]) >= found.lam / 2
 
 
 def test_guarantee_is_refused_for_duplicates_and_narrow_networks():

@@ -117,16 +117,6 @@ def test_density_and_score(t):
     torch.testing.assert_close(MIXTURE.score(t, POINTS), slope)
 
 
-@pytest.mark.parametrize("t", [0.05, 0.5, 2.0])
-def test_posterior_mean_by_quadrature(t):
-    axis = torch.linspace(-2.5, 2.5, 401, dtype=torch.float64)
-    grid = torch.cartesian_prod(axis, axis)
-    prior = MIXTURE.log_density(0.0, grid)
-    alpha, h = math.exp(-t / 2), 1 - math.exp(-t)
-    weights = torch.softmax(prior - (POINTS[:, None] - alpha * grid).square().sum(-1) / (2 * h), dim=1)
-    torch.testing.assert_close(MIXTURE.posterior_mean(t, POINTS), weights @ grid, atol=1e-6, rtol=1e-6)
-
-
 def test_score_and_posterior_mean_belong_together():
     t = torch.linspace(0.01, 2, 7, dtype=torch.float64)
     estimate = tangent.score_from_mean(t, POINTS, MIXTURE.posterior_mean(t, POINTS))
@@ -155,17 +145,6 @@ def test_samples_have_the_moments_of_p_t():
 def test_pairs_at_time_zero_are_not_noised():
     noisy, clean = MIXTURE.pairs(torch.zeros(5, dtype=torch.float64), seed=0)
     assert torch.equal(noisy, clean)
-
-
-def test_point_masses():
-    two = reverse_process.GaussianMixture(
-        torch.tensor([0.5, 0.5], dtype=torch.float64),
-        torch.tensor([[-1.0], [1.0]], dtype=torch.float64),
-        torch.zeros(2, 1, 1, dtype=torch.float64),
-    )
-    x = torch.linspace(-2, 2, 9, dtype=torch.float64)[:, None]
-    alpha, h = math.exp(-0.25), 1 - math.exp(-0.5)
-    torch.testing.assert_close(two.posterior_mean(0.5, x), torch.tanh(alpha * x / h))
 
 
 def test_reverse_times_are_squares_of_even_steps_and_the_process_is_euler_maruyama():

@@ -56,14 +56,6 @@ def test_memory(outputs, n, m):
         assert peak_memory(lambda: tangent_kernel(net, inputs(n, 8))) < 1.5 * n * outputs * m * 8
 
 
-def test_limit():
-    x = torch.nn.functional.normalize(inputs(6, 3), dim=1)
-    H = tangent_kernel(SoftmaxNetwork.paired(3, 200_000, 0, sigma=0.5, outputs=2), x)
-    limit = torch.block_diag(limit_kernel(x, sigma=0.5), limit_kernel(x, sigma=0.5))
-    assert (H - limit).abs().max() < 0.05
-    torch.testing.assert_close(limit_kernel(x, x[:2], sigma=2.0), limit_kernel(x, sigma=2.0)[:, :2])
-
-
 @pytest.mark.parametrize("sigma", [0.7, 1.3])
 def test_limit_by_quadrature_is_the_closed_form(sigma):
     x = inputs(4, 3)
