@@ -44,6 +44,23 @@ def test_random_features_need_tokens_of_one_length():
     assert variance[2] == (n - 1) / n != variance[4]
 
 
+def test_explicit_needs_gaussian_entries():
+    """Independent entries of variance 1/(nd), each 0 but in one case of 10^9: nearly surely all are, and all ReLU features."""
+    n, d, k, epsilon = 2, 2, 1000, 0.9
+    vanish = (1 - 1e-9) ** (k * n * d)
+    assert vanish > 0.99 and n * math.exp(-(epsilon**2) * k / 2) + math.exp(-(epsilon**2) * k / 12) < 0.01
+
+
+def test_explicit_needs_a_context_that_does_not_look():
+    """40 features of two tokens in 41 dimensions: tokens that V does not see, which the bound allows in one case of 14."""
+    k, d, epsilon = 40, 41, 0.9
+    V = np.random.default_rng(37).normal(size=(2, k, d)) / math.sqrt(2 * d)  # a block for each token
+    unseen = [math.sqrt(d) * np.linalg.svd(block)[2][-1] for block in V]
+    assert np.linalg.norm(unseen, axis=1) == pytest.approx(math.sqrt(d))
+    assert abs(sum(block @ token for block, token in zip(V, unseen))).max() < 1e-12
+    assert 2 * math.exp(-(epsilon**2) * k / 2) + math.exp(-(epsilon**2) * k / 12) < 1 / 14
+
+
 def test_block_needs_gaussian_entries():
     """n = 2, d = 1, entries of random sign: g is that sign over root 2, whose fourth moment is 1/4 and not 3/4."""
     g = [sign / ROOT_2 for sign in (1, -1)]
@@ -145,6 +162,25 @@ def test_attention_observations_need_scores_and_softmax():
         length = math.sqrt(n) * np.linalg.norm(X.mean(0))
         assert length < 0.7 * math.sqrt(math.e * d + n)
         assert math.sqrt(d / n) / length < 2.5 * math.sqrt(d / (math.e * d + n))
+
+
+def test_crowd_needs_shares_that_rise():
+    """u(s) = s^2 falls before it rises: the token has a large share in nine equal rows, and a move that takes it away costs
+    more than the bound, whose moves all raise the score.
+    """
+    W, X = np.array([[0.05, 1.0], [0.1, 0.0]]), np.array([[0, -ROOT_2]] + [[ROOT_2, 0]] * 9)
+
+    def shares(X):
+        squares = (X @ W @ X.T / ROOT_2) ** 2
+        return squares / squares.sum(1, keepdims=True)
+
+    features, K = shares(X) @ X, X @ W / ROOT_2
+    aimed = [np.vstack([X[0] + ROOT_2 * K[j] / np.linalg.norm(K[j]), X[1:]]) for j in range(1, 10)]
+    q = np.array([shares(moved)[j, 0] for j, moved in enumerate(aimed, 1)])
+    bound = 3 * ROOT_2 * math.sqrt(1 + (q**2).sum()) / np.linalg.norm(features)
+    nearly_erased = np.vstack([0.01 * X[0], X[1:]])  # a move of length 0.99 sqrt 2
+    change = shares(nearly_erased) @ nearly_erased - features
+    assert np.linalg.norm(change) / np.linalg.norm(features) > 1.1 > bound
 
 
 # Part II
@@ -298,6 +334,14 @@ def test_rank_needs_pairs():
     for keys, rank in ((np.repeat(draw.normal(size=(2, 1)), 2, axis=0), 2), (draw.normal(size=(4, 1)), 3)):
         gram = [[kernel_of(keys, values, np.exp, np.exp, x, y) for x in inputs] for y in inputs]
         assert np.linalg.matrix_rank(gram, tol=1e-9) == rank
+
+
+def test_rank_needs_values_of_one_size():
+    """Two pairs of values (1, 1) and (1, 2), one class of signs, one input in one dimension: the bound is 1, the rank 2."""
+    keys, values = np.array([0.3, 0.3, -0.2, -0.2]), np.array([[1.0, -1.0, 1.0, -1.0], [1.0, -1.0, 2.0, -2.0]])
+    share = np.exp(keys) / np.exp(keys).sum()
+    gradients = share * (values - (values @ share)[:, None])  # of the two outputs with respect to the four keys, at x = 1
+    assert np.linalg.matrix_rank(gradients) == 2 and np.linalg.matrix_rank(np.sign(values) * share) == 1
 
 
 def test_limit_definite_needs_random_keys():

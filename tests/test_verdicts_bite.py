@@ -187,6 +187,12 @@ MUTANTS = [
         "signs(outputs or d, m, generator=random)",
         "signs(1, m, generator=random).repeat(outputs or d, 1)",
     ),
+    (  # a first value that its key decides, and uncorrelated with it
+        "cao2024/definition-3.7",
+        "tangent.network",
+        "signs(outputs or d, m, generator=random))",
+        "torch.cat((normal(d, m, generator=generator(seed)).prod(0, True).sign(), signs(d - 1, m, generator=random))))",
+    ),
     ("cao2024/lemma-a.9", "tangent.printed", "math.exp(-2 * t**2 / sum", "math.exp(-(t**2) / sum"),
     ("cao2024/own-limit", "tangent.kernel", "gram * torch.exp(sigma**2 * gram)", "gram * torch.exp(sigma * gram)"),
     ("cao2024/own-exp-kernel", "tangent.kernel", "+ 2 * gram))", "- 2 * gram))"),

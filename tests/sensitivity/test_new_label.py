@@ -11,6 +11,7 @@ from attention_checks.sensitivity.runs import new_label as new_label_runs
 from attention_theory import sensitivity, tokens
 from attention_theory.device import generator, normal, signs
 from attention_theory.sensitivity import new_label
+from scipy.stats import binom
 from theorybook import identity, rate_interval
 from theorybook.records import Table
 
@@ -194,6 +195,22 @@ def test_laws_of_what_is_drawn():
     for found, at in laws.gram_in_law(4, 20_000).values():
         assert found == pytest.approx(at * np.ones(4), abs=0.1)
     assert np.mean([found for found, at in laws.gram_in_law(20, 20_000).values() if at], axis=1) == pytest.approx(1, abs=0.02)
+
+
+def test_lipschitz_concentration_fails_for_words_of_one_number():
+    """Tokens of one number are +-1. The distance to the half of the cube with sum <= 0, exactly: no c of (A.1) serves all n."""
+    scatter = []
+    for n in (10**2, 10**4, 10**6):
+        up = np.arange(n + 1)
+        law = binom.pmf(up, n, 0.5)
+        turned = np.ceil(np.maximum(2 * up - n, 0) / 2)  # so many of the +1 must turn
+        distance = 2 * np.sqrt(turned)
+        mean = law @ distance
+        scatter.append(math.sqrt(law @ (distance - mean) ** 2))
+        if n == 10**4:
+            assert law[abs(distance - mean) > 4].sum() > 0.8 > 2 * math.exp(-0.4 * 4**2)
+    assert scatter[1] == pytest.approx(6.8, abs=0.1)
+    assert np.divide(scatter[1:], scatter[:-1]) == pytest.approx(100**0.25, rel=0.02)
 
 
 def test_random_signs_have_the_covariance_and_not_the_fourth_moment():
