@@ -125,6 +125,10 @@ MUTANTS = [
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.3, "b": 0.2, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.25, "c": 0.8}'),
     ("deng2023/figure-5a", "separation.panels", '"a1": 1.2, "b": 0.2, "c": 0.8}', '"a1": 1.2, "b": 0.2, "c": 0.75}'),
+    # one value more beside the plateau, and the first of its values alone
+    ("deng2023/figure-4d", "separation.panels", "if p == max(self.exact)]", "if p > max(self.exact) - 1e-4]"),
+    ("deng2023/figure-4d", "separation.panels", "if p == max(self.exact)]", "if p == max(self.exact)][:1]"),
+    ("deng2023/figure-2", "separation.network", "torch.relu(features @ y - tau)", "(features @ y - tau)"),
     ("deng2023/figure-7a", "separation.panels", '"a0": 0.01, "a1": 3}', '"a0": 0.3, "a1": 3}'),
     ("deng2023/figure-7a", "separation.panels", '"a0": 0.01, "a1": 3}', '"a0": 0.01, "a1": 1.5}'),
     ("deng2023/lemma-f.4-1", "separation.chances", "(gaps / other + others) / 2", "1 + (gaps / other + others) / 2"),
