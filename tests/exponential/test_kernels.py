@@ -9,7 +9,6 @@ import torch
 from attention_checks.exponential import exact_kernels
 from attention_checks.exponential.runs.circle import steps_to_fit
 from attention_theory import tangent
-from attention_theory.device import generator
 from attention_theory.exponential import kernels, power, relu_power, sharp, truncated
 
 POLYNOMIALS = [truncated(2), truncated(4), truncated(6), power(2), power(4), power(6)]
@@ -99,23 +98,6 @@ def test_limit_kernel_of_sharp_weights_on_any_points():
     assert torch.allclose(kernels.limit_kernel_with(sharp(beta), x, sigma), expected, rtol=0.03)
 
 
-@pytest.mark.parametrize("sigma", [1.0, 0.6])
-def test_limit_kernel_of_relu_powers_is_that_of_arc_cosines(sigma):
-    # Cho and Saul (2009): E relu(g)^q relu(g')^q for angle t; and E relu(g)^p
-    arcs = {
-        1: lambda t: (math.pi - t) / (2 * math.pi),
-        2: lambda t: (torch.sin(t) + (math.pi - t) * torch.cos(t)) / (2 * math.pi),
-        3: lambda t: (3 * torch.sin(t) * torch.cos(t) + (math.pi - t) * (1 + 2 * torch.cos(t) ** 2)) / (2 * math.pi),
-    }
-    means = {1: 1 / math.sqrt(2 * math.pi), 2: 1 / 2, 3: math.sqrt(2 / math.pi)}
-    x = tangent.unit_points(4, 3, seed=0)
-    x = torch.cat([x, -x[:1]])
-    rho = (x @ x.T).clamp(-1, 1)
-    for p, arc in arcs.items():
-        expected = rho * (p * sigma ** (p - 1)) ** 2 * arc(torch.arccos(rho)) / (sigma**p * means[p]) ** 2
-        assert torch.allclose(kernels.limit_kernel_with(relu_power(p), x, sigma), expected, rtol=1e-7, atol=1e-12)
-
-
 def test_least_fitting_degree_counts_monomials():
     for d in (2, 3, 4):
         for n in range(1, 60):
@@ -183,25 +165,6 @@ def test_rational_points_are_images_of_a_whole_grid():
     grid = [[17 * value / (1 - p[-1]) for value in p[:-1]] for p in points]  # the stereographic projection
     assert all(len(row) == 2 and value.denominator == 1 for row in grid for value in row)
     assert {int(value) for row in grid for value in row} == set(range(-40, 41))
-
-
-@pytest.mark.parametrize("u", POLYNOMIALS, ids=str)
-def test_exact_kernels(u):
-    points = exact_kernels.rational_points(4, 3, seed=2)
-    gram = [[sum(a * b for a, b in zip(p, q)) for q in points] for p in points]
-    assert exact_kernels.exact_limit_kernel(u, points) == [[wick_kernel(u, Fraction(1), rho) for rho in row] for row in gram]
-
-    m, seed = 6, 5
-    keys = torch.randint(-30, 31, (m // 2, 3), generator=generator(seed)).double() / 10
-    x = torch.tensor([[float(v) for v in p] for p in points], dtype=torch.float64)
-    a = torch.tensor([1.0, -1.0] * (m // 2), dtype=torch.float64)
-    W = keys.T.repeat_interleave(2, dim=1)
-    J = torch.autograd.functional.jacobian(lambda W: m * (u(x @ W) @ a) / u(x @ W).sum(dim=1), W).flatten(1)
-    total = u(x @ W).sum(dim=1)
-    # (1/m) J J^T = rho 2 m sum_pairs u' u' / (total total'), each pair twice
-    expected = J @ J.T / m * torch.outer(total, total) / (2 * m)
-    found = [[float(v) for v in row] for row in exact_kernels.exact_width_kernel(u, points, m, seed)]
-    assert torch.allclose(torch.tensor(found, dtype=torch.float64), expected, rtol=1e-11)
 
 
 def test_descent_in_float32_is_that_in_float64():

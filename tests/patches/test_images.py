@@ -142,9 +142,6 @@ def test_a_path_may_begin_at_home(root, tmp_path, monkeypatch):
     assert (root / "run" / "checkpoint.pt").exists()
 
 
-FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
-
-
 def test_the_photograph_is_a_square_of_means():
     small, whole = images.load_photograph(32), images.load_photograph(416)
     assert small.shape == (1, 3, 32, 32) and small.dtype == torch.uint8

@@ -55,23 +55,6 @@ def test_misfit_counts_points_without_a_label():
     assert samples.misfit(still, images, 50, 0) == 1
 
 
-def test_gradients_from_samples_against_every_point():
-    N, seed, (alpha, gamma, rho) = 25, 3, (0.15, 0.3, -0.2)
-    X, y = patches.PatchDistribution(12, 4, 8, 0.25, 8**-0.5).sample(N, 1003)
-    points, label, chance = patches.every_point(12, 4, 0.25)
-    start = slopes(X, y, torch.zeros(12, 12, dtype=ROW), torch.zeros(8, dtype=ROW))[1]
-    A, w = attention(12, 4, 1.0, gamma, rho), torch.eye(8, dtype=ROW)[0]
-    dA, dv = slopes(X, y, A, alpha * w)
-    exact_A, exact_v = slopes(points, label, A, torch.tensor([alpha], dtype=ROW), chance)
-    expected = (
-        math.dist(start[1:].tolist(), [0.0] * 7),
-        math.dist(dv[1:].tolist(), [0.0] * 7),
-        abs(float(dv[0] - exact_v[0])),
-        float(off_diagonal(dA - exact_A).abs().max()),
-    )
-    assert samples.sampling_terms(N, seed, (alpha, gamma, rho)) == pytest.approx(expected, rel=1e-8)
-
-
 @pytest.mark.parametrize(("horizon", "steps"), [(67, 66), (0, 3)])
 def test_a_run_that_ends_before_the_horizon_is_refused(horizon, steps):
     with pytest.raises(ValueError, match=f"steps = {steps} end before"):

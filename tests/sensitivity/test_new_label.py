@@ -137,13 +137,6 @@ def test_recorded_run_evaluates_the_parameters_it_trained():
         )
 
 
-def test_a_part_of_a_recorded_run_can_be_repeated():
-    losses = new_label_runs.PLAIN[:2]
-    whole = new_label_runs.run("RAF", "iid", 4, 10, {6: losses, 8: losses}, 0, starts=2, steps=5)
-    part = new_label_runs.run("RAF", "iid", 4, 10, {6: losses}, 0, pool=8, starts=2, steps=5)
-    assert part["error"] == pytest.approx(whole["error"][np.array(whole["N"]) == 6])
-
-
 def test_the_record_has_the_losses_of_the_grid(book, monkeypatch):
     monkeypatch.chdir(book / "sensitivity")
     record = new_label_runs.load()

@@ -1,7 +1,7 @@
 """Conditions between arguments: refused with what was given and what is allowed."""
 
 import pytest
-from attention_checks.separation import panels, parts
+from attention_checks.separation import chances, panels, parts
 from attention_theory import separation
 from attention_theory.separation import data, regression
 
@@ -51,6 +51,8 @@ def test_points(count, point, message):
         (lambda: panels.panel("7d", "floor", "m"), "keep = 'm' is not allowed: one of n, d"),
         (lambda: panels.as_printed(panels.panel("4a"), {}), "and models are needed"),
         (lambda: parts.ratios(lambda _: {"a": []}, "b", [parts.layer("cross", "softmax", 3, 4, 1.0)]), "no part 'b', but a"),
+        (lambda: chances.enumerated_alarm(parts.layer("cross", "softmax", 3, 4, 1.0), 3), "rows are -3 to 2"),
+        (lambda: chances.enumerated_alarm(parts.layer("cross", "softmax", 3, 4, 1.0), -4), "rows are -3 to 2"),
         (lambda: regression.regression_scores(1, 0), "scores scale with log n"),
         (lambda: regression.regression_scores(5, 0, 5), "high = 5 is not allowed"),
     ],

@@ -50,23 +50,6 @@ def literal_shares(model, weights, n, d, a, tau=None):
     return ((s.features / scale) @ vectors.T > tau + 1e-12).double().mean(1).tolist()
 
 
-@pytest.mark.parametrize(("model", "n", "d"), [("cross", 12, 7), ("self-ones", 12, 6), ("self-identity", 12, 6)])
-def test_rows_of_a_layer_fire_as_often_as_their_sign_vectors_say(model, n, d):
-    numbers = set()
-    for weights, a in itertools.product(("softmax", "linear"), (0.3, 1.2)):
-        shares = literal_shares(model, weights, n, d, a)
-        s = parts.layer(model, weights, n, d, a, *SCALES[model])
-        for row in (0, 1, n - 1, -1):
-            assert chances.enumerated_alarm(s, row) == 2**d * shares[row]
-            assert chances.layer_alarm(s, row) == pytest.approx(shares[row], abs=1e-12)
-            numbers.add(shares[row])
-        for row in (-n - 1, n):
-            with pytest.raises(ValueError, match=f"rows are -{n} to {n - 1}"):
-                chances.enumerated_alarm(s, row)
-        assert chances.enumerated_alarm(s, -n) == chances.enumerated_alarm(s, 0)
-    assert len(numbers) > 2
-
-
 def test_a_value_that_equals_the_threshold_does_not_fire():
     # a row of weights 1/10 each: 1/10 in the first column, 1/5 in five blocks, so that -1/10 + 1 = 0.9 is a tie
     s = parts.layer("cross", "linear", 10, 6, 0.01)

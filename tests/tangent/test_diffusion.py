@@ -1,6 +1,5 @@
 """Gaussian mixtures under the forward process, against automatic differentiation, quadrature."""
 
-import itertools
 import math
 
 import pytest
@@ -145,21 +144,6 @@ def test_samples_have_the_moments_of_p_t():
 def test_pairs_at_time_zero_are_not_noised():
     noisy, clean = MIXTURE.pairs(torch.zeros(5, dtype=torch.float64), seed=0)
     assert torch.equal(noisy, clean)
-
-
-def test_reverse_times_are_squares_of_even_steps_and_the_process_is_euler_maruyama():
-    for steps in (1, 2, 5):
-        times = reverse_process.reverse_times(2.25, 0.25, steps).tolist()
-        assert times == pytest.approx([(1.5 - i / steps) ** 2 for i in range(steps + 1)], rel=1e-12)
-    for stop, steps in ((0.0, 5), (2.25, 5), (0.25, 0)):
-        with pytest.raises(ValueError):
-            reverse_process.reverse_times(2.25, stop, steps)
-    random, y = generator(6), POINTS
-    for now, later in itertools.pairwise(times):
-        step = now - later
-        y = y + step * (0.5 * y + MIXTURE.score(now, y)) + step**0.5 * normal(7, 2, generator=random)
-    found = reverse_process.reverse_sde(MIXTURE.score, POINTS, torch.tensor(times, dtype=torch.float64), seed=6)
-    torch.testing.assert_close(found, y)
 
 
 def test_sliced_wasserstein_of_a_shift():
