@@ -304,3 +304,14 @@ def test_a_quiet_row_of_cross_attention_is_quieter_than_delta_over_n():
     """Lemmas F.4 to F.16 print Pr = 1 - delta/poly(n): with poly(n) = n it is more, so >= is meant."""
     loud = chances.class_alarms("cross", "softmax", 264, 67, 0.05, tau=0.5)
     assert all(2 * p * 264 < 0.02 for p in loud)  # delta = 1; both signs
+
+
+def test_where_lemma_e_2_fails_for_all_ones():
+    """Parts 4 and 5 as printed: from some n on if a1 > b^2; Part 4 never if not, Part 5 not with many rows a block."""
+    fails = lambda part, n, d, a1, b: parts.counterexample(
+        "", printed.lemma_e_2, part, [parts.layer("self-ones", "softmax", n, d, a1, b, 1 - b)]
+    )
+    for part in "45":
+        assert fails(part, 40, 42, 1.0, 0.5) and fails(part, 80, 42, 1.0, 0.5)
+        assert not fails(part, 2, 4, 0.7, 0.9) and not fails(part, 400, 402, 0.7, 0.9)
+    assert not fails("5", 400, 4, 1.0, 0.5) and not fails("5", 40, 3, 1.0, 0.5)
