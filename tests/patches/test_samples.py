@@ -156,7 +156,7 @@ def test_failures_after_one_step():
 # Gaussian patches ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["A", "P", "PQK"])
+@pytest.mark.parametrize("kind", ["A", "fixed", "P", "PQK"])
 def test_gaussian_training_is_the_literal_loop(kind):
     """Start, scores and Adam by hand; the rows of the record with them."""
     D, C, d, N, tests, rate = 6, 3, 2, 30, 40, 0.02
@@ -164,13 +164,14 @@ def test_gaussian_training_is_the_literal_loop(kind):
     X = normal(N + tests, D, d, generator=source)
     y = convolution_label(X, C)
     parts = [0.1 * normal(d, generator=source)]
-    if kind == "A":
+    if kind in ("A", "fixed"):
         parts.append(0.1 * normal(D, D, generator=source))
     else:
         parts += [normal(D, D, generator=source) / math.sqrt(D) for _ in range(1 if kind == "P" else 3)]
 
     def scores(P, Q=None, K=None):
-        gram = P if kind == "A" else P @ P.T
+        eye = torch.eye(D, dtype=torch.float64)
+        gram = {"A": P, "fixed": P * (1 - eye) + eye}.get(kind, P @ P.T)
         return gram, gram if Q is None else P @ Q @ K.T @ P.T
 
     rows, means, squares = [], [0.0] * len(parts), [0.0] * len(parts)

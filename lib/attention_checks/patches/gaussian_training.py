@@ -13,6 +13,8 @@ from jaxtyping import Float
 from theorybook.validation import Count, NonNegative, Seed, Size, Steps
 from torch import Tensor
 
+Kind = Literal["A", "fixed", "P", "PQK"]
+
 
 @dataclass(frozen=True, eq=False)
 class GaussianRun:
@@ -30,7 +32,7 @@ class GaussianRun:
 
 
 def train_gaussian(
-    kind: Literal["A", "P", "PQK"],
+    kind: Kind,
     seed: Seed,
     D: Count = 16,
     C: Count = 4,
@@ -45,8 +47,9 @@ def train_gaussian(
     divisor of the scores.
 
     Args:
-        kind: ``A`` trains the scores themselves, ``P`` trains A = P^T P, ``PQK`` trains A = P^T W_Q
-            W_K^T P with its factors.
+        kind: ``A`` trains the scores themselves, ``fixed`` those off the diagonal, which stays 1
+            (Simplification 3.1), ``P`` trains A = P^T P, ``PQK`` trains A = P^T W_Q W_K^T P with
+            its factors.
         seed: of the data and the start.
         D, C, d: patches, size of a group, dimension of a patch; the encodings have dimension D.
         N, tests: training and test points.
@@ -59,15 +62,18 @@ def train_gaussian(
     X = normal(N + tests, D, d, generator=source)
     y = convolution_label(X, C)
     v = 0.1 * normal(d, generator=source)
-    factors = {"A": 1, "P": 1, "PQK": 3}[kind]
+    of_scores, diagonal = kind in ("A", "fixed"), torch.eye(D, dtype=torch.bool)
     parts = [
-        (0.1 if kind == "A" else D**-0.5) * normal(D, D, generator=source) for _ in range(factors)
+        (0.1 if of_scores else D**-0.5) * normal(D, D, generator=source)
+        for _ in range(3 if kind == "PQK" else 1)
     ]
     trained = [v, *parts]
     for tensor in trained:
         tensor.requires_grad_()
 
     def gram():
+        if kind == "fixed":
+            return parts[0].masked_fill(diagonal, 1.0)
         return parts[0] if kind == "A" else parts[0] @ parts[0].T
 
     def scores():
