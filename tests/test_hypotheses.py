@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from attention_checks.exponential.sensitivity_bounds import random_law
+from attention_checks.sensitivity.runs.word import rf_point
 from attention_checks.separation import chances
 from attention_theory.exponential import sharp
 from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
@@ -140,6 +141,12 @@ def test_finite_width_needs_relu():
     V = draw.normal(size=(k, n * d)) / math.sqrt(n * d)
     found = math.sqrt(n * d) * np.linalg.norm(V[:, :d], 2) / np.linalg.norm(V @ X.ravel())
     assert found < 0.93 * (1 + math.sqrt(2 * d / k))
+
+
+def test_finite_width_needs_enough_features():
+    """k = d/8 at n = 10: the mean of the two trials that the record would have is more than 7% off the law, 5."""
+    found = [rf_point(10, 192, 24 / 1920, trial)["S"] * math.sqrt(10) for trial in (0, 1)]
+    assert abs(np.mean(found) / (1 + math.sqrt(2 * 8)) - 1) > 0.07
 
 
 def test_attention_observations_need_independent_tokens():
