@@ -187,39 +187,6 @@ def test_a_tie_outweighs():
     assert lemmas.outweighed(fixed(), 0) == pytest.approx(1 - 2 * 0.3**2, abs=1e-14)
 
 
-@pytest.mark.parametrize(("D", "C", "q", "alpha"), [(6, 2, 0.5, 0.2), (6, 3, 0.8, 0.6), (8, 2, 0.3, 0.1)])
-def test_growth_of_a_score_by_event(D, C, q, alpha):
-    """By autograd of each event's part of the risk."""
-    A = torch.tensor(scores(D, C, 1.0, 0.0, 0.0), dtype=torch.float64, requires_grad=True)
-    points = [(x, signal, part) for x, y, signal, part in every(D, C, q) if y > 0]
-    X = torch.tensor([x for x, _, _ in points], dtype=torch.float64)
-    z = D * alpha * X @ torch.softmax(A, 1).T
-    losses = torch.nn.functional.softplus(-(z**3 + 1e-3 * z).sum(1))
-    event = torch.tensor([0 if signal == 0 else 2 if any(x[:C]) else 1 for x, signal, _ in points])
-    weight = 2 * torch.tensor([part for _, _, part in points], dtype=torch.float64)
-    chance = [float(weight[event == k].sum()) for k in range(3)]
-    growth = [-float(torch.autograd.grad((weight * losses)[event == k].sum(), A, retain_graph=True)[0][0, 1]) for k in range(3)]
-    found = lemmas.growth_by_event(D, C, q, alpha)
-    assert found.chance == pytest.approx(chance, rel=1e-12)
-    assert found.growth == pytest.approx(growth, rel=1e-9)
-
-
-@pytest.mark.parametrize("train_diagonal", [False, True])
-def test_descent_in_matrices_is_the_literal_one(train_diagonal):
-    X, y, chance = patches.every_point(4, 2, 0.4)
-    X = torch.cat([X, 0.3 * torch.randn(X.shape, generator=generator(0), dtype=torch.float64)], 2)
-    A, v = torch.tensor(scores(4, 2, 1.0, 0.2, -0.1), dtype=torch.float64), torch.tensor([0.2, 0.1], dtype=torch.float64)
-    As, vs = expectation.matrix_descent(A, v, X, y, chance, 4, 0.05, 3.0, train_diagonal)
-    assert As.shape == (5, 4, 4) and vs.shape == (5, 2)
-    for step in range(5):
-        assert torch.allclose(As[step], A, rtol=1e-12) and torch.allclose(vs[step], v, rtol=1e-12)
-        A, v = A.requires_grad_(), v.requires_grad_()
-        z = 4 * (X @ v) @ torch.softmax(A, 1).T
-        dA, dv = torch.autograd.grad((chance * torch.log1p(torch.exp(-y * (z**3 + 1e-3 * z).sum(1)))).sum(), (A, v))
-        kept = 0.0 if train_diagonal else torch.eye(4)
-        A, v = (A - 3.0 * dA * (1 - kept)).detach(), (v - 0.05 * dv).detach()
-
-
 def test_the_law_of_the_population():
     for order in (None, [2, 0, 3, 1]):
         law = Counter()
