@@ -294,6 +294,15 @@ def cross_row(w):
     return lambda first, block, other: w * (first + block) + (1 - w) * other
 
 
+def test_quiet_networks_need_few_sign_vectors():
+    """If all signs are +, a row is an average of keys that sum to b + c (X = I) or 1 (cross), and fires: so does 1 of 2^d."""
+    b, c, d, n, delta = 0.28, 0.96, 1002, 10**4, 0.01
+    assert c + b > c + 0.1 and 1 > 0.9
+    m = 10 * 2**d
+    silent = math.exp(-float(Fraction(m, 2**d)))  # at least (1 - 2^-d)^m
+    assert 1 - silent > delta / n
+
+
 def test_higher_threshold_needs_few_weights_in_quiet_rows():
     assert detects(self_row(1.0), 0.8 + 0.5) == detects(cross_row(1.0), 1.5) == Fraction(1, 4) > 0  # a false alarm
 
@@ -557,6 +566,14 @@ def test_window_needs_blocks_of_one_size():
     assert math.exp(-blocks * h**2 / 2) < 1e-10
 
 
+def test_window_needs_a_shared_entry_that_is_not_negative():
+    """c = -1, a = 0, b = 0.02: with the sign - of the last column every row exceeds the threshold c + kappa; h is above 3."""
+    b, c, kappa, d = 0.02, -1.0, 0.1, 12
+    assert -c - b > c + kappa  # so it fires in half of the cases, whatever the other signs are
+    h = (kappa - b * (1 + 1)) / b  # s and g are at most 1
+    assert h > 2.9 and math.exp(-(d - 2) * h**2 / 2) < 1 / 2
+
+
 def contrast_bound(h, R, n, N):
     return n * math.exp(-(h**2) / (2 * R / (R + N - 1)))
 
@@ -739,6 +756,12 @@ def test_definite_needs_a_function_without_jumps(paired):
     assert kernel_of(keys, values, lambda z: 3 + (z > 1), np.zeros_like, X, X) == 0
 
 
+def test_definite_needs_the_sphere():
+    """One input, 0: no score depends on a key, so that the kernel is 0, for e^z too."""
+    x = np.zeros(2)
+    assert (x @ x) * math.exp(x @ x) == 0
+
+
 def circle(angles):
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
@@ -763,6 +786,13 @@ def test_rank_needs_the_sphere():
 
 def test_eigenvalue_needs_many_points():
     assert 1 * math.e > 1 * sum(1 / math.factorial(k - 1) for k in range(15, 60))  # one point, p = 14: K(x, x) = e
+
+
+def test_eigenvalue_needs_the_sphere():
+    """Two orthogonal points of length 2, b = 1, p = 0 with R(0, 2) = 1: both eigenvalues are 4 e^4, the bound is 2 e."""
+    gram = 4 * np.eye(2)
+    tail = sum(1 / math.factorial(k - 1) for k in range(1, 40))
+    assert np.linalg.eigvalsh(gram * np.exp(gram))[0] > 2 * tail == pytest.approx(2 * math.e)
 
 
 def test_alternating_needs_equal_spaces():
@@ -829,12 +859,35 @@ def test_gathered_needs_a_move():
     assert changed < (ROOT_2 - 1) * share
 
 
-def test_hard_needs_weights_that_are_not_negative():
-    """u = z, two equal tokens of length sqrt 2, and a short move of the first after which a row's sum is nearly 0."""
+def shrunk_row():
+    """u = z, two equal tokens of length sqrt 2, a short move of the first: the second row's weight on it, and its change."""
     token, key, delta = np.array([ROOT_2, 0.0]), np.array([0.1, 1.0]), np.array([0.0, -0.2814])
     scores = np.array([key @ (token + delta), key @ token])
-    after = (scores[0] * (token + delta) + scores[1] * token) / scores.sum()
-    assert np.linalg.norm(delta) <= ROOT_2 and np.linalg.norm(after - token) > 3 * math.sqrt(2 * 2)
+    weights = scores / scores.sum()  # the sum is nearly 0; before the move both weights are 1/2
+    assert np.linalg.norm(delta) <= ROOT_2
+    return max(1 / 2, weights[0]), np.linalg.norm(weights[0] * (token + delta) + weights[1] * token - token)
+
+
+def test_gathered_needs_weights_that_are_not_negative():
+    weight, changed = shrunk_row()
+    assert changed > 3 * ROOT_2 * math.sqrt(1 + weight**2)
+
+
+def test_gathered_needs_a_move_that_does_not_turn_back():
+    """The move -x_0. Rows 1 and 2 could not see token 0, and then give it a third, but it is 0 and they are nearly so."""
+    side, height = math.sqrt(0.99), 0.1
+    X = math.sqrt(3) * np.array([[1.0, 0, 0], [0, side, height], [0, -side, height]])
+    W = np.zeros((3, 3))
+    W[2, 0] = -400.0
+    Y = X.copy()
+    Y[0] = 0
+    others = X[1:].mean(0)
+    lower = math.sqrt(3) * math.sqrt(2) * (1 + ROOT_2) ** -(others @ others / 3) / 3
+    assert attend(X, W)[1] == pytest.approx(others) and np.linalg.norm(attend(Y, W) - attend(X, W)) < 0.8 * lower
+
+
+def test_hard_needs_weights_that_are_not_negative():
+    assert shrunk_row()[1] > 3 * math.sqrt(2 * 2)
 
 
 def test_long_needs_a_sharpness():
@@ -940,6 +993,13 @@ def test_sink_needs_values_that_do_not_cancel():
     assert weights @ np.array([1.0, -1.0, 0.0]) == pytest.approx(0)
 
 
+def test_memory_needs_weights_that_are_not_negative():
+    """n = 2 patterns of one sign, u(1) = 1, u(-1) = -0.99: n* = 200, and yet both are equal in half of the cases."""
+    mean, share = Fraction(1 - Fraction(99, 100), 2), {1: Fraction(1, 2), -1: 1 / (1 - Fraction(99, 100))}
+    found = Fraction(sum(share[other] > Fraction(1, 2) for other in (1, -1)), 2)
+    assert 1 / mean == 200 and found == Fraction(1, 2) < 1 - Fraction(1, 200)
+
+
 def test_memory_needs_independent_patterns():
     """All patterns are the first one: it never has more than half of the weight; n = 2, z^2 at d = 16 promises 15/16."""
     n, d = 2, 16
@@ -970,6 +1030,12 @@ def test_undivided_needs_more_than_two_rows():
     """Just below the largest sum on D_1, sharpness 5 fires on D_0 at one sign vector of sixteen only."""
     largest = undivided(2, 4, 1.2, 1).max()
     assert np.mean(undivided(2, 4, 0.01, 5) >= largest) < 1 / 8
+
+
+def test_undivided_needs_a_sharpness_that_is_not_negative():
+    """Sharpness -1, n = 12, the small entry: a plain row with all signs + sums to more than 1.01 n^(1 - 1.0201)."""
+    n = 12
+    assert (n - 1) / n + 1.01 * n**-1.01 > 1.01 * n ** (1 - 1.0201)
 
 
 def test_undivided_needs_sums_that_are_not_divided():
