@@ -51,6 +51,7 @@ class Descent:
     rate_A: NonNegative
     temperature: Positive
     nu: float
+    beta: Signed = 1.0
 
     @cached_property
     def weights(self) -> Float[Tensor, "3 T"]:
@@ -95,11 +96,11 @@ class Descent:
 
     def vit(self, step: Natural) -> ReducedViT:
         """The model at a step."""
-        return ReducedViT(*self.at(step), nu=self.nu, temperature=self.temperature)
+        return ReducedViT(*self.at(step), beta=self.beta, nu=self.nu, temperature=self.temperature)
 
     def association(self, step: Natural) -> float:
         """Share of the rows that find their group at a step."""
-        scores = three_values(self.world.D, self.world.C, 1.0, *self.at(step)[1:])
+        scores = three_values(self.world.D, self.world.C, self.beta, *self.at(step)[1:])
         return association(scores, torch.arange(self.world.D) // self.world.C)
 
     def margins(self, step: Natural) -> Float[Tensor, "M"]:
@@ -123,14 +124,17 @@ def descent(
     steps: Steps = 600,
     rate: NonNegative | None = None,
     nu: NonNegative = 1e-3,
+    beta: Signed = 1.0,
 ) -> Descent:
     """Exact population descent: two rates and temperature 1, or one ``rate`` for v and A and
-    temperature sqrt(D).
+    temperature sqrt(D); the diagonal scores are fixed at ``beta``.
     """
     temperature = 1.0 if rate is None else D**0.5
     rates: dict[str, Any] = {} if rate is None else {"rate_v": rate, "rate_A": rate}
-    path = population_descent(D, C, q, steps=steps, nu=nu, temperature=temperature, **rates)
-    return Descent(Population(D, C, q), path, rate or 10.0, temperature, nu)
+    path = population_descent(
+        D, C, q, steps=steps, nu=nu, temperature=temperature, beta=beta, **rates
+    )
+    return Descent(Population(D, C, q), path, rate or 10.0, temperature, nu, beta)
 
 
 def four_descents(steps: Steps = 600) -> list[Descent]:
