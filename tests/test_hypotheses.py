@@ -501,6 +501,31 @@ def test_scrambling_needs_each_of_its_hypotheses():
     assert not any(same(averaged(image, wide, patch=2), averaged(image[order], e, patch=2)) for e in (wide, wide[::-1]))
 
 
+def settled(A, C):
+    """How many rows settle on their own group of C patches, and how many on any."""
+    groups = [list(range(k, k + C)) for k in range(0, len(A), C)]
+    wins = [[row[g].min() > np.delete(row, g).max() for g in groups] for row in A]
+    return sum(row[i // C] for i, row in enumerate(wins)), sum(map(any, wins))
+
+
+def test_free_diagonal_needs_a_trained_diagonal():
+    """All scores start at 0 and one step moves them by (x_j - mean) of one image; a diagonal that stays at 0 marks the row."""
+    from attention_checks.patches.runs.expectation import matrix_descent
+
+    A, v, y = torch.zeros(4, 4).double(), torch.ones(1).double(), torch.ones(1).double()
+    X = torch.tensor([[[3.0], [-0.5], [-1.0], [-1.5]]]).double()
+    trained, kept = (matrix_descent(A, v, X, y, y, 1, train_diagonal=free)[0][1] for free in (True, False))
+    assert settled(trained.numpy(), 2) == (2, 4)  # C/D of the four
+    assert settled(kept.numpy(), 2) == (2, 2)  # more than half of the two
+
+
+def test_free_diagonal_needs_independent_scores_of_one_law():
+    """D = 3, C = 1, before any step. Every score of a fair choice of two starts is 0 or 1 with the same chance."""
+    marked = np.eye(3)
+    assert settled(marked, 1) == (3, 3)  # independent constants without a common law
+    assert settled(1 - marked, 1) == (0, 0)  # with the first, on average 1.5 of 1.5
+
+
 # Part V, One knob
 
 

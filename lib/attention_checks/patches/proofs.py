@@ -553,7 +553,8 @@ def row_sums() -> dict[str, Proof]:
     bound 1, always.
 
     A row of softmax of three values: beta once, gamma C - 1 times, rho D - C times. G.4: a sum of D
-    - C numbers |delta| <= 1 in the place of D - C.
+    - C numbers |delta| <= 1 in the place of D - C. Its weights are divided by that of the row's own
+    patch, so that y = e^(gamma - beta) and z = e^(rho - beta) stand for all real scores.
     """
     import sympy
 
@@ -574,10 +575,10 @@ def row_sums() -> dict[str, Proof]:
         nonzero=[total],
     )
     part = prove_le(
-        r"$\Lambda + (C - 1)\Gamma + \Xi s \le 1$, $s$ = the sum of $|\delta|$",
-        lambda x, y, z, C, s, e: ((x + (C - 1) * y + s * z) / (x + (C - 1) * y + (s + e) * z), 1),
+        r"$\Lambda + (C - 1)\Gamma + \Xi s \le 1$, $s$ = the sum of $|\delta|$, "
+        r"$y = e^{\gamma - \beta}$, $z = e^{\rho - \beta}$",
+        lambda y, z, C, s, e: ((1 + (C - 1) * y + s * z) / (1 + (C - 1) * y + (s + e) * z), 1),
         where={"e": "D - C - s"},
-        x=(1, None),
         y=(0, None),
         z=(0, None),
         C=(1, None),
@@ -587,7 +588,9 @@ def row_sums() -> dict[str, Proof]:
     return {
         "sum": adds_up.crosschecked(at, lambda p: p.row.sum()),
         "g.4": part.crosschecked(
-            at, lambda p: float(p.row[: p.C].sum() + (0.4 * p.row[p.C :]).sum()), 1.0
+            [SimpleNamespace(**vars(p) | {"y": p.y / p.x, "z": p.z / p.x}) for p in at],
+            lambda p: float(p.row[: p.C].sum() + (0.4 * p.row[p.C :]).sum()),
+            1.0,
         ),
     }
 
