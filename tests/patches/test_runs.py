@@ -48,6 +48,15 @@ def test_flow_moves_by_its_step():
     assert expectation.steps_to(flow, lambda p: p.gamma > 0.04) > 0
 
 
+def test_the_scores_of_partners_stay_equal_only_if_the_diagonal_is_equal():
+    """Lemma 4.1, Part 2: an untrained diagonal with two values moves the scores of two pairs of partners apart."""
+    X, y, chance = patches.every_point(4, 2, 0.25)
+    for diagonal, apart in (([1.0, 1, 1, 1], False), ([1.0, 2, 1, 1], True)):
+        A, v = torch.tensor(diagonal).double().diag(), torch.tensor([0.1]).double()
+        last = expectation.matrix_descent(A, v, X, y, chance, steps=3)[0][-1]
+        assert bool(abs(last[0, 1] - last[1, 0]) > 1e-3) == apart
+
+
 @pytest.mark.parametrize("size", [(8, 2, 0.5), (12, 4, 0.1), (9, 3, 1.0)])
 def test_pull_at_equal_scores(size):
     slope = lambda alpha: patches.Population(*size).gradients(patches.ReducedViT(alpha, 0.0, 0.0, nu=0.0))[0]
