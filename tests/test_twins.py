@@ -53,15 +53,15 @@ def feature_maps(seed, n, d):
     rf = sensitivity.RandomFeatures.sample(n, d, k, seed, phi.__name__)
     deep = sensitivity.DeepRandomFeatures.sample(n, d, k, 1 + seed % 4, seed)
     families = [("sharp", 0), ("sharp", 0.4), ("sharp", 3), ("sharp", math.inf), ("truncated", 4), ("power", 2)]
-    every = ("softmax", "relu", Weights(*families[seed % 6]))
-    raf, relu, other = (sensitivity.RandomAttentionFeatures.sample(d, seed, weights) for weights in every)
+    every = ("softmax", "relu", *(Weights(*family) for family in families))
+    raf, relu, *others = (sensitivity.RandomAttentionFeatures.sample(d, seed, weights) for weights in every)
     W_Q, W_K, W_V = drawn(seed + 1, 4, d), drawn(seed + 2, 4, d), drawn(seed + 3, 3, d)
     yield I.equation_3_1(X, rf.V, phi), rf(X)
     yield I.equation_4_2(X, deep.V), deep(X)
     yield I.equation_3_3(X, raf.W), raf(X)
     yield I.relu_raf(X, relu.W), relu(X)
     yield I.equation_3_2(X, W_Q, W_K, W_V), attention(X @ W_Q.T @ (X @ W_K.T).T / 2, X @ W_V.T)
-    for map in (rf, deep, raf, relu, other):
+    for map in (rf, deep, raf, relu, *others):
         delta, i = context(seed + 4, 1, d)[0] * 0.7, seed % n
         one = map.one_token(X, i)
         if float(one.norm) > 0:

@@ -222,19 +222,6 @@ def test_the_token_moved_to_zero_is_a_bound_from_below():
     assert sensitivity_bounds.from_below(view) >= float((rows[1] - rows[0]).norm() / view.norm) * (1 - 1e-9)
 
 
-def test_the_law_of_random_contexts_where_it_can_be_done_by_hand():
-    for n in (2, 10**6):  # usable at every size
-        for d in (2, 3, 64, 1024):
-            law = sensitivity_bounds.random_law(1.0, n, d)
-            assert 0 < law.bound < 3 and law.length <= math.sqrt(d) and law.n == n
-    assert sensitivity_bounds.mean_row(1.0, 1, 7) == math.sqrt(7)  # one token
-    assert sensitivity_bounds.mean_row(0.5, 1e12, 64) == pytest.approx(0.5 * 64 / 63, rel=1e-6)
-    assert sensitivity_bounds.mean_row(9.0, 100, 64) == 8.0  # 4 beta^2 > d
-    assert sensitivity_bounds.random_law(9.0, 100, 64).own == 0
-    tiny = sensitivity_bounds.random_law(1e-6, 2, 3)  # half the weight, one row, M_j of length sqrt(d)
-    assert tiny.rows == pytest.approx(math.sqrt(3) / 2 * (math.sqrt(2) - 1), rel=1e-5)
-
-
 def test_the_limit_of_long_contexts_is_between_one_and_the_root_of_the_dimension():
     assert sensitivity_bounds.long_context_limit(torch.eye(4, dtype=torch.float64)) == pytest.approx(1)
     assert sensitivity_bounds.long_context_limit(torch.diag(torch.tensor([3.0, 0, 0, 0]).double())) == pytest.approx(2)

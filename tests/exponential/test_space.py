@@ -62,19 +62,6 @@ def test_first_push_starts_at_the_defaults_of_the_chapter():
     assert float(found) == pytest.approx(inside - between, rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("D", "C", "q"), [(4, 2, Fraction(1, 3)), (6, 2, Fraction(3, 4)), (6, 3, Fraction(1)), (8, 4, Fraction(1, 2))]
-)
-def test_errors_are_those_of_all_points(D, C, q):
-    average = groups = Fraction(0)
-    for row, chance in zip(*points(D, C, q)):
-        total = D * Fraction(sum(row), D) ** 3  # each row sees the mean of what it attends to
-        grouped = sum(C * Fraction(sum(row[k : k + C]), C) ** 3 for k in range(0, D, C))
-        average += chance * (Fraction(1, 2) if total == 0 else total < 0)
-        groups += chance * (Fraction(1, 2) if grouped == 0 else grouped < 0)
-    assert (space.averaging_error(D, C, q), space.group_error(D, C, q)) == (average, groups)
-
-
 def test_error_of_averaging_over_a_thousand_patches():
     # a sum of 992 patches beside the normal law with a correction for integers
     found, size = float(space.averaging_error(1024, 32, Fraction(1, 4))), math.sqrt(992 / 4)

@@ -169,19 +169,6 @@ def test_what_is_read_off_a_descent():
     assert [share.reaches(x) for x in (0.05, 0.5, 0.6, 0.75, 0.8, 0.95)] == [0, 1, 2, 2, 3, None]
 
 
-@pytest.mark.parametrize("step", [0, 3])
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
-def test_the_own_group_outweighs_the_strays(step, share):
-    run = expectation.descent(6, 2, 0.4, steps=3, rate=0.3)
-    _, gamma, rho = run.at(step)
-    S = softmax(6, 2, *(x / 6**0.5 for x in (1.0, gamma, rho)))[0]
-    expected = 0.0
-    for strays in itertools.product((-1, 0, 1), repeat=4):
-        moved = sum(map(abs, strays))
-        expected += 0.2**moved * 0.6 ** (4 - moved) * (S[5] * abs(sum(strays)) <= share * (S[0] + S[1]))
-    assert 0 < expected < 1 and lemmas.outweighed(run, step, share) == pytest.approx(expected, abs=1e-13)
-
-
 def test_a_tie_outweighs():
     """Equal weights: abs(N) <= 1 against 2 shared by half."""
     assert lemmas.outweighed(fixed(), 0) == pytest.approx(1 - 2 * 0.3**2, abs=1e-14)
