@@ -468,7 +468,8 @@ def test_shares_that_do_not_belong_together_or_still_run_are_not_merged(tmp_path
     assert child.exitcode == 0 and SLOW.record(tmp_path).results == list(range(20))
 
 
-@pytest.mark.parametrize("name", [name for name, recording in recordings().items() if recording.shipped])
+# those too that are not recomputed, for want of a model or of images: their verdicts read the numbers only
+@pytest.mark.parametrize("name", [name for name in recordings() if (ROOT / "book" / "data" / f"{name}.json").is_file()])
 def test_settings_and_points_of_a_record_are_those_of_its_recording(name):
     record = read_record(name, ROOT / "book" / "data")
     assert not untied(recordings()[name], record)

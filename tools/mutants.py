@@ -89,6 +89,8 @@ LEFT_OUT = (
 BUDGET, SECONDS = 60.0, 600
 #: Rows whose verdicts are asked about one change with ``--rows``.
 ASKED = 8
+#: The test that compares every record with the code that made it.
+SETTINGS = "test_settings_and_points_of_a_record_are_those_of_its_recording"
 NOTES = ROOT / "_build" / "mutants"
 #: Tests that speak about files, pages or processes, and those of the verdicts, which are asked by
 #: themselves.
@@ -483,7 +485,7 @@ def judged(mutant: Mutant, tests: list[str], claims: list[str]) -> dict[str, Any
 
 def noticed_by(mutant: Mutant, claims: list[str]) -> dict[str, str]:
     """The first of the claims whose verdict fails with the mutant, or else whether a unit test of
-    its part does.
+    its part does, or that records have the settings of the code that made them.
     """
     with library_with(mutant) as folder:
         for claim in claims:
@@ -491,9 +493,10 @@ def noticed_by(mutant: Mutant, claims: list[str]) -> dict[str, str]:
                 compared(claim)  # raises if it fails with the right library too
                 return {"noticed by": claim}
         tests = sorted((ROOT / "tests" / mutant.module.split(".")[1]).glob("test_*.py"))
-        survived = survives(
-            folder, [str(path) for path in tests if path.name != "test_bad_input.py"]
-        )
+        asked = [str(path) for path in tests if path.name != "test_bad_input.py"]
+        if ".runs." in mutant.module:
+            asked.insert(0, f"{ROOT}/tests/test_records.py::{SETTINGS}")
+        survived = survives(folder, asked)
         return {"noticed by": "nothing" if survived else "unit tests"}
 
 

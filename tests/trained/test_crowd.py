@@ -10,6 +10,7 @@ import torch
 from attention_checks.trained.runs import crowd as runs
 from attention_checks.trained.runs.crowd import law, row_statistics
 from attention_theory.trained import crowd
+from attention_theory.trained.models import MiniLM
 
 
 def laws():
@@ -96,7 +97,7 @@ def test_what_a_run_keeps_of_each_head(monkeypatch):
             yield torch.tensor([[3 / n, 2 * math.log(n), 0.0, n, 6 / n, 0.0]]), torch.zeros(1, 600)
 
     monkeypatch.setattr(runs, "LENGTHS", {"MiniLM": lengths})
-    monkeypatch.setattr(runs, "minilm", lambda: None)
+    monkeypatch.setattr(runs, "minilm", lambda: MiniLM({}, None))
     monkeypatch.setattr(runs, "_minilm_rows", lambda *given: list(rows(*given)))
     monkeypatch.setattr(runs.corpora, "drawn", lambda kind, network, longest, draw, count: [None] * count)
     kept = runs.run("MiniLM", *runs.corpora.PICTURED, 2)

@@ -8,48 +8,20 @@ import torch
 from attention_checks.trained import corpora
 from attention_checks.trained.runs import sink as sink_runs
 from attention_checks.trained.runs.words import relative_change, worst_move
-from attention_checks.trained.smollm2 import SmolLM2
+from attention_checks.trained.small import small_minilm, small_smollm2
 from attention_theory.trained import wheels
-from attention_theory.trained.models import MiniLM, softmax
+from attention_theory.trained.models import softmax
 from attention_theory.trained.sink import forbidding, silencing
-
-
-class SmallMiniLM(MiniLM):
-    layers, heads, features, longest = 2, 2, 8, 16
-    CLS, SEP = 18, 19
-
-
-class SmallSmolLM2(SmolLM2):
-    layers, heads, features, longest, key_heads = 2, 4, 16, 16, 2
-
-
-def drawn(shapes):
-    generator = torch.Generator().manual_seed(0)
-    return {name: torch.randn(shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()}
 
 
 @pytest.fixture
 def minilm():
-    shapes = {f"embeddings.{what}_embeddings.weight": (20, 8) for what in ("word", "token_type", "position")}
-    for layer in range(2):
-        at = f"encoder.layer.{layer}"
-        for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
-            shapes |= {f"{at}.{name}.weight": (8, 8), f"{at}.{name}.bias": (8,)}
-        shapes |= {f"{at}.intermediate.dense.weight": (32, 8), f"{at}.intermediate.dense.bias": (32,)}
-        shapes |= {f"{at}.output.dense.weight": (8, 32), f"{at}.output.dense.bias": (8,)}
-    norms = ["embeddings", *(f"encoder.layer.{k}.{part}" for k in range(2) for part in ("attention.output", "output"))]
-    shapes |= {f"{name}.LayerNorm.{what}": (8,) for name in norms for what in ("weight", "bias")}
-    return SmallMiniLM(drawn(shapes), None)
+    return small_minilm()
 
 
 @pytest.fixture
 def smollm():
-    shapes = {"token_embd.weight": (20, 16), "output_norm.weight": (16,)}
-    for k in range(2):
-        sizes = {"attn_q": (16, 16), "attn_k": (8, 16), "attn_v": (8, 16), "attn_output": (16, 16)}
-        sizes |= {"ffn_gate": (32, 16), "ffn_up": (32, 16), "ffn_down": (16, 32), "attn_norm": (16,), "ffn_norm": (16,)}
-        shapes |= {f"blk.{k}.{name}.weight": shape for name, shape in sizes.items()}
-    return SmallSmolLM2(drawn(shapes), None)
+    return small_smollm2()
 
 
 def test_a_causal_model_does_not_see_what_follows(smollm):

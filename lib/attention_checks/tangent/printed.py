@@ -315,13 +315,21 @@ def theorem_f_2(
     return math.sqrt(nd) / lam * eps_test + math.sqrt(nd) / lam**2 * log**2 * eps_H
 
 
+def theorem_f_2_summands(
+    W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"]
+) -> Float[Tensor, "rows m d"]:
+    """m^(-1/2) x <v_lr, S(0)> m S_r(0), neuron by neuron."""
+    m, S = W.shape[1], [softmax(W, xi) for xi in x]
+    one = lambda l, i, r: m**-0.5 * x[i] * ((a[l, r] - a[l]) @ S[i]) * m * S[i][r]
+    rows = [[one(l, i, r) for r in range(m)] for l in range(len(a)) for i in range(len(x))]
+    return torch.stack([torch.stack(row) for row in rows])
+
+
 def theorem_f_2_features(
     W: Float[Tensor, "d m"], a: Float[Tensor, "outputs m"], x: Float[Tensor, "n d"]
 ) -> Float[Tensor, "rows d"]:
     """phi(x)_l = m^(-1/2) x sum_r <v_lr, S(0)> m S_r(0)."""
-    m, S = W.shape[1], [softmax(W, xi) for xi in x]
-    total = lambda l, i: sum(((a[l, r] - a[l]) @ S[i]) * m * S[i][r] for r in range(m))
-    return torch.stack([m**-0.5 * x[i] * total(l, i) for l in range(len(a)) for i in range(len(x))])
+    return theorem_f_2_summands(W, a, x).sum(dim=1)
 
 
 # Diffusion

@@ -18,10 +18,11 @@ from attention_theory.sensitivity.word import search
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """A lower bound on S(X) by search, and |phi(X)| / sqrt(n d)."""
+    """A lower bound on S(X) by search, |phi(X)| / sqrt(n d), and the move that was found."""
 
     value: float
     size: float
+    delta: Float[Tensor, "d"]
 
 
 def word_sensitivity_with(
@@ -56,9 +57,8 @@ def word_sensitivity_with(
     """
     W = RandomAttentionFeatures.sample(X.shape[1], seed).to(X).W
     view = OneTokenAttention(weights, W, X, token)
-    return Sensitivity(
-        search(view, starts, steps, seed).value, float(view.norm) / math.sqrt(X.numel())
-    )
+    found = search(view, starts, steps, seed)
+    return Sensitivity(found.value, float(view.norm) / math.sqrt(X.numel()), found.delta)
 
 
 def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:

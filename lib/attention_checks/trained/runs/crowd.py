@@ -24,7 +24,7 @@ from theorybook.validation import Bit, Size
 from torch import Tensor
 
 from attention_checks.trained import corpora
-from attention_checks.trained.smollm2 import smollm2
+from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
 #: Numbers of tokens of the texts of MiniLM; of keys that the rows of SmolLM2 see.
 LENGTHS = {"MiniLM": (16, 32, 64, 128, 256, 510), "SmolLM2": (16, 32, 64, 128, 256, 511)}
@@ -119,28 +119,42 @@ def run(
     torch.set_num_threads(1)
     lengths = LENGTHS[model]
     network = minilm() if model == "MiniLM" else smollm2()
-    rows = _minilm_rows if model == "MiniLM" else _smollm_rows
+    texts = corpora.drawn(kind, network, max(lengths), draw, count)
+    return of_texts(network, texts, lengths, keep_heads=(kind, draw) == corpora.PICTURED)
+
+
+def of_texts(
+    network: MiniLM | SmolLM2,
+    texts: list[list[int]],
+    lengths: tuple[int, ...],
+    asked: Size = ASKED,
+    keep_heads: bool = False,
+) -> dict[str, Any]:
+    """What :func:`run` keeps, of any texts at any lengths, ``asked`` among them; ``keep_heads``: of
+    each head, too.
+    """
+    rows = _minilm_rows if isinstance(network, MiniLM) else _smollm_rows
     found, pools = [], [[] for _ in lengths]
     with torch.no_grad():
-        for text in corpora.drawn(kind, network, max(lengths), draw, count):
+        for text in texts:
             per_length = rows(network, text, lengths)
             found.append(torch.stack([statistics for statistics, _ in per_length]))
             for pool, (_, centred) in zip(pools, per_length):
                 pool.append(centred)
     measured = torch.stack(found)  # text, length, head, statistic
     laws = [[_law(scores) for scores in torch.cat(pool, 1)] for pool in pools]
-    keys = [n - (model == "SmolLM2") for n in lengths]
+    keys = [n - isinstance(network, SmolLM2) for n in lengths]
     independent = torch.tensor(
         [[_expected(law, n) for law in heads] for heads, n in zip(laws, keys)]
     )
     carried = torch.tensor([[_expected(law, n) for law in laws[1]] for n in keys])
     expected = torch.stack([independent, carried], -1).float()
     whole = torch.cat(
-        [measured[..., :4], expected.expand(count, *expected.shape), measured[..., 4:]], -1
+        [measured[..., :4], expected.expand(len(texts), *expected.shape), measured[..., 4:]], -1
     )
-    x = torch.tensor(keys).log()
+    x = torch.tensor(keys).log().to(whole)
     slopes = torch.einsum("l,tlh->th", x - x.mean(), whole[..., 1]) / (x - x.mean()).square().sum()
-    at = lengths.index(ASKED)
+    at = lengths.index(asked)
     shown = [STATISTICS.index(name) for name in SHOWN]
     return {
         "contrast": whole[:, -1, :, 1].median(1).values.numpy(),
@@ -148,11 +162,7 @@ def run(
         "carried": (whole[:, -1, :, 0] / whole[:, -1, :, 5]).median(1).values.numpy(),
         "fall": (whole[:, -1, :, 6] / whole[:, 0, :, 6]).median(1).values.numpy(),
         "slope": slopes.median(1).values.numpy(),
-    } | (
-        {"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)}
-        if (kind, draw) == corpora.PICTURED
-        else {}
-    )
+    } | ({"heads": whole.mean(0)[..., shown].numpy().astype(np.float16)} if keep_heads else {})
 
 
 def _law(scores: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -240,26 +250,38 @@ def run_squares(
     torch.set_num_threads(1)
     network = minilm() if model == "MiniLM" else smollm2()
     lengths = LENGTHS[model] if model == "MiniLM" else (ASKED,)
-    at, found, pool = lengths.index(ASKED), [], []
+    texts = corpora.drawn(kind, network, max(lengths), draw, count)
+    return squares_of_texts(network, texts, lengths, keep_heads=(kind, draw) == corpora.PICTURED)
+
+
+def squares_of_texts(
+    network: MiniLM | SmolLM2,
+    texts: list[list[int]],
+    lengths: tuple[int, ...],
+    asked: Size = ASKED,
+    keep_heads: bool = False,
+) -> dict[str, Any]:
+    """What :func:`run_squares` keeps, of any texts at any lengths, as in :func:`of_texts`."""
+    at, found, pool = lengths.index(asked), [], []
     with torch.no_grad():
-        for text in corpora.drawn(kind, network, max(lengths), draw, count):
+        for text in texts:
             seen = [_squares(network, text[:n]) for n in lengths]
             found.append(torch.stack([squares for squares, _ in seen]))
             pool.append(seen[at][1])
     measured = torch.stack(found)  # text, length, head
     laws = [_law(scores) for scores in torch.cat(pool, 1)]
-    keys = ASKED - (model == "SmolLM2")
+    keys = asked - isinstance(network, SmolLM2)
     independent = torch.tensor(
         [crowd.expected_row(*law, keys, 100).squares for law in laws]
     ).float()
     result = {"squares": (measured[:, at] / independent).median(1).values.numpy()}
     if len(lengths) > 1:
-        x = torch.tensor(lengths).log()
+        x = torch.tensor(lengths).log().to(measured)
         slopes = (
             torch.einsum("l,tlh->th", x - x.mean(), -measured.log()) / (x - x.mean()).square().sum()
         )
         result["rivals"] = slopes.median(1).values.numpy()
-    if (kind, draw) == corpora.PICTURED:
+    if keep_heads:
         result["heads"] = (
             torch.stack([measured[:, at].mean(0), independent], -1).numpy().astype(np.float16)
         )
