@@ -50,7 +50,7 @@ def test_a_record_has_the_settings_and_points_of_its_recording(name):
 
 
 def test_the_records_of_part_vi_are_small():
-    assert sum(path.stat().st_size for path in (BOOK / "data").glob("trained-*.json")) <= 200_000
+    assert sum(path.stat().st_size for path in (BOOK / "data").glob("trained-*.json")) <= 200 * 1024
 
 
 def test_running_says_how_long_the_records_of_part_vi_took():
