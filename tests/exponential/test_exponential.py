@@ -149,7 +149,7 @@ def test_word_sensitivity_is_that_of_part_one_and_averages_over_contexts():
 
 def test_mean_sensitivity_of_odd_powers(monkeypatch):
     X = tokens.contexts("iid", 2, 5, 9, seed=0)
-    monkeypatch.setattr(words, "word_sensitivity_with", lambda *given: words.Sensitivity(2.0, 1.0))
+    monkeypatch.setattr(words, "word_sensitivity_with", lambda *given: words.Sensitivity(2.0, 1.0, torch.zeros(9)))
     moves = {}
     monkeypatch.setattr(words, "vanishing_move", lambda degree, x, token, seed: moves[degree, token, seed] * x[0] / x[0].norm())
     for first, second, expected in ((2.9, 5, math.inf), (5, 2.9, math.inf), (3.1, 5, 2.0)):  # sqrt(d) = 3

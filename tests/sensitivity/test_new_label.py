@@ -324,10 +324,11 @@ def test_features_of_figures_4_to_7_count_what_the_text_says():
 
     found = rows("RF", 40, 100, "alignment", 0.0, 1.0, 0.8)  # the line is 1
     found += rows("RAF", 40, 100, "alignment", 0.0, 1.0, 0.97) + rows("RAF", 40, 100, "target", 1.0, 0.0, 3.0)
+    found += rows("RAF", 40, 700, "alignment", 0.0, 1.0, 0.9) + rows("RAF", 40, 1300, "alignment", 0.0, 1.0, 0.97)
     for map, error in (("RAF", 0.0), ("ReLU-RAF", 0.75)):
         found += rows(map, 120, 400, "alignment", 0.0, 1.0, error) + rows(map, 120, 400, "alignment", 1.0, 0.25, 2.0)
         found += [row for p in (0.0, 0.01, 0.1) for row in rows(map, 120, 400, "error", p, 0.1, 0.1)]
         found += rows(map, 120, 400, "error", 1.0, 0.0, 3.99)
-    expected = (0.2, 0.2 / 4, 0.0, 1.0, 0.25, -1.0, 1.0, 0.25, 1.0)
+    expected = (0.2, 0.2 / 4, 0.0, 1.0, 0.5, 0.25, -1.0, 1.0, 0.25, 1.0)
     assert list(new_label_runs.features(Table(found)).values()) == pytest.approx(expected)
     assert list(new_label_runs.features(Table(found))) == list(new_label_runs.EXPECTED)

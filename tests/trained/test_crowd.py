@@ -99,7 +99,7 @@ def test_what_a_run_keeps_of_each_head(monkeypatch):
     monkeypatch.setattr(runs, "LENGTHS", {"MiniLM": lengths})
     monkeypatch.setattr(runs, "minilm", lambda: MiniLM({}, None))
     monkeypatch.setattr(runs, "_minilm_rows", lambda *given: list(rows(*given)))
-    monkeypatch.setattr(runs.corpora, "drawn", lambda kind, network, longest, draw, count: [None] * count)
+    monkeypatch.setattr(runs.corpora, "drawn", lambda kind, network, longest, draw, count: [[]] * count)
     kept = runs.run("MiniLM", *runs.corpora.PICTURED, 2)
     expected = {"contrast": 2 * math.log(510), "independent": 3, "carried": 3, "fall": 16 / 510, "slope": 2}
     for name, value in expected.items():
