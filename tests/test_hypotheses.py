@@ -303,6 +303,23 @@ def test_quiet_networks_need_few_sign_vectors():
     assert 1 - silent > delta / n
 
 
+def test_quiet_identity_needs_rows_of_one_length():
+    """b = c = 0.1 on D1, linear: with both signs + the marked row fires whatever the others are."""
+    a, b, c, n, t = 3, 0.1, 0.1, 10**4, 50
+    weights = np.array([a * a + b * b + c * c, (t - 1) * (b * b + c * c), (n - t) * c * c])
+    assert n ** (1 - b * b) > 100 and n / t - 2 > max(800 * b * b * math.log(n), 40 * n ** (b * b))
+    assert a * weights[0] / weights.sum() + c - b > c + 0.1  # the houses' part is an average of b and -b
+
+
+def test_quiet_identity_needs_a_power_of_n():
+    """a_0^2 + b^2 = 1 on D0, softmax, t = 2: three signs + and others that add up to 0 or more make the marked row fire."""
+    a, b, c, log_n = 0.1, math.sqrt(0.99), 0.1, 200 * math.log(10)
+    assert log_n - math.log(2) > max(math.log(800 * b * b * log_n), math.log(40) + b * b * log_n)
+    logs = torch.tensor([1 + a * a, 1, 1 + c * c]).double() * log_n  # itself, its house, about n strangers
+    special, house, _ = torch.softmax(logs, 0).tolist()
+    assert a * special + b * (special + house) + c > c + 0.1
+
+
 def test_higher_threshold_needs_few_weights_in_quiet_rows():
     assert detects(self_row(1.0), 0.8 + 0.5) == detects(cross_row(1.0), 1.5) == Fraction(1, 4) > 0  # a false alarm
 
