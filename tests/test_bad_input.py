@@ -74,7 +74,7 @@ def test_refused(call, message):
         ({"start": 7}, "start = 7 is no value of p; there are 1, 2"),
         ({"alt": ""}, "alt text"),
         ({"x": [1700000001, 1700000002]}, "the same number to six digits"),
-        ({"parameter": ("p", [1000001, 1000002])}, r"two values of p read 1e\+06"),
+        ({"parameter": ("p", [1000001, 1000002])}, r"two values of p read 10⁶"),
         ({"curves": {"10^2": [1, 2], "10²": [3, 4]}}, "two curves are called 10²"),
         ({"curves": {"a": [1e300, 1]}}, "draw their logarithms"),
         ({"ylim": (2, 1)}, "upside down"),
