@@ -74,18 +74,17 @@ def _taylor_at_minus(x: Tensor, degree: int) -> Tensor:
 class Weights:
     """Attention weights u(score) / row sum of u(scores), from a family of u with one knob.
 
-    ===============  ===========================
-    =================================================== family           u(z)
-    knob
-    ===============  ===========================
-    =================================================== ``sharp``        exp(knob z)
-    sharpness >= 0: 0 averages, 1 is softmax, infinity
-                                                  takes the largest score (equal ones share)
-    ``truncated``    sum_(k <= knob) z^k / k!     even degree >= 2, so that u is positive everywhere
-    ``power``        z^knob                       degree >= 1: 1 is linear attention
-    ``relu_power``   max(z, 0)^knob               degree >= 1: 1 is ReLU attention
-    ===============  ===========================
-    ===================================================
+    ===============  =========================  ============================================
+    family           u(z)                       knob
+    ===============  =========================  ============================================
+    ``sharp``        exp(knob z)                sharpness >= 0: 0 averages, 1 is softmax,
+                                                infinity takes the largest score (equal ones
+                                                share)
+    ``truncated``    sum_(k <= knob) z^k / k!   even degree >= 2, so that u is positive
+                                                everywhere
+    ``power``        z^knob                     degree >= 1: 1 is linear attention
+    ``relu_power``   max(z, 0)^knob             degree >= 1: 1 is ReLU attention
+    ===============  =========================  ============================================
 
     A value is u itself: it may be called on tensors, floats, and any number type with arithmetic
     and ``exp`` (Decimal, balls). A degree of ``power`` need not be an integer where all scores are

@@ -508,9 +508,8 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     ``weight``: for a1 >= 1 that power is at least n^2, so the weight w of j3 is at least 4/5, equal
     at n = 2, a1 = 1. ``quarter``: then y_1 = y_d = 1 is enough if b <= .65 (at b = .7, a1 = 1, n =
     2, d = 3 the value can be tau itself); ``quarter-high``: y_1 = y_* = 1 is enough if b >= .6.
-    ``quarter-below-low``, ``-high``: for .7 <= a1 < 1, b <= .33 + 1.2 (a1
-    - .7) or b >= .74 - .78 (a1 - .7) is enough; there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s =
-      a1 (1 + a1).
+    ``quarter-below-low``, ``-high``: for .7 <= a1 < 1 it is enough that b <= .33 + 1.2 (a1 - .7) or
+    b >= .74 - .78 (a1 - .7); there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s = a1 (1 + a1).
     ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4
     has b < .2).
     """

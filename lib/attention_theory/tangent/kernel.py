@@ -43,7 +43,7 @@ def tangent_kernel(
 
     Returns:
         (n outputs, n2 outputs). A :class:`SoftmaxNetwork` needs beside it about (n outputs, 1024)
-            numbers, at any width.
+        numbers, at any width.
 
     Raises:
         ValueError: inputs that do not fit the network.

@@ -45,11 +45,15 @@ def expected_row(
 ) -> ExpectedRow:
     r"""The two means for n independent values of u, exact for a law with finitely many values.
 
-    .. math:: E\,\frac{\max_i u_i}{\sum_i u_i} = \sum_k v_k \int_0^\infty \varphi_k^n -
+    .. math::
+
+       E\,\frac{\max_i u_i}{\sum_i u_i} = \sum_k v_k \int_0^\infty \varphi_k^n -
        \varphi_{k-1}^n\,dt, \quad \varphi_k(t) = E\,[e^{-tu}; u \le v_k]
 
-    .. math:: E \sum_i \Big(\frac{u_i}{\sum_j u_j}\Big)^2 = n \int_0^\infty t\, E[u^2 e^{-tu}]\,
-    (E\, e^{-tu})^{n-1}\, dt
+    .. math::
+
+       E \sum_i \Big(\frac{u_i}{\sum_j u_j}\Big)^2 = n \int_0^\infty t\, E[u^2 e^{-tu}]\,
+       (E\, e^{-tu})^{n-1}\, dt
 
     Args:
         u: the values, all positive.

@@ -140,12 +140,9 @@ def run(
 
     Returns:
         Columns with two rows (one for each solution) for every N and loss: ``gamma``, ``error``,
-            ``alignment``,
-        ``residual``; ``ceiling`` is the right-hand side of (6.10) or (6.15) at the move found;
-            ``sensitivity`` an upper
-        bound on S_RF (NaN for attention); ``smallest`` (over |phi(X)|^2) and ``condition`` belong
-            to the Gram matrix of
-        all samples.
+        ``alignment``, ``residual``; ``ceiling`` is the right-hand side of (6.10) or (6.15) at the
+        move found; ``sensitivity`` an upper bound on S_RF (NaN for attention); ``smallest`` (over
+        |phi(X)|^2) and ``condition`` belong to the Gram matrix of all samples.
     """
     most, pool = max(losses), pool or max(losses)
     contexts, labels = labelled_contexts(kind, pool + 1, n, d, trial)

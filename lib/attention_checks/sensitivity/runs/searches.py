@@ -121,8 +121,7 @@ def run(
 
     Returns:
         ``theirs``; ``ours`` with as many starts as their number of evaluations allows in 200 steps;
-            ``cost`` and ``equal``, the
-        evaluations of both.
+        ``cost`` and ``equal``, the evaluations of both.
     """
     view = RandomAttentionFeatures.sample(d, seed, weights).one_token(
         tokens.contexts(kind, 1, n, d, seed)[0], 0

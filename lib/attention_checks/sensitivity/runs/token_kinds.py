@@ -31,11 +31,9 @@ def run(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> dict[str, flo
 
     Returns:
         ``mean``: squared norm of the mean token, over d. ``cosine``: of two places of one context.
-            ``directions``: (sum of the
-        covariance's eigenvalues)^2 / sum of their squares. ``same``: pairs of places of a context
-            with the same token.
-        ``first``: cosine of the first tokens of two contexts. ``row``: cosine of a token with its
-            row of the word embedding.
+        ``directions``: (sum of the covariance's eigenvalues)^2 / sum of their squares. ``same``:
+        pairs of places of a context with the same token. ``first``: cosine of the first tokens of
+        two contexts. ``row``: cosine of a token with its row of the word embedding.
     """
     X = contexts(kind, count, n, d, seed)
     flat, cosines = X.flatten(0, 1), X @ X.mT / d

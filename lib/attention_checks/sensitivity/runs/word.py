@@ -209,8 +209,8 @@ def deep_layers(
 
     Returns:
         A row for each of these layers: ``C1`` the largest operator norm of all matrices, ``gap`` =
-            | |phi_l| - sqrt k |,
-        ``change`` of the features at the move, ``S`` the change relative to |phi_l(X)|.
+        | |phi_l| - sqrt k |, ``change`` of the features at the move, ``S`` the change relative to
+        |phi_l(X)|.
     """
     deep = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device)
     X = tokens.contexts(kind, 1, n, d, seed)[0].to(device)
