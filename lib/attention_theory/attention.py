@@ -80,8 +80,7 @@ class Weights:
     ``sharp``        exp(knob z)                sharpness >= 0: 0 averages, 1 is softmax,
                                                 infinity takes the largest score (equal ones
                                                 share)
-    ``truncated``    sum_(k <= knob) z^k / k!   even degree >= 2, so that u is positive
-                                                everywhere
+    ``truncated``    sum_(k <= knob) z^k / k!   even degree >= 2: u is positive everywhere
     ``power``        z^knob                     degree >= 1: 1 is linear attention
     ``relu_power``   max(z, 0)^knob             degree >= 1: 1 is ReLU attention
     ===============  =========================  ============================================
