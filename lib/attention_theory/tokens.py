@@ -257,8 +257,8 @@ def reviews(
     """Film reviews as the scripts of bombari2024's authors have them, and their sentiment, 1 or -1.
 
     Each review is [CLS], its pieces with the HTML that is in it, [SEP], and padding to 256; reviews
-    of 240 pieces and more are left out, and so is one whose first n tokens are there already: the
-    public set holds some reviews twice, and two equal contexts make every kernel singular. The
+    of 240 pieces and more are left out, and so is one whose first n tokens are there already: a
+    file can hold a review twice, and two equal contexts make every kernel singular. The
     tokens are the first d coordinates of the output of layer 0 at the first n places. So the first
     token, the one that moves in the figures, is always [CLS], and in a long context the last ones
     are padding.
