@@ -149,8 +149,77 @@ def test_finite_width_needs_enough_features():
     assert abs(np.mean(found) / (1 + math.sqrt(2 * 8)) - 1) > 0.07
 
 
+def test_finite_width_needs_independent_entries():
+    """n = 10 and one row of weights for all features: a move along it changes them by far more, whatever their number."""
+    n, d, draw = 10, 192, np.random.default_rng(37)
+    X, row = draw.normal(size=(n, d)), draw.normal(size=n * d) / math.sqrt(n * d)
+    X *= math.sqrt(d) / np.linalg.norm(X, axis=1)[:, None]
+    on = row @ X.ravel()
+    assert on > 0 and math.sqrt(n * d) * np.linalg.norm(row[:d]) / on > 5 * (1 + math.sqrt(2 * 4 / n))
+
+
+def test_finite_width_needs_more_than_one_word():
+    """n = 1 and k = d/4: the mean of the two trials that the record would have is more than 7% above the law, 1 + sqrt 8."""
+    assert np.mean([rf_point(1, 192, 1 / 4, trial)["S"] for trial in (0, 1)]) > 1.07 * (1 + math.sqrt(8))
+
+
+def slack(n, d, k):
+    """The law of the worst alignment."""
+    return math.sqrt(1 / n**2 + 2 * d / (n * k))
+
+
+def test_slack_needs_relu():
+    """ReLU + 10: no move takes the alignment as far from 1 as 0.7 of the law, since none changes the features as much."""
+    n, d, draw = 10, 64, np.random.default_rng(37)
+    V, X = draw.normal(size=(n * d, n * d)) / math.sqrt(n * d), draw.normal(size=(n, d))
+    X *= math.sqrt(d) / np.linalg.norm(X, axis=1)[:, None]
+    phi = np.maximum(V @ X.ravel(), 0) + 10
+    assert math.sqrt(d) * np.linalg.norm(V[:, :d], 2) / np.linalg.norm(phi) < 0.7 * slack(n, d, n * d)
+
+
+def test_slack_needs_its_dimension():
+    """d = 1, n = k = 10, two draws of signs for tokens: both are far off the law (all moves; the gap is convex in the move)."""
+    for seed in (0, 1):
+        draw = np.random.default_rng(seed)
+        V, X = draw.normal(size=(10, 10)) / math.sqrt(10), np.sign(draw.normal(size=10))
+        before = np.maximum(V @ X, 0)
+        after = (np.maximum(V @ X + move * V[:, 0], 0) for move in (1, -1))
+        found = max(abs(phi @ before / (before @ before) - 1) for phi in after)
+        assert not 0.7 < found / slack(10, 1, 10) < 1.3
+
+
+def test_slack_needs_enough_features():
+    """One feature, n = 10: an alignment of 0, or what a move along its weights adds, is half of the law in this draw."""
+    n, d, draw = 10, 64, np.random.default_rng(4)
+    v, X = draw.normal(size=n * d) / math.sqrt(n * d), draw.normal(size=(n, d))
+    X *= math.sqrt(d) / np.linalg.norm(X, axis=1)[:, None]
+    assert v @ X.ravel() > 0
+    assert max(1, math.sqrt(d) * np.linalg.norm(v[:d]) / (v @ X.ravel())) < 0.6 * slack(n, d, 1)
+
+
+def test_head_needs_its_dimension():
+    """d = 768, n = 16: the even move alone has c above 6, and 4.5 is the most that the observation allows."""
+    n, d, draw = 16, 768, np.random.default_rng(37)
+    X, W = draw.normal(size=(n, d)), draw.normal(size=(d, d)) / math.sqrt(d)
+    X *= math.sqrt(d) / np.linalg.norm(X, axis=1)[:, None]
+    K = X[1:] @ W / math.sqrt(d)
+    even = K.T @ np.linalg.solve(K @ K.T, np.ones(n - 1))
+    before, after = attend(X, W), X.copy()
+    after[0] += even * math.sqrt(d) / np.linalg.norm(even)
+    change = np.linalg.norm(attend(after, W) - before) / np.linalg.norm(before)
+    assert change / math.sqrt(d / (math.e * d + n)) > 6
+
+
+def test_head_needs_more_than_one_word():
+    """n = 1: the features are the token, a move of its length changes them by 1, and c is below 2.5."""
+    assert 1 / math.sqrt(64 / (math.e * 64 + 1)) < 2.5
+
+
 def test_attention_observations_need_independent_tokens():
-    """n equal tokens: the length is sqrt(n d), and a row becomes x + p Delta with p in [0, 1], so that no change is above 1."""
+    """n equal tokens: the length is sqrt(n d), and a row becomes x + p Delta with p in [0, 1], so that no change is above 1.
+
+    Tokens that are one fixed vector are independent, too, and not uniform on the sphere.
+    """
     for n, d in ((320, 768), (16, 64)):
         x, *W = np.random.default_rng(37).normal(size=(d + 1, d)) / math.sqrt(d)
         X, W = np.tile(x * math.sqrt(d) / np.linalg.norm(x), (n, 1)), np.array(W)
