@@ -16,6 +16,7 @@ from attention_theory.exponential import sharp
 from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
 from attention_theory.patches import every_point
 from attention_theory.separation.exact import separation_probability
+from theorybook.records import read_record
 
 ROOT_2 = math.sqrt(2)
 
@@ -510,6 +511,13 @@ def test_best_length_needs_a_positive_mean():
     assert all(risk([1.0, -2.0], 0) < risk([1.0, -2.0], length) for length in (0.1, 0.5, 1, 3))
 
 
+def test_best_length_needs_no_linear_part():
+    """Rows that see 2, -1, -1, -1, one label of ten wrong: with z^3 + z in place of z^3 the risk rises before it falls."""
+    seen, labels = np.array([2.0, -1.0, -1.0, -1.0]), np.array([1.0] * 9 + [-1.0])
+    rises_first = [np.log1p(np.exp(-labels * ((a * seen) ** 3 + a * seen).sum())).mean() for a in (0.0, 0.1, 1.0)]
+    assert rises_first[2] < rises_first[0] < rises_first[1]
+
+
 def test_vote_needs_a_model_that_does_not_see_the_groups():
     """A reader of groups errs only if another one is full too: less than 1/8 and 1/16 where a vote must err more."""
     C, q = 8, 0.5
@@ -610,6 +618,13 @@ def test_free_diagonal_needs_independent_scores_of_one_law():
     marked = np.eye(3)
     assert settled(marked, 1) == (3, 3)  # independent constants without a common law
     assert settled(1 - marked, 1) == (0, 0)  # with the first, on average 1.5 of 1.5
+
+
+def test_lost_association_needs_its_steps():
+    """After 60 of the 300 steps not every seed has had all rows associated, and no seed has lost one."""
+    rows = np.stack(read_record("sample-sizes").column("association", N=1000))[:, :7]
+    found = rows.max(1) == 1
+    assert not found.all() and (rows[found, -1] == 1).all()
 
 
 # Part V, One knob
