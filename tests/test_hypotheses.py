@@ -15,7 +15,7 @@ from attention_checks.separation import chances
 from attention_theory.exponential import sharp
 from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
 from attention_theory.patches import every_point
-from attention_theory.separation.exact import separation_probability
+from attention_theory.separation.exact import separation_probability, success_counts
 from theorybook.records import read_record
 
 ROOT_2 = math.sqrt(2)
@@ -406,6 +406,74 @@ def test_higher_threshold_needs_a_constant_entry():
 
 def test_higher_threshold_needs_independent_sign_vectors():
     assert Fraction(1, 4) != 1 - Fraction(3, 4) ** 2  # two vectors that are one
+
+
+def test_higher_threshold_needs_block_entries_that_are_not_negative():
+    """b = -1, c = 2, epsilon = 0.5: a row without weight on the special key fires, as c - b > c + epsilon."""
+    assert detects(self_row(0.0, c=2.0, b=-1.0), 2.0 + 0.5) > 0  # a false alarm
+
+
+def test_quarter_needs_block_entries_that_are_not_negative():
+    """d = 3, so one block column, a_1 = 1: b + c = 1 at n = 2 (weight 4/5), b^2 + c^2 = 1 and b <= 0.4 at n = 10^6."""
+    n = 10**6
+    for w, b, c in ((4 / 5, -0.8, 1.8), (n / (2 * n - 1), -0.5, math.sqrt(0.75))):
+        assert detects(self_row(w, a=1.0, c=c, b=b), c + 0.1) == Fraction(1, 8)
+
+
+def test_cap_needs_block_entries_that_are_not_negative():
+    """X = 1, d = 4, b = -1, c = 2, so a_1 + b <= 2 c + 0.1, but a row without a false alarm exceeds this with b y_* = 1."""
+    a, b, c, n = 5.0, -1.0, 2.0, 1000
+    assert b + c == 1 and a + b <= 2 * c + 0.1
+
+    def fires(y, a, w):
+        near, far = (w + (1 - w) * (n / 2 - 1) / (n - 1)), (1 - w) * n / 2 / (n - 1)
+        return a * w * y[0] + b * (near * y[1] + far * y[2]) + c * y[3] > c + 0.1
+
+    softmax_share, linear_share = n**a / (n**a + n - 1), (1 + a) / (n + a)
+    quiet = [
+        y for y in np.array(list(np.ndindex(2, 2, 2, 2))) * 2 - 1 if not fires(y, a, linear_share) and not fires(y, 0, 1 / n)
+    ]
+    assert Fraction(sum(fires(y, a, softmax_share) for y in quiet), 16) > Fraction(1, 4)
+
+
+def test_identity_block_needs_a_small_dimension():
+    """b = 0.2, n = 1000 and 100 block columns, far above the line: D is negative, and h as the formula has it would be tiny."""
+    n, k, a_0, b = 1000, 100, 0.01, 0.2
+    D = ((10 * b - 1) * (n ** (b * b) - 1) - k - 10 * a_0 * k / n) / (10 * b)
+    counts = success_counts("self-identity", n, k + 2, a_0, 1.2, b, 0.8)
+    assert D < 0 and (counts.ok - counts.ok_and_quiet) / counts.total > (math.exp(-(D**2) / 2 / k) + 2.0 ** (1 - k)) / 2
+
+
+def alarms(model, n, d, b, c):
+    """The share of sign vectors with a false alarm, a_0 = 0.01 and a_1 = 1.2, and d above 1.1 C log(n/delta), C = 7.64."""
+    assert d > 1.1 * 7.64 * math.log(100 * n)
+    counts = success_counts(model, n, d, 0.01, 1.2, b, c)
+    return 1 - Fraction(counts.ok, counts.total)
+
+
+def test_logarithmic_dimension_needs_small_block_entries():
+    n = 10**6
+    assert alarms("self-ones", n, 202, 0.2, 0.8) * math.ceil(math.log(100 * n)) <= Fraction(1, 100 * n)
+    assert alarms("self-ones", n, 202, 0.5, 0.5) > Fraction(1, 100 * n)
+
+
+def test_logarithmic_dimension_needs_one_of_these_layers():
+    """X = I, where a row prefers its own block by n^(b^2) = 10^4."""
+    n = 10**100
+    assert alarms("self-identity", n, 2502, 0.2, 0.8) > Fraction(1, 100 * n)
+
+
+def test_logarithmic_dimension_needs_few_sign_vectors():
+    n = 10**20
+    share = alarms("self-ones", n, 502, 0.2, 0.8)
+    assert math.ceil(math.log(100 * n)) * share <= Fraction(1, 100 * n) < n * share  # the union bound over n vectors
+
+
+def test_cross_dimension_needs_a_delta_of_at_most_one():
+    """a_0 = 0, two columns: a row is (1/n, 1) and fires at a plus sign of its block, so with chance 1 - 2^-m."""
+    n, d, m, delta = 200, 2, 3, 200 / 1.35
+    assert d >= 6 * math.log(n / delta) and m <= 7.5 * math.log(n / delta) + 1 and 1 - 1 / n > 0.9 > 1 / n - 1
+    assert 1 - 2**-m > delta / n
 
 
 # Part III
