@@ -9,13 +9,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from attention_checks.exponential.sensitivity_bounds import random_law
+from attention_checks.exponential import exact_kernels
+from attention_checks.exponential.runs.circle import outputs_while_training
+from attention_checks.exponential.sensitivity_bounds import expected_sensitivity, random_law
 from attention_checks.sensitivity.runs.word import rf_point
 from attention_checks.separation import chances
-from attention_theory.exponential import sharp
+from attention_theory.attention import attention_weights
+from attention_theory.exponential import population_descent_with, power, seen_dimension, sharp, truncated
+from attention_theory.exponential.kernels import circle_eigenvalues, start_network
+from attention_theory.exponential.space import averaging_error, group_error
 from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
+from attention_theory.exponential.words import averaging_sensitivity
 from attention_theory.patches import every_point
 from attention_theory.separation.exact import separation_probability, success_counts
+from attention_theory.tangent import tangent_kernel, unit_points
 from theorybook.records import read_record
 
 ROOT_2 = math.sqrt(2)
@@ -603,9 +610,9 @@ def test_vote_needs_independent_strays():
     assert len(strays) >= 9 * C**2 and C + sum(strays) > 0
 
 
-def first_growth(start=(0.0, 0.0), D=4, C=2, diagonal=1.0, u=torch.exp, p=3, alpha=1e-3):
-    """Minus the slopes of the mean loss in the score of a partner and of a stranger, over all images, q = 1/4."""
-    X, y, chance = every_point(D, C, 0.25)
+def first_growth(start=(0.0, 0.0), D=4, C=2, diagonal=1.0, u=torch.exp, p=3, alpha=1e-3, q=0.25):
+    """Minus the slopes of the mean loss in the score of a partner and of a stranger, over all images."""
+    X, y, chance = every_point(D, C, q)
     same = torch.arange(D)[:, None] // C == torch.arange(D) // C
     A = torch.where(same, *start).double().fill_diagonal_(diagonal).requires_grad_()
     seen = D * alpha * X[..., 0] @ (u(A) / u(A).sum(1, keepdim=True)).T
@@ -768,6 +775,15 @@ def test_window_needs_a_shared_entry_that_is_not_negative():
     assert h > 2.9 and math.exp(-(d - 2) * h**2 / 2) < 1 / 2
 
 
+def test_window_needs_ratios_that_do_not_fall():
+    """u rises a millionfold from 1 to 2 and hardly from there to 4: every ordinary row looks at the special key, a = 1."""
+    a, b, kappa, n, d = 1.0, 0.02, 0.1, 100, 12
+    s, looked_at = share(1.001, [1.0] * (n - 1)), share(1.0, [1e-6] * (n - 1))
+    assert a * looked_at - b > kappa  # it fires if two signs are +: in a quarter of the cases
+    h = (kappa - (a + b) * s) / b
+    assert h > 4 and math.exp(-(d - 2) * h**2 / 2) < 1e-40
+
+
 def contrast_bound(h, R, n, N):
     return n * math.exp(-(h**2) / (2 * R / (R + N - 1)))
 
@@ -846,6 +862,13 @@ def test_reading_needs_these_sizes():
     assert [(1 - s) / s for s in shares] == [13, 25]
 
 
+def test_reading_needs_many_sign_vectors():
+    """One sign vector in place of the paper's m, at the K^p that is said to be enough; n = 10^6, p = 1."""
+    K = (10**6 - 1) / 13
+    sizes = dict(log_n=6 * math.log(10), key=(2.2 * K - 4.84) / 1.44, a0=0.01, a1=1.2, b=0.2, c=0.8)
+    assert separation_probability(power(1), "self-ones", d=185, m=1, **sizes) < 0.1
+
+
 def test_sharpness_needs_a_large_entry():
     """Without it the weight is 1/n at every sharpness; with a_1 + b at most kappa the weight s would have to be 1."""
     assert {share(math.exp(beta * 0), [1] * 9) for beta in (0, 1, 50)} == {1 / 10} != {0.1 / 0.2}
@@ -888,6 +911,11 @@ def test_blunter_needs_this_matrix_and_these_sizes():
     assert separation_probability(sharp(1), "self-identity", d=507, m=456, log_n=20 * math.log(10), b=0.2, **sizes) > 0.99
 
 
+def test_blunter_needs_many_sign_vectors():
+    sizes = dict(d=208, log_n=7 * math.log(10), a0=0.01, a1=1.2, b=0.5, c=0.8)
+    assert separation_probability(sharp(0.5), "self-identity", m=1, **sizes) < 0.2 < 0.63
+
+
 def test_closing_needs_these_sizes():
     """At 10^129.6 the edges of the sharpness meet; with twice the columns, b = 1/4 or X = 1 they are apart."""
     log_n = 129.6 * math.log(10)
@@ -899,6 +927,15 @@ def test_closing_needs_these_sizes():
         )
 
     assert abs(gap()) < 0.001 and gap(d=2 * d) > 0.05 and gap(b=0.25) < -0.2 and gap("self-ones") > 90
+
+
+def test_closing_needs_many_sign_vectors():
+    """At 0.95 of the place where they meet, one sign vector: the best knob of the grid separates in a quarter of the cases."""
+    log_n = 0.95 * 129.6 * math.log(10)
+    d, sizes = math.ceil(10 * (log_n + math.log(100))), dict(a0=0.01, a1=1.2, b=0.2, c=0.8)
+    least = lower_edge(sharp, DataSet("self-identity", log_n, 1.2, 0.2, 0.8, d))
+    grid = [least * (0.85 + 0.01 * i) for i in range(40)]
+    assert max(separation_probability(sharp(x), "self-identity", d=d, m=1, log_n=log_n, **sizes) for x in grid) < 0.26
 
 
 # Part V, Training
@@ -950,6 +987,17 @@ def test_definite_needs_a_function_without_jumps(paired):
     assert kernel_of(keys, values, lambda z: 3 + (z > 1), np.zeros_like, X, X) == 0
 
 
+def test_definite_needs_fixed_values(paired):
+    """u = 1 + z has the even part 1: the rank at a pair of opposite points is said to be 1. Trained values see the 1, too."""
+    least = [
+        np.linalg.eigvalsh(
+            [[kernel_of(*paired, lambda z: 1 + z, np.ones_like, x, y, trained) for x in (X, -X)] for y in (X, -X)]
+        )[0]
+        for trained in ("keys", "keys and values")
+    ]
+    assert abs(least[0]) < 1e-9 and least[1] > 1.9
+
+
 def test_definite_needs_the_sphere():
     """One input, 0: no score depends on a key, so that the kernel is 0, for e^z too."""
     x = np.zeros(2)
@@ -995,6 +1043,32 @@ def test_alternating_needs_equal_spaces():
         gram = circle(angles) @ circle(angles).T
         ratio = (gram * np.exp(gram)) @ labels * labels
         assert np.allclose(ratio, ratio[0]) == is_eigenvector
+
+
+def test_steps_need_many_neurons():
+    """Two neurons: the output has the sign of the difference of their scores, wrong at two of six points: error 1/3 or more."""
+    labels = np.array([1, -1] * 3)
+    directions = circle(np.arange(0.001, 2 * math.pi, 0.01))
+    wrong = (np.sign(directions @ circle(np.arange(6) * math.pi / 3).T) != labels).sum(1)
+    assert wrong.min() == 2 and 2 / 6 > 1 / 4
+
+
+def test_steps_need_alternating_labels():
+    """The labels cos sqrt 2 at six points: one step is enough, and 0.8 ln 2 lambda_max / lambda_3 is 2.8."""
+    x = torch.from_numpy(circle(np.arange(6) * math.pi / 3))
+    y = ROOT_2 * x[:, 0]
+    (after,) = outputs_while_training(sharp(1), x, y, x, 4000, 20, [1])
+    waves = circle_eigenvalues(6, 1)
+    assert (after - y).square().mean() < 1 / 4 and 0.8 * math.log(2) * waves.max() / waves[-1] > 2
+
+
+def test_floor_needs_labels_outside_the_range_and_steps():
+    """Labels that are a column of the kernel: nothing lies outside its range, no error is below 0. No step: the error is 1."""
+    x, y = unit_points(12, 3, seed=1), torch.tensor([1.0, -1.0] * 6).double()
+    column = tangent_kernel(start_network(truncated(2), 3, 400, 1), x)[:, 0]
+    inside, resting = (exact_kernels.descend(truncated(2), x, labels, m=400, seed=1, steps=0) for labels in (column, y))
+    assert inside.floor < 1e-12
+    assert resting.loss == [1.0] and resting.floor < 1 - 1 / 400
 
 
 def test_labels_need_positive_weights():
@@ -1091,6 +1165,39 @@ def test_long_needs_a_sharpness():
     assert abs(scaled - 1).max() > 0.2
 
 
+def test_long_needs_independent_tokens():
+    """n tokens 1 in one dimension, W = 1, sharpness 1: no row gives the moved token more than e^2/n; sqrt(n) S tends to 0."""
+    n, moves = 10_000, np.linspace(-1, 1, 201)
+    for query in (1, 1 + moves):  # of the other rows, and of the moved one
+        moved, other = np.exp(query * (1 + moves)), np.exp(query * 1.0)
+        assert (moved / (moved + (n - 1) * other)).max() < math.exp(2) / n
+    assert math.sqrt(n) * math.exp(2) / n < 0.1  # S is at most the largest weight; the limit is said to be 1
+
+
+def test_guess_needs_random_scores():
+    """W = 0, so that all rows are the mean token: below F/3 at most sizes of 64 and 128 dimensions."""
+    draw, below = np.random.default_rng(37), 0
+    for n, d in ((8, 64), (32, 64), (128, 64), (512, 64), (16, 128), (64, 128), (256, 128)):
+        X = draw.normal(size=(n, d))
+        X *= math.sqrt(d) / np.linalg.norm(X, axis=1)[:, None]
+        below += math.sqrt(d) / np.linalg.norm(X.sum(0)) < expected_sensitivity(1, n, d) / 3
+    assert below == 7
+
+
+def test_guess_needs_these_sizes():
+    """A single token is its own output, so that S = 1: not above 3 F at sharpness 2."""
+    assert all(3 * expected_sensitivity(2, 1, d) > 1 for d in (32, 64, 128))
+
+
+def test_word_observations_need_scores_and_several_tokens():
+    """One token, or W = 0: the output is the same at every sharpness, and no function is more sensitive than another."""
+    one, several = np.array([[1.0, 2.0]]), np.eye(2)
+    for X, W in ((one, np.array([[1.0, 2.0], [0.0, 1.0]])), (several, np.zeros((2, 2)))):
+        assert all(np.allclose(attend(X, W, beta), X.mean(0)) for beta in (0.1, 0.25, 1, 4))
+    for u in (power(1), power(4), truncated(2), truncated(8)):
+        assert attention_weights(torch.tensor([[1.5]]).double(), u) == 1
+
+
 def test_averaging_needs_equal_weights():
     X = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert not np.allclose(attend(X, np.eye(2)), X.mean(0))
@@ -1130,6 +1237,34 @@ def test_escape_needs_patches_of_bounded_size():
     assert group_bounds.escape_steps(beta, math.exp(spread), D, 0.01, rate, nu=0) > 1
 
 
+def first_gradient(u, alpha=0.01):
+    """Of the loss in the scores: three patches 1, -1, 1 with the label 1, the diagonal at 1, all else at 0."""
+    A = torch.eye(3, dtype=torch.float64).requires_grad_()
+    seen = 3 * alpha * (u(A) / u(A).sum(1, keepdim=True)) @ torch.tensor([1.0, -1.0, 1.0]).double()
+    torch.log1p(torch.exp(-(seen**3).sum())).backward()
+    return A.grad
+
+
+def test_escape_needs_the_exponential():
+    """u climbs from 0.1 to 1.9 near 0: after one step two weights of a row have the ratio 19."""
+    from attention_checks.exponential import group_bounds
+
+    def steep(z):
+        return 1 + 0.9 * torch.tanh(1e6 * z)
+
+    _, second, third = steep(torch.eye(3).double() - first_gradient(steep))[0].tolist()
+    assert third / second > 18.9 and group_bounds.escape_steps(1.0, 18.9, 3, 0.01, rate=1.0, nu=0) > 10_000
+
+
+def test_escape_needs_plain_descent():
+    """Adam's first step moves each score by the rate: two weights then have the ratio e^(2 rate), whatever the gradient is."""
+    from attention_checks.exponential import group_bounds
+
+    sign = first_gradient(torch.exp).sign()
+    assert sign[0, 1] == -sign[0, 2] != 0
+    assert group_bounds.escape_steps(1.0, math.exp(2 * 0.1), 3, 0.01, rate=0.1, nu=0) > 10_000
+
+
 def test_range_any_needs_the_sign_of_the_feature():
     """Equal weights, nine patches in groups of three, k = 2: the crowd outvotes the label; the opposite sign reads it right."""
     seen = Fraction(3 - 2 * 2, 9)
@@ -1146,6 +1281,13 @@ def test_push_needs_a_rising_u():
     assert np.subtract(*first_growth(D=9, C=3, alpha=1e-3**0.5, diagonal=-1.0, u=lambda z: torch.exp(-z))) < 0
 
 
+def test_push_needs_that_start_and_that_world():
+    """Minus the value vector; equal weights; and a world without empty patches."""
+    assert np.subtract(*first_growth(D=9, C=3, alpha=-(1e-3**0.5))) < 0
+    assert abs(np.subtract(*first_growth(D=9, C=3, alpha=1e-3**0.5, diagonal=0.0))) < 1e-12
+    assert np.subtract(*first_growth(D=6, C=2, alpha=1e-3**0.5, q=1.0)) < -1e-8
+
+
 def test_population_needs_scores_of_three_values():
     row, images = np.array([2, 1]), np.array([[1, 0], [0, 1]])  # a group of two with one content
     assert len(set(images @ row)) == 2
@@ -1153,6 +1295,27 @@ def test_population_needs_scores_of_three_values():
 
 def test_dead_needs_a_flat_start():
     assert first_growth(D=9, C=3)[0] > 0 == first_growth(D=9, C=3, u=lambda z: z**2)[0]
+
+
+def test_times_need_that_world_and_these_rates():
+    """The step at which softmax first gives 0.8 to a group, 90: another one with six patches, and at ten times the rate."""
+    six = population_descent_with(sharp(1), 6, 3, 0.25, steps=80)
+    faster = population_descent_with(sharp(1), 9, 3, 0.25, steps=40, rate_A=100.0)
+    assert six.reaches(0.8) == 69 and faster.reaches(0.8) == 26
+
+
+def test_arrivals_need_that_world_and_these_rates():
+    """Two groups of three: a vote errs as rarely as perfect groups, at once. Nine patches, ten times the rates: step 7."""
+    assert averaging_error(6, 3, Fraction(1, 4)) == group_error(6, 3, Fraction(1, 4)) == Fraction(1, 1024)
+    start = population_descent_with(sharp(1), 6, 3, 0.25, steps=0)
+    assert float(start.error[0]) == pytest.approx(1 / 1024)
+    faster = population_descent_with(sharp(1), 9, 3, 0.25, steps=7, rate_A=100.0, rate_v=0.01)
+    assert float(faster.error[7]) == pytest.approx(511 / 262144, rel=1e-9)
+
+
+def test_undivided_groups_need_that_sharpness():
+    run = population_descent_with(sharp(2), 9, 3, 0.25, steps=26)
+    assert float(run.error[26]) == pytest.approx(511 / 262144, rel=1e-9)  # 31 steps before e^z
 
 
 def test_errors_need_cubes():
@@ -1170,6 +1333,17 @@ def test_range_needs_perfect_groups_that_read_right():
     """28 groups of two, k = 1: tau k = 3 > C, the ratio is negative, and equal weights read the images wrong."""
     L, C, k, tau = 28, 2, 1, 3
     assert ((L - 1) * k + tau * ((L - 2) * k - C)) / (C - tau * k) < 0 and C - (L - 1) * k < 0
+
+
+def test_range_needs_rows_of_three_values():
+    """All rows look at the group of the label: 1.5 to it and 1 to all others reads this image right, far below 5.7."""
+    assert 3 * Fraction(3, 2) - 2 * 2 > 0
+
+
+def test_range_needs_cubes_for_its_last_sentence():
+    """Perfect groups' rows at the ratio 6, nine patches, k = 2: the cubes read right, and with nu = 1 the vote decides."""
+    seen = [Fraction(6 * 3 - 4, 24)] * 3 + [Fraction(-6 * 2 + 3 - 2, 24)] * 6
+    assert sum(f**3 for f in seen) > 0 > sum(f**3 + f for f in seen)
 
 
 # Part V, Dividing
@@ -1261,6 +1435,15 @@ def test_places_need_alternating_labels():
 
     alternating, smooth = np.array([1, -1] * 6), np.cos(np.arange(12) * math.pi / 6)
     assert slowness(alternating, 3) < slowness(alternating, 1) and slowness(smooth, 3) >= slowness(smooth, 1)
+
+
+def test_abilities_need_these_sizes():
+    """One token, ten points, two neurons, six patches."""
+    assert averaging_sensitivity(torch.ones(1, 2).double()) == pytest.approx(1)
+    assert min(10, seen_dimension(4, 3)) == 10 < 25
+    points = unit_points(30, 3, seed=1)
+    assert np.linalg.matrix_rank(tangent_kernel(start_network(sharp(1), 3, 2, 1), points)) == 3 < 30
+    assert averaging_error(6, 3, Fraction(1, 4)) != Fraction(2833, 262144)
 
 
 # Part VI
