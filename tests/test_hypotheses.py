@@ -795,6 +795,14 @@ def test_contrast_needs_the_ratio():
     assert b + c > c + kappa and contrast_bound((kappa - a / n) / b, 1, n, N) < 1e-8
 
 
+def test_contrast_needs_sizes_that_are_not_negative():
+    """Equal weights. c = -1: with the last sign - all rows are above c + kappa; a = -4 n: with the first sign -."""
+    n = N = 200
+    a, b, c, kappa = 4.0 * n, 0.02, -1.0, 0.1
+    assert -c - b > c + kappa and contrast_bound((kappa - 0 / n) / b, 1, n, N) < 1e-8
+    assert a / n - b > kappa + 2 * b and contrast_bound((kappa + a / n) / b, 1, n, N) < 1e-8
+
+
 def test_contrast_needs_a_positive_height():
     """With an entry a as large as 4 n every row fires whose sign is +: half of the sign vectors, or more."""
     n = N = 200
