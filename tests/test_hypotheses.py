@@ -15,7 +15,15 @@ from attention_checks.exponential.sensitivity_bounds import expected_sensitivity
 from attention_checks.sensitivity.runs.word import rf_point
 from attention_checks.separation import chances
 from attention_theory.attention import attention_weights
-from attention_theory.exponential import population_descent_with, power, seen_dimension, sharp, truncated
+from attention_theory.exponential import (
+    limit_kernel_with,
+    population_descent_with,
+    power,
+    relu_power,
+    seen_dimension,
+    sharp,
+    truncated,
+)
 from attention_theory.exponential.kernels import circle_eigenvalues, start_network
 from attention_theory.exponential.space import averaging_error, group_error
 from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
@@ -824,6 +832,12 @@ def test_contests_need_a_fixed_sharpness():
     assert separates(1.0) > 0.999 and separates((1 - 1e-9) * UPPER) < 0.001
 
 
+def test_contests_need_the_exponential():
+    """z^1 in place of e^z, within the window."""
+    sizes = dict(a0=0.01, a1=1.2, b=0.2, c=0.8, d=round(math.exp(23)) + 2, m=100, log_n=230.0)
+    assert separates(1.0) > 0.999 and separation_probability(power(1), "self-identity", **sizes) < 0.001
+
+
 def test_contests_need_a_larger_second_size():
     """a_0 = a_1, and a growth of 1/2, far above b^2/(a_1^2 + b^2): the bounds coincide and leave no window."""
     lower = max((1 - 0.5) / 1.2**2, 1 / (1.2**2 + 0.2**2))
@@ -977,6 +991,17 @@ def test_limit_kernel_needs_opposite_values(paired):
     assert kernel_of(keys, abs(values), np.exp, np.exp, X, Y) == pytest.approx(0, abs=1e-9)
 
 
+def test_limit_kernel_needs_gaussian_keys():
+    """Keys +-1 in one dimension, u = e^z, both inputs 1: E e^(2w) over (E e^w)^2 is not e; undivided E e^(2w) is not e^2."""
+    assert math.cosh(2) / math.cosh(1) ** 2 < math.e - 1 and math.cosh(2) < math.exp(2) - 3
+
+
+def test_definite_needs_random_keys():
+    """Keys 0: the kernel of e^z is the Gram matrix, of rank 2 at three points of the circle."""
+    points = circle(np.arange(3) * 2.0)
+    assert np.linalg.matrix_rank(points @ points.T) == 2 < 3
+
+
 def test_limit_kernel_needs_inputs_of_length_one(paired):
     keys, values = paired
     square, slope = np.square, lambda z: 2 * z
@@ -1038,6 +1063,13 @@ def test_eigenvalue_needs_many_points():
     assert 1 * math.e > 1 * sum(1 / math.factorial(k - 1) for k in range(15, 60))  # one point, p = 14: K(x, x) = e
 
 
+def test_eigenvalue_needs_the_exponential():
+    """ReLU at 31 points of the circle, more than R(14, 2) = 29; 31 t_14 is 4e-10 at b = 1."""
+    tail = sum(1 / math.factorial(k - 1) for k in range(15, 60))
+    kernel = limit_kernel_with(relu_power(1), torch.from_numpy(circle(np.arange(31) * 2 * math.pi / 31)))
+    assert torch.linalg.eigvalsh(kernel)[0] > 1000 * 31 * tail
+
+
 def test_eigenvalue_needs_the_sphere():
     """Two orthogonal points of length 2, b = 1, p = 0 with R(0, 2) = 1: both eigenvalues are 4 e^4, the bound is 2 e."""
     gram = 4 * np.eye(2)
@@ -1051,6 +1083,12 @@ def test_alternating_needs_equal_spaces():
         gram = circle(angles) @ circle(angles).T
         ratio = (gram * np.exp(gram)) @ labels * labels
         assert np.allclose(ratio, ratio[0]) == is_eigenvector
+
+
+def test_alternating_needs_the_exponential():
+    """1 + z has the kernel rho, which does not see alternating labels of four points; lambda_2 is said to be positive."""
+    points, labels = circle(np.arange(4) * math.pi / 2), np.array([1, -1, 1, -1])
+    assert np.allclose(points.T @ labels, 0) and circle_eigenvalues(4, 1)[-1] > 0.1
 
 
 def test_steps_need_many_neurons():
@@ -1245,9 +1283,9 @@ def test_escape_needs_patches_of_bounded_size():
     assert group_bounds.escape_steps(beta, math.exp(spread), D, 0.01, rate, nu=0) > 1
 
 
-def first_gradient(u, alpha=0.01):
-    """Of the loss in the scores: three patches 1, -1, 1 with the label 1, the diagonal at 1, all else at 0."""
-    A = torch.eye(3, dtype=torch.float64).requires_grad_()
+def first_gradient(u, alpha=0.01, diagonal=1.0):
+    """Of the loss in the scores, all 0 off the diagonal: three patches 1, -1, 1 with the label 1."""
+    A = (diagonal * torch.eye(3, dtype=torch.float64)).requires_grad_()
     seen = 3 * alpha * (u(A) / u(A).sum(1, keepdim=True)) @ torch.tensor([1.0, -1.0, 1.0]).double()
     torch.log1p(torch.exp(-(seen**3).sum())).backward()
     return A.grad
@@ -1271,6 +1309,18 @@ def test_escape_needs_plain_descent():
     sign = first_gradient(torch.exp).sign()
     assert sign[0, 1] == -sign[0, 2] != 0
     assert group_bounds.escape_steps(1.0, math.exp(2 * 0.1), 3, 0.01, rate=0.1, nu=0) > 10_000
+
+
+def test_escape_needs_a_diagonal_that_stays_at_one():
+    """Sharpness 20 and a diagonal of 0: all weights are equal, and one step at the rate 1000 parts them."""
+    from attention_checks.exponential import group_bounds
+
+    def sharply(z):
+        return torch.exp(20 * z)
+
+    moves = -1000 * first_gradient(sharply, diagonal=0.0)
+    ratio = math.exp(20 * float(moves[0, 2] - moves[0, 1]))
+    assert ratio > 1.1 and group_bounds.escape_steps(20.0, 1.1, 3, 0.01, rate=1000.0, nu=0) > 1
 
 
 def test_range_any_needs_the_sign_of_the_feature():
@@ -1369,6 +1419,11 @@ def test_sink_needs_values_that_do_not_cancel():
     assert weights @ np.array([1.0, -1.0, 0.0]) == pytest.approx(0)
 
 
+def test_sink_needs_softmax():
+    """u = z, one key with the score 1, a tenth to be left: the sink's score log 9 above it leaves more."""
+    assert share(1.0, [1 + math.log(9)]) > 0.2
+
+
 def test_memory_needs_weights_that_are_not_negative():
     """n = 2 patterns of one sign, u(1) = 1, u(-1) = -0.99: n* = 200, and yet both are equal in half of the cases."""
     mean, share = Fraction(1 - Fraction(99, 100), 2), {1: Fraction(1, 2), -1: 1 / (1 - Fraction(99, 100))}
@@ -1400,6 +1455,12 @@ def test_undivided_needs_these_sizes():
 def test_undivided_needs_this_matrix():
     n, d = 12, 8
     assert undivided(n, d, 0.01, 1, np.eye(d)).max() < 0.6 * n**2
+
+
+def test_undivided_needs_the_exponential():
+    """u = z at n = 12, sharpness 1: no sum on D_0 is above n 1.01^3 log n, and 0.6 n^2 is said to be reached."""
+    n = 12
+    assert n * 1.01**3 * math.log(n) < 0.6 * n**2
 
 
 def test_undivided_needs_more_than_two_rows():
