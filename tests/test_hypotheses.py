@@ -14,6 +14,8 @@ from attention_checks.exponential.runs.circle import outputs_while_training
 from attention_checks.exponential.sensitivity_bounds import expected_sensitivity, random_law
 from attention_checks.sensitivity.runs.word import rf_point
 from attention_checks.separation import chances
+from attention_checks.tangent.reverse_process import GaussianMixture
+from attention_checks.tangent.runs import score
 from attention_theory.attention import attention_weights
 from attention_theory.exponential import (
     limit_kernel_with,
@@ -31,6 +33,7 @@ from attention_theory.exponential.words import averaging_sensitivity
 from attention_theory.patches import every_point
 from attention_theory.separation.exact import separation_probability, success_counts
 from attention_theory.tangent import tangent_kernel, unit_points
+from scipy.special import log_ndtr
 from theorybook.records import read_record
 
 ROOT_2 = math.sqrt(2)
@@ -577,6 +580,73 @@ def test_cancellation_needs_the_gradient():
     """Two keys 0, values +-1, input and label 1; no step: both accounts are 0, -2 m eta f'Hf is not."""
     shares, values, error = np.array([0.5, 0.5]), np.array([1.0, -1.0]), -1.0
     assert 2 * 2 * error**2 * (shares**2 * values**2).sum() == 2 != 0
+
+
+def test_bias_needs_distinct_points():
+    """Two equal points: two rows of every kernel and of the limit agree, and both smallest eigenvalues are 0."""
+    draw, values, point = np.random.default_rng(37), np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.6, 0.8])
+    entry = kernel_of(np.repeat(draw.normal(size=(2, 2)), 2, axis=0), values, np.exp, np.exp, point, point)
+    assert np.linalg.matrix_rank(np.full((2, 2), entry)) == 1 == np.linalg.matrix_rank(np.full((2, 2), math.e))
+
+
+def test_bias_needs_a_spread():
+    """With keys 0 every diagonal block is the Gram matrix, of rank 3 for six points in three dimensions, as is the limit."""
+    draw = np.random.default_rng(37)
+    points, values = draw.normal(size=(6, 3)), draw.choice([1.0, -1.0], size=(2, 32))
+    gram = points @ points.T
+    assert (
+        np.linalg.matrix_rank(np.kron(values @ values.T / 32, gram))
+        == 6
+        == np.linalg.matrix_rank(np.kron(np.eye(2), gram))
+        < 12
+    )
+
+
+def digits_too_many(sigma, log_constant=0.0, C=10.1, n=10, d=5, delta=0.0999):
+    """Theorem 4.2's width over the one from which a score probably exceeds B, for ten random directions; in digits."""
+    points = np.random.default_rng(37).normal(size=(n, d))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    gram, log = points @ points.T, math.log(n * d / delta)
+    smallest, B = np.linalg.eigvalsh(gram * np.exp(sigma**2 * gram))[0], max(C * sigma * math.sqrt(log), 1)
+    width = log_constant + 2 * math.log(n * d / smallest) + 18 * B + 2 * math.log(log)
+    return (width + math.log(2) + log_ndtr(-B / sigma) - math.log(2 * math.log(2))) / math.log(10)
+
+
+def test_contradiction_needs_a_large_spread():
+    assert digits_too_many(0.3) < 0 < digits_too_many(1.0)
+
+
+def test_contradiction_needs_the_constant():
+    """The paper does not name it; 10^-100 in place of 1 and the same problem, and the conflict is gone."""
+    assert digits_too_many(1.0, -100 * math.log(10)) < 0 < digits_too_many(1.0)
+
+
+def test_counting_and_step_need_labels():
+    """Labels 0: the answers of the paired start fit at two neurons, fewer than the count, and no loss rises at any rate."""
+    shares, values = softmax(np.array([0.3, 0.3])), np.array([1.0, -1.0])
+    assert (shares * values).sum() == 0 and min(m for m in range(2, 20, 2) if 8 * (m - 1) >= 16) == 4 > len(values)
+
+
+def test_counting_needs_steps():
+    """Before the first step the answers of a paired start are 0: the error is the labels' own, at every width."""
+    labels = np.array([1.0, -1.0])
+    assert ((0 - labels) ** 2).sum() > 0.01 * (labels**2).sum()
+
+
+def test_energy_needs_training():
+    """Before the first step the guess is 0, and the share of the energy that it has learnt is 0."""
+    mean = np.array([0.5, -0.3])
+    assert 1 - ((0 - mean) ** 2).sum() / (mean**2).sum() == 0 < 0.7
+
+
+def test_energy_needs_that_mixture():
+    """Of normal data in the plane the infinitely wide network learns above nine tenths after as many steps."""
+    one = torch.ones(1, dtype=torch.float64)
+    normal = GaussianMixture(one, torch.zeros(1, 2).double(), torch.eye(2).double()[None])
+    problem = score.draw_score_problem(normal, 1000, seed=10)
+    asked = score.draw_score_problem(normal, 500, 20, radius=problem.radius)
+    (found,) = score.regression_path(problem.X, problem.clean, asked.X, [600])
+    assert score.error(found, asked.truth) < 0.05 * score.error(asked.truth, 0 * asked.truth)
 
 
 # Part IV

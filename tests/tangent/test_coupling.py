@@ -75,7 +75,7 @@ def test_one_point_compares_where_the_kernel_comes_back(monkeypatch):
     calls, m, steps, speed = seen(monkeypatch), 100, 20, 0.5
     coupling.one_point(m, steps, speed, 1)
     ((net, x, y, test, rate, at),) = calls
-    assert x.tolist() == [[1, 0]] and y.tolist() == [[1]] and at == list(range(0, 21, 2))
+    assert x.tolist() == [[1, 0]] and y.tolist() == [[1]] and at == list(range(21))
     assert torch.equal(net.W, SoftmaxNetwork.paired(2, m, 1, outputs=1).W) and net.outputs == 1
     H, K, _ = kernels(net.W, net.a, x, test)
     assert rate == pytest.approx(speed / (m * float(H)))

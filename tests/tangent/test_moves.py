@@ -127,3 +127,12 @@ def test_nearby_moves_every_neuron_by_r():
     step, draw = moves.nearby(net, 0.4, 7).W - net.W, normal(3, 5, generator=generator(7))
     for r in range(5):
         torch.testing.assert_close(step[:, r], 0.4 * draw[:, r] / draw[:, r].norm())
+
+
+def test_undivided_kernels_change_more_from_paired_starts_too():
+    """Of own-stability the part about unpaired starts: the mean ratio of each move is above 1 from paired ones, too."""
+    x, y = (unit_points(6, 3, seed) for seed in (0, 1))
+    for sigma in (0.5, 1.0):
+        runs = [moves.relative_changes(SoftmaxNetwork.paired(3, 1000, seed, sigma), x, y, 0.5, seed) for seed in range(20)]
+        for name in moves.DIRECTIONS:
+            assert sum(exp / softmax for softmax, exp in (run[name] for run in runs)) / 20 > 1

@@ -15,7 +15,6 @@ from theorybook.devices import Device
 from theorybook.validation import (
     ANY,
     Count,
-    Limits,
     NonNegative,
     Positive,
     Seed,
@@ -162,20 +161,20 @@ def returning_angle(net: SoftmaxNetwork, trained: SoftmaxNetwork, x: Float[Tenso
 
 def one_point(
     m: Count,
-    steps: Annotated[int, Limits(10, 2**31)],
+    steps: Size,
     speed: Positive,
     seed: Seed = 0,
     device: Device = "cpu",
 ) -> Coupling:
-    """Train on one point of the plane; compare at the angle where the kernel comes back, at eleven
-    steps.
+    """Train on one point of the plane; compare at the angle where the kernel comes back, at every
+    step.
     """
     x = torch.tensor([[1.0, 0.0]], dtype=torch.float64, device=device)
     y, net = x[:, :1], SoftmaxNetwork.paired(2, m, seed, outputs=1).to(device)
     rate = speed / 2 * largest_rate(tangent_kernel(net, x), m)
     trained = train(net, x, y, steps, rate, kernel=False).net
     angle = x.new_tensor([returning_angle(net, trained, x)])
-    return couple(net, x, y, on_circle(angle), rate, list(range(0, steps + 1, steps // 10)))
+    return couple(net, x, y, on_circle(angle), rate, list(range(steps + 1)))
 
 
 def linearised(
