@@ -257,7 +257,6 @@ def test_no_function_stands_in_two_places(path):
 RECORDS = {
     "patches/lemmas-from-samples",
     "patches/lemmas-in-expectation",
-    "sensitivity/attention-proof",
     "sensitivity/paper-sizes",
 }
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
