@@ -44,6 +44,20 @@ def math_log(value: float) -> float:
     return math.log(value)
 
 
+class Unloadable(Exception):
+    """Python makes an error anew from its text alone, and this one asks for more."""
+
+    def __init__(self, left: int, right: int):
+        super().__init__(f"{left} is not {right}")
+
+
+def unloadable(n: int) -> int:
+    """Fail so at n = 1."""
+    if n == 1:
+        raise Unloadable(n, 2)
+    return n
+
+
 def slow(n: int, wait: float = 0.05) -> int:
     """A twentieth of a second."""
     time.sleep(wait)

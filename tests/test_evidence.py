@@ -1,5 +1,6 @@
 """Every kind of check can fail, the outcome follows from the checks, and the ledger has the last word."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import nbformat
@@ -66,6 +67,18 @@ REFUTING, STANDING = Check("counterexample", False, "refutes"), Check("counterex
         (compare("x", 10**400, "<", np.inf), True, ""),
         (compare("x", Fraction(1, 10**5000), ">", 0.5), False, "1.00e-5000 fails > 0.5"),
         (identity("x", Fraction(1, 10**400), Fraction(1, 10**500)), False, ""),
+        # in a list with a float, too: NumPy would make floats of all
+        (compare("x", [2**53 + 1, 0.5], "<=", [2**53, 0.5]), False, "9007199254740993 fails <= 9007199254740992"),
+        (compare("x", [2**63, -1], "==", [2**63 + 1, -1]), False, ""),
+        (compare("x", [2**53 + 1, 0.5], "within", (0, [2**53, 1])), False, ""),
+        # decimals beside floats, and beyond them
+        (compare("x", Decimal("0.3"), "<=", 0.2, slack=0.1), False, "0.3 fails <= 0.2"),
+        (compare("x", 0.15, "within", (Decimal("0.1"), Decimal("0.2")), slack=1e-9), True, "[0.1, 0.2]"),
+        (compare("x", Decimal("1e400"), "<=", Decimal("2e400")), True, "1.00e+400 <= 2.00e+400"),
+        # lists of different lengths are not equal, also where NumPy would repeat the one number of one
+        (compare("x", [1, 2], "==", [1, 2, 3]), False, "a list of 2 fails == a list of 3"),
+        (compare("x", [5], "==", (5, 5)), False, ""),
+        (compare("x", [], "==", [5]), False, ""),
         # views and precisions of torch that NumPy does not know
         (identity("x", torch.tensor([1 + 1j]).conj().imag, torch.tensor([-1.0], dtype=torch.bfloat16)), True, ""),
         # an interval says its own confidence
@@ -94,12 +107,32 @@ def test_mean_interval_brackets_the_mean():
     assert theorybook.mean_interval([1.0, 1.0, 1.0]) == (1, 1)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-110, 1e120])
+def test_mean_interval_scales_with_its_samples(scale):
+    values = np.array([1, 2, 3, 4, 7.0])
+    assert np.allclose(np.array(theorybook.mean_interval(values * scale)) / scale, theorybook.mean_interval(values), rtol=0.02)
+
+
 def test_exponent_finds_the_power_and_rejects_another():
     x = np.array([1, 2, 4, 8, 16, 32.0])
     y = 3 * x**-0.5 * np.exp(0.01 * np.array([1, -1, 1, -1, 1, -1]))
     assert exponent("decay", x, y, "contains", -0.5).holds
     assert not exponent("decay", x, y, "contains", -1).holds
     assert exponent("decay", x, y, "<=", -0.4).holds
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "power"),
+    [
+        ([1, 2, 4], [7, 7, 7], 0),
+        ([3, 5, 7, 11], [1 / 3, 1 / 5, 1 / 7, 1 / 11], -1),
+        ([2, 4, 8, 16, 32], [8, 64, 512, 4096, 32768], 3),
+    ],
+)
+def test_an_exact_power_law_has_its_exponent_but_for_rounding(x, y, power):
+    slope, (low, high) = theorybook.power_law(x, y)
+    assert low <= power <= high and slope == pytest.approx(power, abs=1e-12)
+    assert exponent("growth", x, y, "contains", power).holds and not exponent("growth", x, y, "contains", power + 1e-5).holds
 
 
 @pytest.mark.parametrize(

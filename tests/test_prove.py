@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import pickle
 import typing
 from fractions import Fraction
 from importlib import import_module
@@ -59,6 +60,22 @@ def test_an_undefined_function_is_not_positive():
         prove_less("1/x > 0", lambda x: 1 / x, x=(0, 1))
     with pytest.raises(NotProved):
         prove_less("log", lambda x: x.log() + 100, x=(-1, 1))
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: (3 if 0.4 < x < 0.45 else 0, 1), "balls that overlap are compared"),  # 3 < 1 in the middle
+        (lambda x: (max(x, 0.5), x + 0.9), "balls that overlap are compared"),
+        (lambda x: (math.exp(x), 2.7), "a ball becomes a float"),  # false at x = 1
+        (lambda x: (float(2 * x.exp()), 6), "a ball becomes a float"),
+    ],
+)
+def test_what_loses_a_ball_is_refused(f, message):
+    """A comparison would decide for a whole box, and a float stands for its middle only: both would prove what is false."""
+    with pytest.raises(ValueError, match=message):
+        prove_less("", f, x=(0, 1))
+    assert prove_less("", lambda x: (x.max(flint.arb(0.5)) if x < 2 else 9, 2), x=(0, 1)).boxes == 1  # decided on the box
 
 
 def test_the_number_of_boxes_is_bounded(monkeypatch):
@@ -170,11 +187,34 @@ def test_a_proof_is_tied_to_what_it_is_about():
     for what in ({"left": w[:2]}, {}):
         with pytest.raises(ValueError):
             proof.crosschecked(at, **what)
-    one = prove_less("", lambda x: (x, x + 1), x=(0, 1)).crosschecked([{"x": 0.5}], [0.5])
+    one = prove_less("", lambda x: (x, x + 1), x=(0, 1)).crosschecked([{"x": 0}, {"x": 1}], [0, 1])
     assert not conjunction("", one, proof).ties and len(conjunction("", one, one).ties) == 2
     x = sympy.Symbol("x")
     matrix = prove_identity("", sympy.Matrix([x, 2 * x]), sympy.Matrix([x, x + x])).crosschecked([{"x": 3.0}], [[3.0, 6.0]])
     assert not matrix.untied and prove_by_cases("", bool, [True]).crosschecked_values("counts", [1], [2]).untied == ["counts"]
+
+
+@pytest.mark.parametrize(
+    ("proof", "ends"),
+    [
+        (prove_le("", lambda x: x * (1 - x), x=(0, 1)), "x = 0, x = 1"),
+        (prove_less("", lambda y: y + 3, where={"y": "2 * x"}, y=(-2, 0.5)), "y = -2, y = 0.5"),
+        (prove_le("", lambda x: x, opened=("x",), x=(0, 1)), "x = 1"),
+    ],
+)
+def test_a_tie_reaches_both_ends_of_every_range(proof, ends):
+    """Else nothing notices that the proof covers another range than the layer has."""
+    right = [proof.at({"x": x})[1] for x in (0.1, 0.2)]
+    with pytest.raises(ValueError, match=f"no point lies at {ends}; add it"):
+        proof.crosschecked([{"x": 0.1}, {"x": 0.2}], right=right)
+    assert not proof.crosschecked([{"x": 0.1}, {"x": 0.2}], right=right, inside=("x", "y")).untied
+
+
+def test_a_refusal_comes_back_from_a_worker_with_its_point_and_notes():
+    refusal = NotProved("x < 1", {"x": 1}, violated=True, why="by a corner")
+    refusal.add_note("at the point 3")
+    found = pickle.loads(pickle.dumps(refusal))
+    assert (str(found), found.box, found.violated, found.__notes__) == (str(refusal), {"x": 1}, True, ["at the point 3"])
 
 
 @pytest.mark.parametrize(

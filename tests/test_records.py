@@ -20,7 +20,7 @@ import torch
 from conftest import ROOT
 from joblib.externals.loky.backend import context
 from joblib.parallel import ThreadingBackend
-from recorded_example import RECORDING, deadly, float_of, math_log, mortal, run, slow
+from recorded_example import RECORDING, deadly, float_of, math_log, mortal, run, slow, unloadable
 from theorybook.records import Record, decoded, differences, encoded, read_record, write_record
 from theorybook.sweep import Recording, command_line, sweep
 from theorybook.tools.records_check import recomputed, recordings, untied
@@ -74,6 +74,11 @@ def test_arrays_survive_with_shape_and_type(dtype, shape):
     np.testing.assert_allclose(back, array, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("dtype", "stored"), [(np.longdouble, "float64"), (np.clongdouble, "complex128")])
+def test_no_array_is_stored_in_a_type_that_other_machines_lack(dtype, stored):
+    assert all(encoded(np.ones(shape, dtype))["array"] == stored for shape in [(3,), (2, 2)])
+
+
 @pytest.mark.parametrize("value", [object(), np.array(["a"]), {"array": 1}, print, {1: 2, "1": 3}, [10**5000]])
 def test_what_a_record_cannot_hold_is_refused(value):
     with pytest.raises(TypeError, match="a record (cannot hold|holds)"):
@@ -124,6 +129,10 @@ def test_rows_of_a_record_are_found_or_refused():
         record.where(n=3)
     with pytest.raises(ValueError, match="no column is called 'b'; there are n, a"):
         record.rows["b"]
+    path = Record("x", {}, {}, [{"n": 1}, {"n": 2}], [{"path": np.arange(3)}, {"path": np.ones(3)}])
+    assert path.where(path=np.arange(3))[0]["n"] == 1
+    with pytest.raises(ValueError, match=r"no row has {'path': 1} \(a tuple allows several values\)"):
+        path.where(path=1)
 
 
 def test_a_page_that_is_newer_than_its_record_says_so():
@@ -248,6 +257,8 @@ def test_points_that_a_smaller_call_does_not_want_stay(tmp_path):
 def test_points_must_fit_their_function(points, tmp_path):
     with pytest.raises(ValueError, match="does not fit|comes twice"):
         Recording("x", run, points).record(tmp_path)
+    with pytest.raises(ValueError, match=r"n is a setting of all points, and {'n': 1, 'seed': 0} has its own"):
+        Recording("x", run, [{"n": 1, "seed": 0}], settings={"n": 2}).record(tmp_path)
 
 
 def test_a_dead_worker_costs_one_point(tmp_path):
@@ -278,6 +289,8 @@ def test_a_point_that_fails_is_named():
     with pytest.raises(ValueError, match="math domain error") as error:
         sweep(math_log, [{"value": value} for value in (1, 0)], jobs=2)
     assert error.value.__notes__ == ["at the point {'value': 0}"]
+    with pytest.raises(RuntimeError, match=r"Unloadable: 1 is not 2 \(at the point {'n': 1}\)"):
+        sweep(unloadable, [{"n": n} for n in range(2)], jobs=2)
     with pytest.raises(ValueError, match="jobs = 0 is not allowed"):
         sweep(float_of, [{"value": 1}], jobs=0)
 

@@ -67,6 +67,9 @@ def test_a_formula_may_hold_a_fence_and_needs_a_name():
     assert formula(fenced)._repr_markdown_().startswith("````python\ndef fenced")
     with pytest.raises(TypeError, match="no source that begins with def"):
         formula(lambda: 0)
+    exec("def typed(): pass", shell := {})
+    with pytest.raises(TypeError, match="typed .* has no source in a file or a notebook's cell"):
+        formula(shell["typed"])
 
 
 def test_a_zero_in_a_table_has_no_sign():

@@ -86,6 +86,8 @@ def number(value: Any, digits: Size = 3) -> str:
     """
     if isinstance(value, bool | np.bool_ | str):
         return str(value)
+    if isinstance(value, Decimal) and value.is_finite() and not 1e-300 < abs(value) < 1e300:
+        return f"{value:.{digits - 1}e}" if value else "0"  # no float
     if isinstance(value, int | np.integer | Fraction):
         try:
             return str(value)
@@ -110,13 +112,30 @@ def _read(values: Any) -> Any:
 
 def _array(what: str, values: Any) -> np.ndarray:
     """Numbers as an array of their shape; integers and fractions keep their exact type."""
-    array = np.asarray(_read(values))
+    values = _read(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{what}: {values!r} has rows of different lengths") from None
     if array.dtype.kind == "b":
         array = array.astype(int)  # NumPy does not subtract booleans
-    exact = array.dtype.kind == "O" and all(hasattr(v, "__float__") for v in array.ravel())
+    if isinstance(values, list) and array.dtype.kind == "f" and (abs(array) >= 2**53).any():
+        array = np.asarray(values, dtype=object)  # as floats, neighbouring integers would be one
+    exact = array.dtype.kind == "O" and all(map(_is_number, array.ravel()))
     if not exact and array.dtype.kind not in "biufc":
         raise ValueError(f"{what}: {values!r} is not made of numbers")
     return array
+
+
+def _is_number(value: Any) -> bool:
+    """Whether an object is a number, also one that is too large for a float; a formula is none."""
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        return False
+    return hasattr(value, "__float__")
 
 
 def _pair(what: str, left: Any, right: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -148,8 +167,14 @@ def _ordered(what: str, *sides: np.ndarray) -> Iterator[list[Any]]:
         yield values
 
 
+def _rational(x: Any) -> Any:
+    """A finite Decimal as a fraction, since Python computes with no float beside it."""
+    return Fraction(x) if isinstance(x, Decimal) and x.is_finite() else x
+
+
 def _minus(x: Any, y: Any) -> Any:
     """X - y, exact where one is a float and the other too large to be one."""
+    x, y = _rational(x), _rational(y)
     exact = isinstance(x, int | Fraction), isinstance(y, int | Fraction)
     if any(exact) and float in (type(x), type(y)) and max(abs(x), abs(y)) > 2**53:
         return -y if abs(y) == math.inf else x if abs(x) == math.inf else Fraction(x) - Fraction(y)
@@ -171,7 +196,7 @@ def compare(
     Args:
         what: the measured quantity, in words.
         measured: a number or an array; every element must satisfy the relation. The element nearest
-            to failure is shown.
+            to failure is shown. Two lists of different lengths are not equal.
         relation: one of ``==``, ``<=``, ``>=``, ``<``, ``>``, or ``within``.
         predicted: a number or an array that broadcasts against ``measured``; for ``within`` a pair
             (low, high) of them, both ends included.
@@ -199,8 +224,12 @@ def compare(
         raise ValueError(f"method {method!r} is unknown; choose one of {', '.join(COMPARED)}")
     if relation == "within":
         return _within(what, measured, predicted, method, slack, digits)
+    sizes = [len(side) for side in (measured, predicted) if isinstance(side, list | tuple)]
+    if relation == "==" and len(set(sizes)) == 2:
+        text = f"{what}: a list of {sizes[0]} fails == a list of {sizes[1]}"
+        return Check(method, False, text)
     left, right = _ordered(what, *_pair(what, measured, predicted))
-    allowance = [slack * abs(b) if slack else 0 for b in right]
+    allowance = [slack * abs(_rational(b)) if slack else 0 for b in right]
     sign = {"<=": -1, "<": -1, ">=": 1, ">": 1}.get(relation)
     if sign is None:
         margins = [
@@ -239,7 +268,7 @@ def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digi
     if any(a > b for a, b in zip(low, high)):
         raise ValueError(f"{what}: the lower bar exceeds the upper one")
     margins = [
-        min(_minus(x, a) + slack * abs(a), _minus(b, x) + slack * abs(b))
+        min(_minus(x, a) + slack * abs(_rational(a)), _minus(b, x) + slack * abs(_rational(b)))
         if slack
         else min(_minus(x, a), _minus(b, x))
         for x, a, b in zip(values, low, high)

@@ -38,7 +38,10 @@ def formula(*functions: Callable) -> Source:
     """
     texts = []
     for function in functions:
-        lines = textwrap.dedent(inspect.getsource(inspect.unwrap(function))).splitlines()
+        try:
+            lines = textwrap.dedent(inspect.getsource(inspect.unwrap(function))).splitlines()
+        except OSError:
+            raise TypeError(f"{function!r} has no source in a file or a notebook's cell") from None
         start = next(
             (
                 i

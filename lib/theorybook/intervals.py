@@ -108,20 +108,23 @@ def mean_interval(
         return Interval(float(values[0]), float(values[0]), confidence)
     from scipy import stats  # here: a second of import for those who ask for no such interval
 
+    scale = -int(np.frexp(np.abs(values).max())[1])  # third powers of 1e-110 are no floats
+    values = np.ldexp(values, scale)
     # batches stay in the processor's cache: the same numbers three times as fast
     rng = np.random.default_rng(seed)
     found = stats.bootstrap(
         (values,), np.mean, confidence_level=confidence, n_resamples=resamples, batch=500, rng=rng
     )
     ci = found.confidence_interval
-    return Interval(float(ci.low), float(ci.high), confidence)
+    low, high = np.ldexp([ci.low, ci.high], -scale).tolist()
+    return Interval(low, high, confidence)
 
 
 def power_law(
     x: Numbers, y: Numbers, confidence: OpenChance = CONFIDENCE
 ) -> tuple[float, Interval]:
     """The exponent of ``y ~ x^exponent`` by least squares on logarithms, and its interval by
-    Student's t.
+    Student's t, widened by the rounding of the logarithms; (0, 0) where all y are equal.
 
     Raises:
         ValueError: fewer than three points, values that are not positive and finite, or a
@@ -141,8 +144,13 @@ def power_law(
         raise ValueError("a power law is fitted to positive numbers only")
     if xs.min() == xs.max():
         raise ValueError(f"a power law needs different x, got {xs.min():g} only")
+    if ys.min() == ys.max():
+        return 0.0, Interval(0.0, 0.0, confidence)
     from scipy import stats
 
-    fit: Any = stats.linregress(np.log(xs), np.log(ys))
-    half = stats.t.ppf((1 + confidence) / 2, xs.size - 2) * fit.stderr
+    log_x, log_y = np.log(xs), np.log(ys)
+    fit: Any = stats.linregress(log_x, log_y)
+    size = np.abs(log_y).max() + abs(fit.slope) * np.abs(log_x).max()
+    rounding = 4 * np.finfo(float).eps * size / np.ptp(log_x)  # what is left where the fit is exact
+    half = stats.t.ppf((1 + confidence) / 2, xs.size - 2) * fit.stderr + rounding
     return float(fit.slope), Interval(float(fit.slope - half), float(fit.slope + half), confidence)

@@ -20,9 +20,11 @@ layer and the printed formula at drawn points inside the range; only a tied proo
 (n - 1)/n^2 <= 1/4 on d - 2 >= 2: 1 coefficient
 """
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -42,6 +44,8 @@ FINEST = Fraction(1, 2**50)
 #: A box narrower than this fraction of its range is also tried at its corners, for a point where
 #: the statement is false.
 COARSE = Fraction(1, 2**8)
+#: So many boxes, the largest, are looked at with balls that refuse comparisons.
+WATCHED = 32
 #: Relative difference up to which two computations of one number agree.
 ROUNDING = 1e-9
 
@@ -72,9 +76,7 @@ class Proof:
     range: str
     boxes: Size
     by: str = "boxes"
-    sides: Callable[[Mapping[str, Any]], tuple[Any, Any]] | None = field(
-        default=None, repr=False, compare=False
-    )
+    sides: "_Sides | None" = field(default=None, repr=False, compare=False)
     ties: tuple[tuple[str, int, bool], ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
@@ -82,25 +84,40 @@ class Proof:
         count = f"{self.boxes} {self.by if self.boxes != 1 else one.get(self.by, self.by[:-1])}"
         return f"{self.what} on {self.range}: {count}{_said(self.ties)}"
 
-    def crosschecked(self, at: Iterable[Any], left: Any = None, right: Any = None) -> "Proof":
+    def crosschecked(
+        self,
+        at: Iterable[Any],
+        left: Any = None,
+        right: Any = None,
+        *,
+        inside: Collection[str] = (),
+    ) -> "Proof":
         """The same proof, its sides compared with other computations at drawn points.
 
         Args:
             at: the points, each by its letters or with them as its attributes, inside the range.
+                At both ends of each range lies one of them, so that a range which is narrower or
+                wider than what it is about is noticed.
             left, right: what the sides of the statement stand for there: a number or an array for
                 each point, a function of the letters (of the object, where a point is one) that
                 gives it, or one number for all.
+            inside: parameters with points between their ends only: a constant in an enclosure, a
+                limit (1/n at 0), an end where the layer cannot be computed.
 
         Raises:
             NotProved: a point lies outside of what was proved.
+            ValueError: no point at an end of a range.
         """
         points = list(at)
         if not points or (left is None and right is None):
             raise ValueError(f"{self.what}: a tie needs points and what one of the sides is there")
-        found, pairs = (
-            self,
-            [self.at(point if isinstance(point, Mapping) else vars(point)) for point in points],
-        )
+        letters = [point if isinstance(point, Mapping) else vars(point) for point in points]
+        found, pairs = self, [self.at(each) for each in letters]
+        if self.sides and (loose := self.sides.loose_ends(letters, inside)):
+            raise ValueError(
+                f"{self.what}: no point lies at {', '.join(loose)}; add it, or name in inside what "
+                "no point can reach"
+            )
         for name, column, side in zip(("left", "right"), zip(*pairs), (left, right)):
             if side is not None:
                 values = _at_points(side, points)
@@ -184,12 +201,18 @@ class NotProved(ArithmeticError):
     """
 
     def __init__(self, what: str, box: Mapping[str, Any], violated: bool, why: str = ""):
-        self.what, self.box, self.violated = what, dict(box), violated
+        self.what, self.box, self.violated, self.why = what, dict(box), violated, why
         found = "violated at" if violated else "undecided on"
         super().__init__(
             f"{what}: {found} "
             f"{', '.join(f'{k} = {v}' for k, v in box.items())}{why and f' ({why})'}"
         )
+
+    def __reduce__(self):
+        """A worker of a sweep sends what it raises; without this, Python would make it anew from
+        its text.
+        """
+        return type(self), (self.what, self.box, self.violated, self.why), self.__dict__
 
 
 def _floats(x: Any) -> Any:
@@ -271,41 +294,127 @@ def _pair(sides: Any) -> tuple[Any, Any]:
     return sides if isinstance(sides, tuple) else (0, sides)
 
 
-def _sides(
-    what: str,
-    f: Callable[..., Any],
-    box: Mapping[str, Any],
-    where: Mapping[str, str],
-    number: Callable,
-) -> Callable:
+@dataclass(frozen=True)
+class _Sides:
     """Both sides at a point given by its letters, through the change of variables that the card
     shows.
     """
-    read = {name: compile(text, f"<{what}>", "eval") for name, text in where.items() if name in box}
 
-    def sides(letters: Mapping[str, Any]) -> tuple[Any, Any]:
+    what: str
+    f: Callable[..., Any]
+    box: Mapping[str, tuple[Any, Any]]
+    where: Mapping[str, str]
+    number: Callable
+    opened: tuple[str, ...] = ()
+
+    def point(self, letters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of the box."""
         known = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt, **letters}
         try:
-            point = {
-                name: eval(read[name], {"__builtins__": {}}, known) if name in read else known[name]
-                for name in box
+            return {
+                name: eval(_compiled(self.where[name]), {"__builtins__": {}}, known)
+                if name in self.where
+                else known[name]
+                for name in self.box
             }
         except (KeyError, NameError) as error:
             raise ValueError(
-                f"{what}: a point gives {', '.join(letters)}, but the range is {_range(box, where)}"
+                f"{self.what}: a point gives {', '.join(letters)}, but the range is "
+                f"{_range(self.box, self.where)}"
             ) from error
-        for name, (low, high) in box.items():
+
+    def __call__(self, letters: Mapping[str, Any]) -> tuple[Any, Any]:
+        point = self.point(letters)
+        for name, (low, high) in self.box.items():
             slack = 1e-9 * (1 + abs(point[name]))
             if point[name] < low - slack or (high is not None and point[name] > high + slack):
                 raise NotProved(
-                    what,
+                    self.what,
                     {name: point[name]},
                     violated=True,
-                    why=f"outside of what was proved, {_range(box, where)}",
+                    why=f"outside of what was proved, {_range(self.box, self.where)}",
                 )
-        return _pair(f(**{name: number(x) for name, x in point.items()}))
+        return _pair(self.f(**{name: self.number(x) for name, x in point.items()}))
 
-    return sides
+    def loose_ends(self, at: Iterable[Mapping[str, Any]], inside: Collection[str]) -> list[str]:
+        """The ends of ranges, but for those of ``inside``, at which none of the points lies."""
+        points = [self.point(letters) for letters in at]
+        ends = [
+            (name, end)
+            for name, (low, high) in self.box.items()
+            if high is not None and low < high and name not in inside
+            for end in ((high,) if name in self.opened else (low, high))
+        ]
+        return [
+            f"{name} = {_short(end)}"
+            for name, end in ends
+            if all(abs(point[name] - end) > 1e-9 * (1 + abs(end)) for point in points)
+        ]
+
+
+@functools.cache
+def _compiled(text: str) -> types.CodeType:
+    return compile(text, "<where>", "eval")
+
+
+class _LostBall(Exception):
+    """What an operation takes from a ball that is more than a point."""
+
+
+@functools.cache
+def _watched_type() -> type:
+    """Balls that refuse to be compared where they overlap, and to become floats: both would take
+    them for their middle, or for one of two cases, and prove what is false.
+    """
+    import flint
+
+    def kept(method: Callable) -> Callable:
+        def call(*args: Any, **options: Any) -> Any:
+            return _watched(method(*args, **options))
+
+        return call
+
+    def compared(name: str, opposite: str) -> Callable:
+        def call(self: Any, other: Any) -> Any:
+            answer = getattr(flint.arb, name)(self, other)
+            if answer is False and not getattr(flint.arb, opposite)(self, other):
+                raise _LostBall(
+                    "two balls that overlap are compared (if, min, max); use their .min, .max, "
+                    "or split the range"
+                )
+            return answer
+
+        return call
+
+    def number(self: Any) -> float:
+        if not self.is_exact():
+            raise _LostBall(
+                "a ball becomes a float (float, math, numpy), which is its middle alone; use its "
+                "own functions, as x.exp()"
+            )
+        return float(flint.arb(self))
+
+    opposites = {"__lt__": "__ge__", "__ge__": "__lt__", "__le__": "__gt__", "__gt__": "__le__"}
+    arithmetic = ["add", "sub", "mul", "truediv", "pow"]
+    names = [f"__{r}{name}__" for name in arithmetic for r in ("", "r")]
+    names += ["__neg__", "__pos__", "__abs__"]
+    names += [name for name in dir(flint.arb) if not name.startswith("_")]
+    methods = {
+        name: kept(method)
+        for name in names
+        if callable(method := getattr(flint.arb, name)) and not isinstance(method, type)
+    }
+    methods |= {name: compared(name, opposite) for name, opposite in opposites.items()}
+    return type("Watched", (flint.arb,), methods | {"__float__": number})
+
+
+def _watched(x: Any) -> Any:
+    """A ball, or a tuple of them, watched; anything else unchanged."""
+    import flint
+
+    if isinstance(x, tuple):
+        return tuple(map(_watched, x))
+    return _watched_type()(x) if type(x) is flint.arb else x
 
 
 def prove_less(
@@ -324,7 +433,8 @@ def prove_less(
 
     Raises:
         NotProved: at some point left >= right for certain, or a box stays undecided.
-        ValueError: a range that is empty or unbounded.
+        ValueError: a range that is empty or unbounded; or ``f`` compares balls that overlap, or
+            makes floats of them.
     """
     import flint
 
@@ -337,6 +447,12 @@ def prove_less(
         )
         return flint.arb(right - left)
 
+    def watched_gap(box: dict[str, Any]) -> "flint.arb":
+        try:
+            return gap({name: _watched(x) for name, x in box.items()})
+        except _LostBall as lost:
+            raise ValueError(f"{what}: {lost}") from None
+
     where = where or {}
     whole: dict[str, Any] = _start(what, ranges, bounded=True)
     width = {name: high - low for name, (low, high) in whole.items()}
@@ -345,7 +461,9 @@ def prove_less(
         while todo:
             box = todo.pop()
             tried += 1
-            if gap({name: enclosed(*ends) for name, ends in box.items()}) > 0:
+            # what is compared or rounded there is undecided on the largest boxes first
+            look = watched_gap if tried <= WATCHED else gap
+            if look({name: enclosed(*ends) for name, ends in box.items()}) > 0:
                 boxes += 1
                 continue
             middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
@@ -368,7 +486,7 @@ def prove_less(
                 raise NotProved(what, found, violated=False, why=f"after {tried} boxes")
             low, high = box[widest]
             todo += [box | {widest: (middle[widest], high)}, box | {widest: (low, middle[widest])}]
-    return Proof(what, _range(whole, where), boxes, sides=_sides(what, f, whole, where, flint.arb))
+    return Proof(what, _range(whole, where), boxes, sides=_Sides(what, f, whole, where, flint.arb))
 
 
 class _Seen:
@@ -515,7 +633,7 @@ def prove_le(
         _range(whole, where, opened),
         pieces,
         "coefficients",
-        _sides(what, f, whole, where, float),
+        _Sides(what, f, whole, where, float, opened),
     )
 
 
@@ -632,7 +750,7 @@ def prove_identity(
         for symbol in symbols
     }
     both = sympy.lambdify(symbols, (left, right), "numpy")
-    sides = _sides(what, lambda **x: both(*x.values()), box, where, float)
+    sides = _Sides(what, lambda **x: both(*x.values()), box, where, float)
     return Proof(what, covered, len(rest), "identities", sides)
 
 

@@ -98,11 +98,14 @@ class Table(Sequence):
         found = [
             row
             for row in self.rows
-            if all(key in row and row[key] in some for key, some in allowed.items())
+            if all(
+                key in row and any(_same(row[key], value) for value in some)
+                for key, some in allowed.items()
+            )
         ]
         if not found:
             raise ValueError(
-                f"no row has {values}; the columns are "
+                f"no row has {values} (a tuple allows several values); the columns are "
                 f"{', '.join(self.rows[0] if self.rows else ())}"
             )
         return Table(found)
@@ -129,6 +132,13 @@ class Table(Sequence):
     def settings(self, *names: str) -> dict[str, tuple]:
         """The values that a run went through, in order."""
         return {name: tuple(np.unique(self[name]).tolist()) for name in names}
+
+
+def _same(cell: Any, value: Any) -> bool:
+    """Whether a cell has a value; arrays as a whole."""
+    if isinstance(cell, np.ndarray) or isinstance(value, np.ndarray):
+        return np.array_equal(cell, value)
+    return cell is value or bool(cell == value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +262,8 @@ def _rounded(value: float, digits: int) -> float:
 def _encoded_array(value: np.ndarray, digits: int) -> dict[str, Any]:
     if value.dtype.kind not in "biufc":
         raise TypeError(f"a record holds arrays of numbers, not of {value.dtype}")
+    if value.dtype.char in "gG":  # long doubles, which other machines lack
+        value = value.astype(float if value.dtype.char == "g" else complex)
     head = {"array": str(value.dtype), "shape": list(value.shape)}
     if value.ndim == 1 and value.size <= READABLE and value.dtype.kind != "c":
         return head | {"values": [encoded(item, digits) for item in value.tolist()]}

@@ -13,12 +13,14 @@ which makes ``python -m <package>.<part>.runs.<topic> --out book/data --jobs 2``
 
 import argparse
 import contextlib
+import copy
 import errno
 import functools
 import importlib
 import inspect
 import itertools
 import json
+import multiprocessing
 import os
 import platform
 import re
@@ -151,7 +153,20 @@ def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, A
         return i, recheck_callback(function)(**point)
     except Exception as error:
         error.add_note(f"at the point {str(point)[:200]}")
-        raise
+        if multiprocessing.current_process().name == "MainProcess" or _comes_back(error):
+            raise
+        raise RuntimeError(f"{type(error).__name__}: {error} ({error.__notes__[-1]})") from None
+
+
+def _comes_back(error: Exception) -> bool:
+    """Whether an error survives the way from a worker; one whose constructor asks for more than
+    its text breaks the pool and hides its point.
+    """
+    try:
+        copy.copy(error)  # as pickle makes it anew
+    except Exception:
+        return False
+    return True
 
 
 def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[int, Any]]:
@@ -341,6 +356,13 @@ class Recording:
         """
         points = self.grid() if points is None else list(points)
         settings = {**self.settings, **extra}
+        given = settings | ({"device": device} if device else {})
+        for point in points:
+            if both := ", ".join(given.keys() & point.keys()):
+                raise ValueError(
+                    f"recording {self.name}: {both} is a setting of all points, and {point} has "
+                    "its own"
+                )
         function, folder = self._here(), Path(folder)
         origin = {"command": command, "function": f"{function.__module__}.{function.__qualname__}"}
         origin |= provenance(device or "cpu")
@@ -369,7 +391,6 @@ class Recording:
                     )
                     print(_summed(line, head), file=file, flush=True)
 
-                given = settings | ({"device": device} if device else {})
                 sweep(
                     functools.partial(_timed, function, self.digits, given),
                     left,

@@ -74,6 +74,13 @@ def test_statistics_of_a_row_are_their_definitions():
     assert torch.allclose(found.share, g.exp() / (g.exp() + n - 1))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("gap", [12.0, 40.0])
+def test_the_contrast_of_a_share_near_one_is_the_gap_of_the_scores(gap, dtype):
+    scores = torch.tensor([[[gap, 0, 0, 0, 0]]], dtype=dtype)
+    assert float(row_statistics(scores, torch.ones(1, 5, dtype=torch.bool)).contrast) == pytest.approx(gap, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

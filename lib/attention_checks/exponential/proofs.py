@@ -207,7 +207,8 @@ class Condition(NamedTuple):
             data = DataSet("self-ones", math.log(n), float(self.a), float(B), float(C), 12, key(n))
             return float(self.factor) * data.shares(family(**knob)).own
 
-        return proof.crosschecked(at, **{"right" if self.fires else "left": value})
+        left, right = (None, value) if self.fires else (value, None)
+        return proof.crosschecked(at, left, right)
 
 
 FIRES, SILENT = Condition(True, A1), Condition(False, A0)
@@ -234,11 +235,9 @@ def _window(
     return condition.crosschecked(proof, at, family)
 
 
-def _sharp(
-    condition: Condition, knobs: tuple[float, ...], n: tuple[int, int], beta: tuple[Number, Number]
-) -> Proof:
+def _sharp(condition: Condition, n: tuple[int, int], beta: tuple[Number, Number]) -> Proof:
     gap = (condition.a + B + C) * condition.a  # of the scores, over log n
-    at = [{"n": 10.0**k, "beta": knob} for k in (n[0], 12) for knob in knobs]
+    at = [{"n": 10.0**k, "beta": float(knob)} for k in n for knob in beta]
     return _window(
         condition,
         lambda log_n, beta: beta * ball(gap) * log_n,
@@ -260,7 +259,7 @@ def sharp_window(low: Number = "0.5", high: Number = 50, n: tuple[int, int] = (3
     """
     return conjunction(
         BOTH,
-        *(_sharp(condition, (float(low), 1.0), n, (low, high)) for condition in (FIRES, SILENT)),
+        *(_sharp(condition, n, (low, high)) for condition in (FIRES, SILENT)),
     )
 
 
@@ -269,7 +268,7 @@ def sharp_below(high: Number = "0.14", n: tuple[int, int] = (3, 100)) -> Proof:
     """X = 1, the paper's sizes: up to this sharpness D1 is silent, (a1 + b) own < 0.05, for 10^3 <=
     n <= 10^100.
     """
-    return _sharp(Condition(False, A1), (0.05, float(high)), n, (0, high))
+    return _sharp(Condition(False, A1), n, (0, high))
 
 
 @functools.cache
@@ -277,7 +276,7 @@ def degree_window(low: Number = "1.3", high: Number = 60, n: tuple[int, int] = (
     """X = 1: for degrees p = c log n with c in this range, D1 fires for sure and D0 stays
     silent.
     """
-    at = [{"n": 10.0**k, "p": p} for k in (n[0], 12) for p in (40, 60)]
+    at = [{"n": 10.0**k, "p": float(c) * math.log(10.0**k)} for k in n for c in (low, high)]
 
     def half(condition: Condition) -> Proof:
         log_ratio = lambda log_n, c: c * log_n * ball((condition.a + B + C) / (B + C)).log()
@@ -434,8 +433,9 @@ def range_needed(high: Number = "5.7") -> Proof:
         row = torch.tensor([l, g, g, 1.0, 1, 1, 1, 1, 1], dtype=torch.float64)
         return float(((crowd_images(9, 3, 2) @ row) ** 3).sum()) / 3
 
-    at = [{"l": l, "g": g} for l, g in ((1.0, 1.2), (5.0, 3.0), (0.3, 0.2))]
     ends = 1 / Fraction(high), Fraction(high)
+    least, most = map(float, ends)
+    at = [{"l": l, "g": g} for l, g in ((1.0, 1.2), (most, least), (least, most))]
     return (
         prove_less(
             "the answer to the contents (+++)(--0)(--0) is below 0",
@@ -458,9 +458,6 @@ def push_inside(
     """The first step raises scores inside a group above those between groups if r =
     u(diagonal)/u(start) > 1, else below.
     """
-    rates = [
-        math.log(float(x)) for x in ("1.5", 20) if float(ratios[0]) <= float(x) <= float(ratios[1])
-    ] or [-0.5, -2.0]
 
     def push(r: float) -> float:
         """At the ratio r, by the layer: e^(rate z) has u'/u = rate, and this ratio at a diagonal
@@ -476,4 +473,4 @@ def push_inside(
         lambda ratio: push_difference(ratio, D, C, q) / (ratio - 1),
         where={"ratio": "r"},
         ratio=ratios,
-    ).crosschecked([{"r": math.exp(rate)} for rate in rates], right=push)
+    ).crosschecked([{"r": float(ratio)} for ratio in ratios], right=push)

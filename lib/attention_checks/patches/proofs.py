@@ -86,8 +86,8 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
     nine = prove_less(low, lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0))
     half = prove_le(r"$1 \le (1 + e^{-x})/2$", lambda u: (1, (1 + u) / 2), where=u, u=(1, None))
     return {
-        "lower": lower.crosschecked(at, over_u(0, 10), over_u(1, 10)),
-        "upper": upper.crosschecked(at, over_u(1), over_u(2)),
+        "lower": lower.crosschecked(at, over_u(0, 10), over_u(1, 10), inside=("u",)),
+        "upper": upper.crosschecked(at, over_u(1), over_u(2), inside=("u",)),
         "lower-nine": nine.crosschecked(below, part(0, 10), part(1, 10)),
         "zero-one": half.crosschecked(above, 1.0, lambda x: math.exp(part(0, 10)(x)) / 2),
     }
@@ -141,16 +141,16 @@ def thresholds(lemma_k_5: Callable) -> dict[str, Proof]:
     high_far, low_far = (0, 1 / Fraction(UPPER[1])), (0, 1 / Fraction(LOWER[1]))
     return {
         "upper": prove_less(above, upper, x=high).crosschecked(
-            near, term(1, times), term(2, times)
+            near, term(1, times), term(2, times), inside=("x",)
         ),
         "upper-sharp": prove_less(above_sharp, upper_far, where=y, y=high_far).crosschecked(
-            far, term(2, over), term(1, over)
+            far, term(2, over), term(1, over), inside=("y",)
         ),
         "lower": prove_less(below, lower_far, where=y, y=low_far).crosschecked(
-            most, term(0, tenfold), term(1, tenfold)
+            most, term(0, tenfold), term(1, tenfold), inside=("y",)
         ),
         "lower-sharp": prove_less(below_sharp, lower, x=low).crosschecked(
-            least, term(1, ten), term(0, ten)
+            least, term(1, ten), term(0, ten), inside=("x",)
         ),
     }
 
@@ -207,6 +207,7 @@ def tensor_power(lemma_k_1: Callable) -> dict[str, Proof]:
             [{"k": k} for k in (2, 3, 6)],
             lambda k: sum(2.0 ** (n * (1 - k)) for n in range(64)),
             lambda k: lemma_k_1(0.1, k, 0.5, 1.0, 0.1) * 0.5 * 0.1 ** (k - 1),
+            inside=("s",),
         ),
         "telescope": telescope.crosschecked(
             steps, path[:-1] * (path[1:] - path[:-1]), (path[1:] ** 2 - path[:-1] ** 2) / 2
@@ -351,6 +352,7 @@ def lipschitz(lemma_e_12: Callable) -> Proof:
             [{"t": t} for t in sums],
             lambda t: math.exp((1 - t) / 2) ** 4 * (max(1, t**2) + 1),
             over_p,
+            inside=("v",),
         )
 
     what, where = r"$(|\nabla\psi|/p)^2 < 1$", {"v": "exp((1 - t)/2)"}
@@ -474,7 +476,7 @@ def crowd() -> Proof:
         m=(0, 1),
         opened=("e",),
     )
-    return proof.crosschecked(at, 0.25, of_law)
+    return proof.crosschecked(at, 0.25, of_law, inside=("e", "m"))
 
 
 @functools.cache
@@ -522,8 +524,12 @@ def strays() -> dict[str, Proof]:
         )
         return conjunction(
             rf"$P[N \ge {c} m \log d] \le 1/d$ for $m \ge 1$".replace("1 m", "m"),
-            near.crosschecked(at, lambda d: math.log(d), lambda d: exponent(math.log(d))),
-            far.crosschecked(at_far, 1.0, lambda d: exponent(math.log(d)) / math.log(d)),
+            near.crosschecked(
+                at, lambda d: math.log(d), lambda d: exponent(math.log(d)), inside=("L",)
+            ),
+            far.crosschecked(
+                at_far, 1.0, lambda d: exponent(math.log(d)) / math.log(d), inside=("h", "w")
+            ),
         )
 
     tails = []
@@ -533,7 +539,10 @@ def strays() -> dict[str, Proof]:
             proof = prove_le(f"C = {C}, k = {k}", functools.partial(group, C, k), q=(0, 1))
             tails.append(
                 proof.crosschecked(
-                    [{"q": q} for q in (0.1, 0.7)], lambda q: binom.sf(k - 1, C, q) / q**k, subsets
+                    [{"q": q} for q in (0.1, 0.7)],
+                    lambda q: binom.sf(k - 1, C, q) / q**k,
+                    subsets,
+                    inside=("q",),
                 )
             )
     return {
@@ -741,5 +750,5 @@ def first_step() -> dict[str, Proof]:
             C=(2, None),
             q=(0, 1),
             a=(0, None),
-        ).crosschecked(at[:4], 0.0, lead),
+        ).crosschecked(at[:4], 0.0, lead, inside=("q",)),
     }

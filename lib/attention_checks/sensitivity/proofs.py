@@ -62,6 +62,7 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
             at,
             lambda n: n * norm.sf(math.log(n)) / unit(n),
             lambda n: math.exp(-float(c) * math.log(n) ** 2) / unit(n),
+            inside=("x",),
         ),
         "far": tail.crosschecked(at_far, lambda n: math.log(n), lambda n: mills(math.log(n))),
     }
@@ -263,6 +264,7 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
             [{"w": 0.64, "x": 1.5, "e": 2.5}],
             [torch.linalg.inv(matrix)[0, 0]],
             [1 / torch.linalg.eigvalsh(matrix).min()],
+            inside=("w",),
         ),
         "retrained": one(r"$\theta_r$ fits old and new samples", *fits).crosschecked(
             at, [torch.stack([again @ old, again @ new])]

@@ -559,7 +559,10 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         )
         proof = prove(said, lambda **x: (TENTH, found(**x)), **ranges)
         return proof.crosschecked(
-            on, lambda L: tau(L.n, L.c) / L.scale - L.c, lambda L: _row(L, row, *signs)
+            on,
+            lambda L: tau(L.n, L.c) / L.scale - L.c,
+            lambda L: _row(L, row, *signs),
+            inside=("b", "v", "y"),
         )
 
     strictly = functools.partial(prove_le, strict=True)
@@ -703,7 +706,9 @@ def _silent(
     def right(k: int, S: float, unit: float, **_: Any) -> float:
         return unit * _exponent(hoeffding, S, torch.ones(k, dtype=torch.float64))
 
-    return prove_less(what, sides, where=where, **ranges).crosschecked(at, left, right)
+    return prove_less(what, sides, where=where, **ranges).crosschecked(
+        at, left, right, inside=("b", "e", "p", "r", "y", "z")
+    )
 
 
 def _shift(kind: Model, where: dict[str, str], r: str, *on: Layer) -> tuple[Proof, Proof]:
@@ -762,7 +767,10 @@ def _excess() -> tuple[Proof, Proof]:
         layer("self-ones", "linear", n, 22, a, 0.1, 0.9) for n, a in ((1000, 0.0), (4000, 1.0))
     ]
     excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
-    return softmax.crosschecked(on, excess), other.crosschecked(on_linear, excess)
+    return (
+        softmax.crosschecked(on, excess, inside=("s", "u", "v")),
+        other.crosschecked(on_linear, excess, inside=("b",)),
+    )
 
 
 @functools.cache
@@ -892,7 +900,7 @@ def _large_last_column() -> Proof:
     return conjunction(
         "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
         prove_le("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=where, s=(0, 0.5)).crosschecked(
-            below, lambda L: L.b**2 / L.c**2, 1.0
+            below, lambda L: L.b**2 / L.c**2, 1.0, inside=("s",)
         ),
         prove_less(
             "log(b^2/c^2)/log n < b^2",
@@ -904,17 +912,21 @@ def _large_last_column() -> Proof:
             large,
             [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above],
             [L.b**2 for L in above],
+            inside=("s", "z"),
         ),
         prove_less(
             "10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)
-        ).crosschecked(below, lambda L: 10 / (0.00275 * L.c**2), 1e4),
+        ).crosschecked(below, lambda L: 10 / (0.00275 * L.c**2), 1e4, inside=("q",)),
         prove_less(
             "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
             lambda q: (q * (sure / q).log(), ball(100).log()),
             where=where,
             q=(0.01, 0.4),
         ).crosschecked(
-            large, [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above], math.log(100)
+            large,
+            [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above],
+            math.log(100),
+            inside=("q",),
         ),
     )
 
@@ -1024,6 +1036,7 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
                 lambda k: _exponent(
                     hoeffding, 0.2 * k + 0.9, torch.ones(k - 1, dtype=torch.float64)
                 ),
+                inside=("h",),
             ),
         ),
         "m": _enough("5.31", Fraction(53, 64)),
@@ -1094,7 +1107,9 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
         proof = prove_le(
             f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where=in_v, v=(0, top)
         )
-        return proof.crosschecked([x for x in drawn if x["n"] >= low], right=model.sure_margin)
+        return proof.crosschecked(
+            [x for x in drawn if x["n"] >= low], right=model.sure_margin, inside=("v",)
+        )
 
     def exponent(n: int, delta: float) -> float:
         """Of exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda."""
@@ -1145,11 +1160,16 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             [{"r": 1.4}] * 5,
             [x["n"] * float(model.norm_bound(1.4, x["n"])) ** 2 for x in drawn],
             1.0286,
+            inside=("r",),
         ),
         "linear-1": linear_1("1.6", 2),
-        "hoeffding": two.crosschecked(deltas, lambda n, delta: math.log(2 * n / delta), exponent),
-        "norm-0.1": tenth.crosschecked(drawn, lambda n: n**0.2 * soft(n), 1.0),
-        "empty": empty.crosschecked(deltas, right=lambda n, delta: lemma_4_1(n, delta, 2, 2)),
+        "hoeffding": two.crosschecked(
+            deltas, lambda n, delta: math.log(2 * n / delta), exponent, inside=("h",)
+        ),
+        "norm-0.1": tenth.crosschecked(drawn, lambda n: n**0.2 * soft(n), 1.0, inside=("v",)),
+        "empty": empty.crosschecked(
+            deltas, right=lambda n, delta: lemma_4_1(n, delta, 2, 2), inside=("e", "x")
+        ),
         "spike": spike("0.71", "0.871", 2),
         "linear-35": linear_1("1.25", 35),
         "spike-35": spike("0.99", "0.4912", 35),
@@ -1179,7 +1199,7 @@ def _interval() -> Proof:
             f"|{norm}|^2 2 log(m n/delta) < 0.99^2", sides, where={"z": "1/log(n)"}, z=(0, "0.2813")
         )
         left = lambda n: tied_norm(n) * 2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01)
-        return found.crosschecked([{"n": n} for n in (35, 100, 1000)], left, 0.99**2)
+        return found.crosschecked([{"n": n} for n in (35, 100, 1000)], left, 0.99**2, inside=("z",))
 
     bound = Fraction(99, 100) ** 2
     return conjunction(

@@ -108,7 +108,10 @@ def series(paper: ModuleType) -> dict[str, Proof]:
             at, lambda x: (math.expm1(x) / x) ** 2, lambda x: (paper.fact_a_6(x) / x) ** 2
         ),
         "a.7": a_7.crosschecked(
-            sums, lambda x, N: sum(x**i for i in range(N)), lambda x, N: paper.fact_a_7(x)
+            sums,
+            lambda x, N: sum(x**i for i in range(N)),
+            lambda x, N: paper.fact_a_7(x),
+            inside=("p",),
         ),
         "a.8": a_8.crosschecked(
             near,
@@ -163,13 +166,17 @@ def perturbation(lemma_b_1: Callable) -> dict[str, Proof]:
     )
     return {
         "6": six.crosschecked(
-            moves, lambda z, **x: (ours(6, **x) / z) ** 2, lambda z, **x: (printed(6, **x) / z) ** 2
+            moves,
+            lambda z, **x: (ours(6, **x) / z) ** 2,
+            lambda z, **x: (printed(6, **x) / z) ** 2,
+            inside=("z",),
         ),
         "7": seven.crosschecked(
             DRAWN,
             right=lambda B, R, m: (
                 (printed(7, B=B, R=R, m=m) - ours(7, B=B, R=R, m=m)) / (R**2 * math.exp(B + R))
             ),
+            inside=("R",),
         ),
         "9": nine.crosschecked(
             DRAWN,
@@ -183,6 +190,7 @@ def perturbation(lemma_b_1: Callable) -> dict[str, Proof]:
             DRAWN,
             math.log(2),
             lambda B, R, m: math.log(printed(12, B=B, R=R, m=m) / R * m) - 2 * B - 2 * R,
+            inside=("h",),
         ),
     }
 
@@ -315,6 +323,7 @@ def kernel(lemma_5_1: Callable, theorem_4_2: Callable) -> dict[str, Proof]:
             [{"p": p, "q": q} for (p, _), (q, _) in two],
             [v * (1 + q) + (1 + p) * w + 4 * (1 + p) * (1 + q) for (p, v), (q, w) in two],
             16 * 0.25 * change_factor(0.3, False) / math.expm1(1.2),
+            inside=("p", "q"),
         ),
         "free": integral.crosschecked(moves, free, free),
         "terms": change.crosschecked(terms, summands, summands),
@@ -322,11 +331,13 @@ def kernel(lemma_5_1: Callable, theorem_4_2: Callable) -> dict[str, Proof]:
         "linear": linear.crosschecked(
             moves,
             right=lambda R: (16 * R * math.exp(4 * R) - free(R)) / (64 * R**2 * math.exp(4 * R)),
+            inside=("z",),
         ),
         "B": sixteen.crosschecked(
             DRAWN,
             lambda R, **_: math.log(16 * math.exp(4 * R)),
             lambda B, R, m: math.log(lemma_5_1(R, B) / R) - 2 * B,
+            inside=("R", "h"),
         ),
         "half": half.crosschecked(
             sizes,
@@ -507,11 +518,17 @@ def descent(paper: ModuleType) -> dict[str, Proof]:
     seventh = prove_le(r"$e^{6B} \le e^{16B}$", lambda B: (6 * B, 16 * B), B=(1, None))
     return {
         "width": widest.crosschecked(
-            [{"B": B} for B in LEVELS], lambda B: (4 * kernel_at(B) * math.exp(-2 * B)) ** 2, more
+            [{"B": B} for B in LEVELS],
+            lambda B: (4 * kernel_at(B) * math.exp(-2 * B)) ** 2,
+            more,
+            inside=("c",),
         ),
-        "d.1": twice.crosschecked(sizes, eleven, lambda x: thrice(x) - 2 * x.B),
+        "d.1": twice.crosschecked(sizes, eleven, lambda x: thrice(x) - 2 * x.B, inside=("R", "h")),
         "d.2": fifth.crosschecked(
-            sizes, math.log(0.1 * 2 / 0.01), lambda x: sixteen(x) - thrice(x) - 2 * x.B
+            sizes,
+            math.log(0.1 * 2 / 0.01),
+            lambda x: sixteen(x) - thrice(x) - 2 * x.B,
+            inside=("R", "h"),
         ),
         "one-step": step_2.crosschecked(
             [changed],
@@ -522,10 +539,10 @@ def descent(paper: ModuleType) -> dict[str, Proof]:
             ],
         ),
         "e.2": second.crosschecked(
-            sizes, math.log(0.1 * 5.4 / 0.5), lambda x: sixteen(x) - 2 * thrice(x)
+            sizes, math.log(0.1 * 5.4 / 0.5), lambda x: sixteen(x) - 2 * thrice(x), inside=("h",)
         ),
-        "e.3": third.crosschecked(sizes, math.log(1.03 / 0.1), seven),
-        "e.4": fourth.crosschecked(sizes, math.log(2 / (2 - 1.6)), seven),
+        "e.3": third.crosschecked(sizes, math.log(1.03 / 0.1), seven, inside=("h",)),
+        "e.4": fourth.crosschecked(sizes, math.log(2 / (2 - 1.6)), seven, inside=("h",)),
         "c.2": reached.crosschecked(sizes, path, path),
         "e.1": parts.crosschecked(
             [{"r": residual} | {f"v{k}": C / (2 * residual) for k, C in enumerate(terms[:3])}],
@@ -535,10 +552,13 @@ def descent(paper: ModuleType) -> dict[str, Proof]:
         "e.2-rate": speed.crosschecked(sizes, rate_of(0), rate_of(1)),
         "e.2-width": moved.crosschecked(sizes, share, share),
         "e.2-width-below": eight.crosschecked(
-            sizes, lambda x: math.log(share(x) * x.L**2) + 5 * x.B, lambda x: 5 * x.B
+            sizes,
+            lambda x: math.log(share(x) * x.L**2) + 5 * x.B,
+            lambda x: 5 * x.B,
+            inside=("R", "h"),
         ),
         "e.6": sixth.crosschecked(
-            sizes, math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0)), thrice
+            sizes, math.log(paper.fact_a_8(1, 0.505) - paper.fact_a_8(1, 0)), thrice, inside=("h",)
         ),
         "e.7": seventh.crosschecked(sizes, lambda x: 2 * thrice(x), sixteen),
         "g.1": squares.crosschecked(

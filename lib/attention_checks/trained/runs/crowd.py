@@ -73,13 +73,14 @@ def row_statistics(
     if int(n.min()) < 2:
         raise ValueError("a row with fewer than two allowed keys has no rivals")
     log_weights = torch.log_softmax(scores.masked_fill(~mask, -math.inf), -1)
-    best = log_weights.amax(-1)
-    share = best.exp()
+    best, where = log_weights.max(-1, keepdim=True)
+    rest = log_weights.scatter(-1, where, -math.inf).logsumexp(-1)  # 1 - share has no digits near 1
+    best = best.squeeze(-1)
     centred = centred_rows(scores, mask)
     weights = log_weights.exp()
     entropy = -(weights * log_weights.masked_fill(~mask, 0)).sum(-1)
-    contrast = best - torch.log((1 - share).clamp(min=1e-12)) + torch.log(n.to(scores) - 1)
-    return RowStatistics(share, contrast, (centred.square().sum(-1) / n).sqrt(), entropy.exp())
+    contrast = best - rest + torch.log(n.to(scores) - 1)
+    return RowStatistics(best.exp(), contrast, (centred.square().sum(-1) / n).sqrt(), entropy.exp())
 
 
 def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, NDArray]:
