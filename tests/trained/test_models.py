@@ -118,8 +118,11 @@ def test_losses_are_those_of_the_next_token(smollm):
 
 def test_a_text_longer_than_the_model_is_refused(minilm, smollm):
     for model in (minilm, smollm):
-        with pytest.raises(ValueError, match="17 tokens are too many for Small.*at most 16; cut the text"):
-            model(torch.zeros(17, dtype=torch.long))
+        too_many = model.longest + 1
+        with pytest.raises(
+            ValueError, match=f"{too_many} tokens are too many for Small.*at most {model.longest}; cut the text"
+        ):
+            model(torch.zeros(too_many, dtype=torch.long))
 
 
 def test_a_missing_commit_and_a_short_document_are_refused(monkeypatch):

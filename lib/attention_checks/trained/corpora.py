@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from attention_theory.trained.texts import reviews
 from theorybook.validation import Bit, Size
@@ -25,6 +26,14 @@ PROSE = "61bd05ca2d1a6c8d432d1ac9c4e391d5e9c055d6"
 COUNT = 16
 #: The draw of which records keep every head, for the pictures of the chapters.
 PICTURED = ("prose", 0)
+
+
+def pictured(kind: Kind, draw: Bit, **heads: Any) -> dict[str, Any]:
+    """What a record keeps of every head, in half precision; of other draws than PICTURED,
+    nothing.
+    """
+    kept = heads if (kind, draw) == PICTURED else {}
+    return {name: np.asarray(each).astype(np.float16) for name, each in kept.items()}
 
 
 @functools.cache

@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from attention_theory.exponential import truncated
 from attention_theory.trained import copying, replacing, texts
-from attention_theory.trained.models import Weigh, minilm, softmax
-from jaxtyping import Float
+from attention_theory.trained.models import MiniLM, Weigh, minilm, softmax
+from jaxtyping import Float, Int
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
 from torch import Tensor
@@ -48,53 +48,73 @@ SPANS, SHARPNESSES, MIDDLE = (
 
 
 def copies(draw: Bit, count: Size) -> dict[str, Any]:
+    """What :func:`copies_of_texts` keeps of random tokens; ``heads`` of the first draw."""
+    torch.set_num_threads(1)
+    found = copies_of_texts(smollm2(), _random_tokens(draw, count))
+    heads = found.pop("heads")
+    return found | ({"heads": heads.astype(np.float16)} if draw == 0 else {})
+
+
+def _random_tokens(draw: int, count: int) -> Int[Tensor, "texts tokens"]:
+    generator = torch.Generator().manual_seed(draw)
+    return torch.randint(*WORDS, (count, max(HALVES)), generator=generator)
+
+
+def copies_of_texts(
+    network: SmolLM2,
+    texts: Int[Tensor, "texts tokens"],
+    halves: tuple[int, ...] = HALVES,
+    replaced: Size = REPLACED,
+) -> dict[str, Any]:
     """For each text and half: median contrast and share of the right key in the chosen head, and
     the loss.
 
     The head is chosen once, at the first half. The right key of a token in the second copy is the
     one after its first place. Rows and losses are those of the second half of the second copy.
-    ``heads`` are the contrasts of all heads as means over texts, ``keys`` the mean numbers of keys
-    of the rows.
+    ``taylor`` is what the Taylor sum of degree 16 costs at the half ``replaced``, ``heads`` are the
+    contrasts of all heads as means over texts, ``keys`` the mean numbers of keys of the rows.
     """
-    torch.set_num_threads(1)
-    network = smollm2()
-    generator = torch.Generator().manual_seed(draw)
-    found = torch.randint(*WORDS, (count, max(HALVES)), generator=generator)
     contrast, share, losses, costs = [], [], [], []
     with torch.no_grad():
-        for text in found:
-            seen = [_copied(network, text[:half]) for half in HALVES]
+        for text in texts:
+            seen = [_copied(network, text[:half]) for half in halves]
             contrast.append(torch.stack([each[0] for each in seen]))
             share.append(torch.stack([each[1] for each in seen]))
             losses.append([each[2] for each in seen])
-            ids = text[:REPLACED].repeat(2)
+            ids = text[:replaced].repeat(2)
             taylor = network.losses(ids, weigh=replacing.family(truncated(DEGREE), "mean"))
-            costs.append(float(_late(taylor, REPLACED)) - losses[-1][HALVES.index(REPLACED)])
+            costs.append(float(_late(taylor, replaced)) - losses[-1][halves.index(replaced)])
     contrasts, shares = torch.stack(contrast), torch.stack(share)  # text, half, head
     best = int(shares[:, 0].mean(0).argmax())
     return {
         "head": [best // network.heads, best % network.heads],
-        "keys": [float((_rows(half) + 1).float().mean()) for half in HALVES],
+        "keys": [float((_rows(half) + 1).float().mean()) for half in halves],
         "contrast": contrasts[..., best].numpy(),
         "share": shares[..., best].numpy(),
         "losses": np.array(losses),
         "taylor": np.array(costs),
-    } | ({"heads": contrasts.mean(0).numpy().astype(np.float16)} if draw == 0 else {})
+        "heads": contrasts.mean(0).numpy(),
+    }
 
 
 def copies_under(draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text, and each of COPIED, what it costs in nats a token when it takes the place of
-    softmax.
-
-    The texts are those of :func:`copies`, and losses are those of the second half of the second
-    copy.
-    """
+    """What :func:`copying_costs` keeps of the texts of :func:`copies`."""
     torch.set_num_threads(1)
-    network, costs = smollm2(), []
-    generator = torch.Generator().manual_seed(draw)
+    return copying_costs(smollm2(), _random_tokens(draw, count)[:, :REPLACED])
+
+
+def copying_costs(
+    network: SmolLM2, texts: Int[Tensor, "texts tokens"]
+) -> dict[str, Float[np.ndarray, "texts"]]:
+    """For each text that is written twice, and each of COPIED, what it costs in nats a token when
+    it takes the place of softmax.
+
+    Losses are those of the second half of the second copy.
+    """
+    costs = []
     with torch.no_grad():
-        for text in torch.randint(*WORDS, (count, max(HALVES)), generator=generator):
-            ids = text[:REPLACED].repeat(2)
+        for text in texts:
+            ids = text.repeat(2)
             plain, *others = [
                 _late_loss(network, ids, weigh)
                 for weigh in (softmax, *(WEIGHTS[name] for name in COPIED))
@@ -134,13 +154,19 @@ def _copied(network: SmolLM2, once: Tensor) -> tuple[Tensor, Tensor, float]:
 
 
 def sharpness(kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """What :func:`sharpness_of_texts` keeps."""
+    torch.set_num_threads(1)
+    network = smollm2()
+    return sharpness_of_texts(network, corpora.drawn(kind, network, BANDS[-1], draw, count))
+
+
+def sharpness_of_texts(network: SmolLM2, texts: list[list[int]]) -> dict[str, Any]:
     """For each text the sharpness of least loss in each band, and what scaling by log t costs; mean
     losses by sharpness.
     """
-    torch.set_num_threads(1)
-    network, found = smollm2(), []
+    found = []
     with torch.no_grad():
-        for text in corpora.drawn(kind, network, BANDS[-1], draw, count):
+        for text in texts:
             ids = torch.tensor(text)
             found.append(
                 torch.stack(
@@ -176,25 +202,31 @@ def _scaled(network: SmolLM2, ids: Tensor) -> Tensor:
 
 
 def margins(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """MiniLM: how much nearer a text is to its own middle than to the others', its mean over texts
-    at each sharpness.
+    """What :func:`margins_of_texts` keeps."""
+    torch.set_num_threads(1)
+    network = minilm()
+    return margins_of_texts(network, corpora.drawn(kind, network, n, draw, count))
+
+
+def margins_of_texts(
+    network: MiniLM, texts: list[list[int]], middle: Size = MIDDLE
+) -> dict[str, Any]:
+    """How much nearer a text is to its own middle tokens than to those of the others, its mean over
+    texts at each sharpness; texts of one length.
 
     ``scaled`` is, for each text, the margin at the growth by log n less that at sharpness 1.
     Middles are read at sharpness 1.
     """
-    torch.set_num_threads(1)
-    network = minilm()
-    found = corpora.drawn(kind, network, n, draw, count)
-    cut = (n - MIDDLE) // 2
+    cut = (len(texts[0]) - middle) // 2
     with torch.no_grad():
         middles = torch.stack(
-            [network.embed(network.framed(text[cut : cut + MIDDLE])) for text in found]
+            [network.embed(network.framed(text[cut : cut + middle])) for text in texts]
         )
         wholes = [
             torch.stack(
                 [
                     network.embed(network.framed(text), weigh=replacing.sharper(beta))
-                    for text in found
+                    for text in texts
                 ]
             )
             for beta in SHARPNESSES

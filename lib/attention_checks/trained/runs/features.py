@@ -9,11 +9,10 @@ writes ``trained-features-minilm.json``.
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from attention_theory.exponential import truncated
 from attention_theory.trained import features, replacing
-from attention_theory.trained.models import minilm
+from attention_theory.trained.models import MiniLM, minilm
 from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Count, Seed, Size
@@ -27,7 +26,6 @@ STATISTICS = ("majorities", "share")
 #: Attention from few features, at APPROXIMATED tokens: random features by their number, Taylor sums
 #: by their degree.
 RANDOM, DEGREES, APPROXIMATED = (32, 128, 512, 2048), (2, 4), 128
-WIDTH = 32
 
 
 def short_factors(
@@ -64,26 +62,33 @@ def random_features(
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text the largest number of majority keys over heads, and the number of heads with
-    more than 32 of them.
-
-    At 128 tokens ``errors`` (method) is the mean over texts of the median over heads of the mean
-    total variation between a head's rows and those from few features, random ones first; ``excess``
-    is by how much the theorem's bound exceeds that error where it does so most, which must not be
-    positive. For one draw ``heads`` (head, statistic) and ``far`` (head, method) keep the means
-    over texts.
+    """What :func:`of_texts` keeps, at 128 tokens with :func:`errors_of_texts`; of every head in one
+    draw.
     """
     torch.set_num_threads(1)
-    network, pictured = minilm(), (kind, draw) == corpora.PICTURED
-    assigned = (
-        pictured or n == APPROXIMATED
-    )  # a second of work for each text of 510 tokens, for pictures alone
-    statistics, far = [], []
-    with torch.no_grad():
-        for text in corpora.drawn(kind, network, n, draw, count):
-            seen, errors = [], []
+    network, few = minilm(), n == APPROXIMATED
+    texts = corpora.drawn(kind, network, n, draw, count)
+    # a second of work for each text of 510 tokens, for pictures alone
+    found = of_texts(network, texts, assigned=few or (kind, draw) == corpora.PICTURED)
+    heads = {"heads": found.pop("heads")}
+    if few:
+        found |= errors_of_texts(network, texts)
+        heads |= {"far": found.pop("far")}
+    return found | corpora.pictured(kind, draw, **heads)
 
-            def watch(layer, scores, weights, values, seen=seen, errors=errors):
+
+def of_texts(network: MiniLM, texts: list[list[int]], assigned: bool = True) -> dict[str, Any]:
+    """For each text the largest number of majority keys over heads, and the number of heads with
+    more of them than a query has coordinates.
+
+    ``heads`` (head, statistic) are means over texts; unless ``assigned``, without the sum of shares.
+    """
+    statistics = []
+    with torch.no_grad():
+        for text in texts:
+            seen = []
+
+            def watch(layer, scores, weights, values, seen=seen):
                 majorities = features.majority_keys(weights)
                 share = (
                     features.total_share(weights)
@@ -91,33 +96,52 @@ def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
                     else torch.full_like(majorities, math.nan, dtype=weights.dtype)
                 )
                 seen.append(torch.stack([majorities, share], -1))
-                if n == APPROXIMATED:
-                    errors.append(_errors(scores.double(), weights.double()))
 
             network(network.framed(text), watch=watch)
             statistics.append(torch.cat(seen))
-            far.append(torch.cat(errors) if errors else None)
     heads = torch.stack(statistics)  # text, head, statistic
     majorities = heads[..., 0]
-    found: dict[str, Any] = {
+    return {
         "largest": majorities.amax(1).numpy(),
-        "over": (majorities > WIDTH).sum(1).numpy(),
+        "over": (majorities > network.features // network.heads).sum(1).numpy(),
+        "heads": heads.mean(0).numpy(),
     }
-    if n == APPROXIMATED:
-        errors = torch.stack([each for each in far if each is not None])
-        bound = (heads[..., 1, None] - torch.tensor(RANDOM)) / (n + 2)
-        found["errors"] = errors.median(1).values.mean(0).numpy()
-        found["excess"] = float((bound - errors[..., : len(RANDOM)]).max())
-        if pictured:
-            found["far"] = errors.mean(0).numpy().astype(np.float16)
-    return found | ({"heads": heads.mean(0).numpy().astype(np.float16)} if pictured else {})
 
 
-def _errors(scores: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+def errors_of_texts(network: MiniLM, texts: list[list[int]]) -> dict[str, Any]:
+    """Texts of one length: how far each head's rows are from those from few features, random ones
+    first.
+
+    That is a mean over rows of the total variation. ``far`` (head, method) is its mean over texts,
+    ``errors`` (method) the mean over texts of its median over heads. ``excess`` is by how much the
+    theorem's bound exceeds it where it does so most, which must not be positive.
+    """
+    far, bounds = [], []
+    with torch.no_grad():
+        for text in texts:
+            seen, shares, ids = [], [], network.framed(text)
+
+            def watch(layer, scores, weights, values, seen=seen, shares=shares):
+                width = network.features // network.heads
+                seen.append(_errors(scores.double(), weights.double(), width))
+                shares.append(features.total_share(weights))
+
+            network(ids, watch=watch)
+            far.append(torch.cat(seen))
+            bounds.append((torch.cat(shares)[:, None] - torch.tensor(RANDOM)) / len(ids))
+    errors = torch.stack(far)  # text, head, method
+    return {
+        "errors": errors.median(1).values.mean(0).numpy(),
+        "excess": float((torch.stack(bounds) - errors[..., : len(RANDOM)]).max()),
+        "far": errors.mean(0).numpy(),
+    }
+
+
+def _errors(scores: torch.Tensor, weights: torch.Tensor, width: int) -> torch.Tensor:
     """(head, method): how far rows from few features are from the head's, on average over rows."""
     mask = torch.ones(scores.shape[1:], dtype=torch.bool)
     centred = scores - scores.mean(-1, keepdim=True)
-    q, k = short_factors(centred, WIDTH)
+    q, k = short_factors(centred, width)
     few = [features.feature_weights(*(random_features(x, D, 0) for x in (q, k))) for D in RANDOM]
     few += [replacing.family(truncated(p), "mean")(scores, mask, 0) for p in DEGREES]
     return torch.stack([features.total_variation(weights, each).mean(1) for each in few], -1)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from attention_theory.trained import position
 from attention_theory.trained.features import total_variation
-from attention_theory.trained.models import minilm
+from attention_theory.trained.models import MiniLM, minilm
 from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Integer, Size
@@ -69,24 +69,31 @@ def mean_weight_at(
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text cosines of the sentence vector with attention frozen to positions, and a median
-    over heads.
-
-    The positional mean of a text's weights is that over the other texts of the draw. ``frozen`` has
-    all layers frozen, ``average`` uniform weights in all; ``layers`` (layer) has one layer frozen,
-    as a mean over texts. ``variation`` is the median over heads of the largest total variation. For
-    one draw ``heads`` (head, statistic) keeps the means.
-    """
+    """What :func:`of_texts` keeps; ``heads`` of one draw."""
     torch.set_num_threads(1)
     network = minilm()
-    ids = [network.framed(text) for text in corpora.drawn(kind, network, n, draw, count)]
+    found = of_texts(network, corpora.drawn(kind, network, n, draw, count))
+    heads = found.pop("heads")
+    return found | corpora.pictured(kind, draw, heads=heads)
+
+
+def of_texts(network: MiniLM, texts: list[list[int]]) -> dict[str, Any]:
+    """For each text cosines of the sentence vector with attention frozen to positions, and a median
+    over heads; texts of one length.
+
+    The positional mean of a text's weights is that over the other texts. ``frozen`` has all layers
+    frozen, ``average`` uniform weights in all; ``layers`` (layer) has one layer frozen, as a mean
+    over texts. ``variation`` is the median over heads of the largest total variation. ``heads``
+    (head, statistic) are means over texts.
+    """
+    ids = [network.framed(text) for text in texts]
     every = list(range(network.layers))
     with torch.no_grad():
         weights, statistics = zip(*(_watched(network, text) for text in ids))
         total = torch.stack(weights).sum(0)
         rows, found = [], {"frozen": [], "layers": [], "average": []}
         for text, own, measured in zip(ids, weights, statistics):
-            mean = (total - own) / (count - 1)
+            mean = (total - own) / (len(texts) - 1)
             apart = total_variation(own, mean).mean(-1).flatten()
             rows.append(torch.stack([*measured[:4], apart, *measured[4:]], -1))
             plain = network.embed(text)
@@ -99,12 +106,11 @@ def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
             found["average"].append(cosine(torch.full_like(mean, 1 / len(text)), every))
     heads = torch.stack(rows)  # text, head, statistic
     result: dict[str, Any] = {name: np.array(each) for name, each in found.items()}
-    result |= {
+    return result | {
         "layers": result["layers"].mean(0),
         "variation": heads[..., 0].median(1).values.numpy(),
+        "heads": heads.mean(0).numpy(),
     }
-    pictured = (kind, draw) == corpora.PICTURED
-    return result | ({"heads": heads.mean(0).numpy().astype(np.float16)} if pictured else {})
 
 
 def _watched(network, ids):

@@ -6,6 +6,7 @@ writes ``trained-replacing-minilm.json`` and ``trained-replacing-smollm2.json``.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from attention_theory.exponential import relu_power, truncated
 from attention_theory.trained import replacing
 from attention_theory.trained.crowd import centred_rows
 from attention_theory.trained.models import MiniLM, Weigh, minilm
+from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
 
@@ -61,40 +63,47 @@ def run(
     found = corpora.drawn(kind, network, n, draw, count)
     with torch.no_grad():
         result = (
-            _costs(network, found) if isinstance(network, SmolLM2) else _cosines(network, n, found)
+            costs(network, found)
+            if isinstance(network, SmolLM2)
+            else cosines(network, found, WEIGHTS if n < LONG else FEW)
         )
         if (kind, draw) == corpora.PICTURED and n == SIZES[model][0]:
             result["heads"] = head_distances(network, found).numpy().astype(np.float16)
     return result
 
 
-def _cosines(network: MiniLM, n: int, found: list[list[int]]) -> dict[str, Any]:
-    weights = WEIGHTS if n < LONG else {name: WEIGHTS[name] for name in FEW}
-    weights = weights | {
-        "undivided": replacing.undivided(
-            fitted_constants(network, [text[:FITTED] for text in found])
-        )
+def cosines(
+    network: MiniLM, texts: list[list[int]], names: Iterable[str], fitted: Size = FITTED
+) -> dict[str, Float[np.ndarray, "texts"]]:
+    """Of each text, and each of the named WEIGHTS, the cosine of the sentence vector with
+    softmax's.
+
+    ``undivided`` has the constants that are fitted on the first tokens of the texts.
+    """
+    constants = fitted_constants(network, [text[:fitted] for text in texts])
+    weights = {name: WEIGHTS[name] for name in names} | {
+        "undivided": replacing.undivided(constants)
     }
-    plain = [network.embed(network.framed(text)) for text in found]
+    plain = [network.embed(network.framed(text)) for text in texts]
     return {
         name: np.array(
             [
                 float(network.embed(network.framed(text), weigh=weigh) @ e)
-                for text, e in zip(found, plain)
+                for text, e in zip(texts, plain)
             ]
         )
         for name, weigh in weights.items()
     }
 
 
-def _costs(network: SmolLM2, found: list[list[int]]) -> dict[str, Any]:
+def costs(network: SmolLM2, texts: list[list[int]]) -> dict[str, Float[np.ndarray, "texts"]]:
     """Nats a token that each of the few weights costs."""
 
     def losses(**options: Any) -> np.ndarray:
         return np.array(
             [
                 float(network.losses(torch.tensor(ids), **options)[COUNTED - 1 :].mean())
-                for ids in found
+                for ids in texts
             ]
         )
 

@@ -42,21 +42,29 @@ EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 NEAR = 1.25
 
 
-def run(
-    model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size
-) -> dict[str, Any]:
-    """For each text what the ways do, and for one draw the means of each head: see
-    :func:`minilm_text`, :func:`smollm_text`.
-    """
+def run(model: Model, n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """For each text what the ways do, and for one draw the means of each head."""
     torch.set_num_threads(1)
-    network, measure = (minilm(), minilm_text) if model == "MiniLM" else (smollm2(), smollm_text)
+    network = _network(model)
+    found = of_texts(network, corpora.drawn(kind, network, n, draw, count))
+    heads = found.pop("heads")
+    return found | corpora.pictured(kind, draw, heads=heads)
+
+
+def _network(model: Model) -> MiniLM | SmolLM2:
+    return minilm() if model == "MiniLM" else smollm2()
+
+
+def of_texts(network: MiniLM | SmolLM2, texts: list[list[int]]) -> dict[str, Any]:
+    """What :func:`minilm_text` or :func:`smollm_text` find in each text; ``heads`` (head,
+    statistic) are means over texts.
+    """
+    measure = minilm_text if isinstance(network, MiniLM) else smollm_text
     with torch.no_grad():
-        found = [measure(network, text) for text in corpora.drawn(kind, network, n, draw, count)]
-    result: dict[str, Any] = {
-        name: np.array([each[name] for each, _ in found]) for name in found[0][0]
+        found = [measure(network, text) for text in texts]
+    return {name: np.array([each[name] for each, _ in found]) for name in found[0][0]} | {
+        "heads": torch.stack([heads for _, heads in found]).mean(0).numpy()
     }
-    heads = torch.stack([heads for _, heads in found]).mean(0).numpy().astype(np.float16)
-    return result | ({"heads": heads} if (kind, draw) == corpora.PICTURED else {})
 
 
 def _watched(key: int, rows: slice) -> tuple[list[Tensor], list[Tensor], Callable]:
@@ -70,7 +78,7 @@ def _watched(key: int, rows: slice) -> tuple[list[Tensor], list[Tensor], Callabl
         ratios.append(ratio.flatten())
         lengths = values.norm(dim=-1)
         length = lengths[:, key] / lengths.median(1).values
-        half, best = (w[..., key] > 0.5).float().mean(1), (w.argmax(-1) == key).float().mean(1)
+        half, best = ((w[..., key] > 0.5).to(w).mean(1), (w.argmax(-1) == key).to(w).mean(1))
         kept.append(
             torch.stack([w[..., key].mean(1), half, best, length, ratio.median(1).values], -1)
         )
@@ -79,6 +87,7 @@ def _watched(key: int, rows: slice) -> tuple[list[Tensor], list[Tensor], Callabl
 
 
 def _summary(heads: Tensor, ratios: list[Tensor]) -> dict[str, float]:
+    """Medians over heads and over all rows, and the part of the rows whose best key it is."""
     length, ratio = heads[:, 3].median(), torch.cat(ratios).median()
     return {"length": float(length), "ratio": float(ratio), "best": float(heads[:, 2].mean())}
 
@@ -102,12 +111,7 @@ def minilm_text(network, text):
         "end": cosine(mask=sink.forbidding(whole, n - 1)),
         "word": cosine(mask=sink.forbidding(whole, n // 2)),
     }
-    medians = {
-        "length": float(heads[:, 3].median()),
-        "ratio": float(torch.cat(ratios).median()),
-        "best": float(heads[:, 2].mean()),
-    }
-    return found | medians, heads
+    return found | _summary(heads, ratios), heads
 
 
 def smollm_text(network, text):
@@ -133,42 +137,40 @@ def smollm_text(network, text):
         "word": cost(mask=sink.forbidding(whole, FROM // 2, FROM)),
         "plain": float(plain),
     }
-    medians = {
-        "length": float(heads[:, 3].median()),
-        "ratio": float(torch.cat(ratios).median()),
-        "best": float(heads[:, 2].mean()),
-    }
-    return found | medians, heads
+    return found | _summary(heads, ratios), heads
 
 
-def run_rows(
-    model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size
-) -> dict[str, Any]:
+def run_rows(model: Model, n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """What :func:`rows_of_texts` keeps; ``edges`` of one draw."""
+    torch.set_num_threads(1)
+    network = _network(model)
+    found = rows_of_texts(network, corpora.drawn(kind, network, n, draw, count))
+    edges = found.pop("edges")
+    return found | ({"edges": edges} if (kind, draw) == corpora.PICTURED else {})
+
+
+def rows_of_texts(network: MiniLM | SmolLM2, texts: list[list[int]]) -> dict[str, Any]:
     """Rows that give the first key more than half: what they read, over (1 - w)|m|, what a sink of
     value 0 would leave them.
 
     For each text the median of that ratio over the rows of all heads (``read``), the part of the
     rows where it lies within a factor of 1.25 of 1 (``near``), and the part of all rows that give
-    the first key more than half (``half``). For one draw ``edges`` has, of the rows between two of
+    the first key more than half (``half``). ``edges`` has, of the rows of all texts between two of
     the EDGES, the median of what they read over |m| and their part of all rows.
     """
-    torch.set_num_threads(1)
-    network = minilm() if model == "MiniLM" else smollm2()
     found: dict[str, list[float]] = {"read": [], "near": [], "half": []}
     pooled = []
     with torch.no_grad():
-        for text in corpora.drawn(kind, network, n, draw, count):
+        for text in texts:
             left, read = row_reads(network, text)
             sunk = left < 0.5
             ratio = read[sunk] / left[sunk]
             found["read"].append(float(ratio.median()))
-            found["near"].append(float(((ratio < NEAR) & (ratio > 1 / NEAR)).float().mean()))
-            found["half"].append(float(sunk.float().mean()))
+            found["near"].append(float(((ratio < NEAR) & (ratio > 1 / NEAR)).to(ratio).mean()))
+            found["half"].append(float(sunk.to(left).mean()))
             pooled.append(torch.stack([left, read]))
-    result: dict[str, Any] = {name: np.array(each) for name, each in found.items()}
-    return result | (
-        {"edges": _between(torch.cat(pooled, 1))} if (kind, draw) == corpora.PICTURED else {}
-    )
+    edges = _between(torch.cat(pooled, 1))
+    return {name: np.array(each) for name, each in found.items()} | {"edges": edges}
 
 
 def row_reads(
@@ -205,19 +207,17 @@ def _between(rows: Tensor) -> np.ndarray:
     for low, high in itertools.pairwise(EDGES):
         inside = (left >= low) & (left < high)
         found.append(
-            [float(read[inside].median()) if inside.any() else 0.0, float(inside.float().mean())]
+            [float(read[inside].median()) if inside.any() else 0.0, float(inside.to(left).mean())]
         )
     return np.array(found)
 
 
-def run_layers(
-    model: Literal["MiniLM", "SmolLM2"], n: Size, kind: corpora.Kind, draw: Bit, count: Size
-) -> dict[str, Any]:
+def run_layers(model: Model, n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
     """The first key touched in one layer at a time: see :func:`minilm_layers`,
     :func:`smollm_layers`.
     """
     torch.set_num_threads(1)
-    network = minilm() if model == "MiniLM" else smollm2()
+    network = _network(model)
     with torch.no_grad():
         bodies = corpora.drawn(kind, network, n, draw, count)
         return (

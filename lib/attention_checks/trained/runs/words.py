@@ -64,33 +64,50 @@ def worst_move(
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text the ``change`` of all states, as a mean over the replaced words.
-
-    The new word is a word of another text of the draw; where a short text has no word, such as a
-    ruler in Python's documentation, any of its tokens stand for words. As means over texts, ``own``
-    is the change of the word's own state relative to that state, ``others`` that of all other
-    states relative to all states. ``layers`` (layer, 3) has the means over texts, heads and rows of
-    other tokens of the word's weight and of the total variation of a row, and the mean over texts
-    of the largest total variation of a row.
-    """
+    """What :func:`of_texts` keeps of the words that :func:`new_words` draws."""
     torch.set_num_threads(1)
     network = minilm()
     bodies = corpora.drawn(kind, network, n, draw, count)
-    generator = torch.Generator().manual_seed(draw)
+    return of_texts(network, bodies, new_words(network, bodies, draw))
+
+
+def new_words(
+    network: MiniLM, bodies: list[list[int]], seed: Seed
+) -> list[list[tuple[Natural, Natural]]]:
+    """Of each text the places of some words, and for each place the word that is put there.
+
+    The new word is a word of the next text; where a short text has no word, such as a ruler in
+    Python's documentation, any of its tokens stand for words.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    found = []
+    for body, other in zip(bodies, [*bodies[1:], bodies[0]]):
+        order = torch.randperm(len(body), generator=generator).tolist()
+        places = [place for place in order if is_word(network, body[place])] or order
+        other = [token for token in other if is_word(network, token)] or other
+        found.append(
+            [(place, _another(other, body[place], generator)) for place in places[:REPLACED]]
+        )
+    return found
+
+
+def of_texts(
+    network: MiniLM, bodies: list[list[int]], replacements: list[list[tuple[Natural, Natural]]]
+) -> dict[str, Any]:
+    """For each text the ``change`` of all states, as a mean over the replaced words.
+
+    As means over texts, ``own`` is the change of the word's own state relative to that state,
+    ``others`` that of all other states relative to all states. ``layers`` (layer, 3) has the means
+    over texts, heads and rows of other tokens of the word's weight and of the total variation of a
+    row, and the mean over texts of the largest total variation of a row.
+    """
     found: dict[str, list] = {"change": [], "own": [], "others": [], "layers": []}
     with torch.no_grad():
-        for number, body in enumerate(bodies):
-            order, other = (
-                torch.randperm(n, generator=generator).tolist(),
-                bodies[(number + 1) % count],
-            )
-            places = [place for place in order if is_word(network, body[place])] or order
-            other = [token for token in other if is_word(network, token)] or other
+        for body, replaced in zip(bodies, replacements):
             plain, before = _watched(network, body)
             moves = []
-            for place in places[:REPLACED]:
-                new = [*body[:place], _another(other, body[place], generator), *body[place + 1 :]]
-                states, after = _watched(network, new)
+            for place, word in replaced:
+                states, after = _watched(network, [*body[:place], word, *body[place + 1 :]])
                 moves.append((place + 1, states, after))
             found["change"].append(
                 np.mean([float(relative_change(plain, states)) for _, states, _ in moves])
@@ -145,17 +162,22 @@ def _rows(before, after, at):
 
 
 def run_worst(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
+    """What :func:`worst_of_texts` keeps."""
+    torch.set_num_threads(1)
+    network = minilm()
+    return worst_of_texts(network, corpora.drawn(kind, network, n, draw, count))
+
+
+def worst_of_texts(network: MiniLM, bodies: list[list[int]]) -> dict[str, Any]:
     """For each text the worst ``change`` of all states found when the embedding of the middle word
     moves by at most its length.
 
     ``random`` is the mean change of random moves of that length, ``held`` the mean weight that rows
     of other tokens give to the moved token, before and after, as a mean over texts (layer, 2).
     """
-    torch.set_num_threads(1)
-    network = minilm()
     found: dict[str, list] = {"change": [], "random": [], "held": []}
-    for body in corpora.drawn(kind, network, n, draw, count):
-        at = n // 2 + 1
+    for body in bodies:
+        at = len(body) // 2 + 1
         tokens = network.words(network.framed(body))
         tries = [worst_move(network, tokens, at, STEPS, seed) for seed in range(STARTS)]
         found["change"].append(max(change for change, _ in tries))
