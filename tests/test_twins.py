@@ -12,6 +12,7 @@ from attention_checks.sensitivity import printed as I
 from attention_checks.separation import printed as II
 from attention_checks.tangent import printed as III
 from attention_checks.tangent import reverse_process
+from attention_checks.tangent.runs import descent, estimates
 from attention_theory import patches, sensitivity, separation, tangent
 from attention_theory.attention import Weights, attention, attention_weights
 from attention_theory.device import generator, normal, signs
@@ -177,13 +178,13 @@ def the_network(seed, n, d):
 def one_step_of_descent(seed, n, d):
     net = tangent.SoftmaxNetwork.unpaired(d, 4, seed, outputs=2)
     x, y = torch.nn.functional.normalize(drawn(seed, n, d), dim=1), drawn(seed + 1, n, 2)
-    yield III.lemma_e_1(net.W, net.a, x, y, 0.05), torch.tensor(tangent.loss_terms(net, x, y, 0.05))
+    yield III.lemma_e_1(net.W, net.a, x, y, 0.05), torch.tensor(descent.loss_terms(net, x, y, 0.05))
 
 
 @twins
 def bounds_without_B(seed, n, d):
     B, R, m = 1 + n / 2, 0.002 * d, 2 + seed % 20
-    printed, sharp = III.lemma_b_1(B, R, m), bounds.sharp_estimates(B, R, m)
+    printed, sharp = III.lemma_b_1(B, R, m), estimates.sharp_estimates(B, R, m)
     yield [printed[part] for part in (2, 3, 4, 5)], [sharp[part] for part in (2, 3, 4, 5)]
     yield 1.0, max(1.0, *(sharp[part] / printed[part] for part in printed))  # the rest are smaller
     net = tangent.SoftmaxNetwork.paired(d, 6, seed, outputs=2)

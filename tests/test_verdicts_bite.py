@@ -260,7 +260,7 @@ MUTANTS = [
     ("jelassi2022/assumption-1-labelling", "patches.distribution", "NonNegative = 0.9", "NonNegative = 0.4"),
     # a printed setting
     ("jelassi2022/figure-3", "patches.printed", '"C": 4, "label": 1}', '"C": 8, "label": 1}'),
-    ("jelassi2022/figure-1-a", "patches.similarity", "relabelled).abs().max()", "relabelled).abs().min()"),
+    ("jelassi2022/figure-1-a", "patches.neighbours", "relabelled).abs().max()", "relabelled).abs().min()"),
     ("jelassi2022/figure-5-a", "patches.images", "s // patch, seed)", "s // patch, seed + 1)"),
     ("jelassi2022/figure-5-b", "patches.printed", '"shown": (2, 4, 8)', '"shown": (2, 4, 16)'),
     ("jelassi2022/figure-5-c", "patches.runs.cifar", "(upper / 100)", "(upper[::-1] / 100)"),

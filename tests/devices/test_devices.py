@@ -12,6 +12,7 @@ import fuzz
 import pytest
 import torch
 from attention_checks.exponential.exact_kernels import forbidden_labels
+from attention_checks.tangent.runs import descent
 from attention_theory import exponential, patches, sensitivity, separation, tangent
 from attention_theory.attention import Weights, attention, attention_weights
 from attention_theory.device import generator, normal
@@ -45,7 +46,7 @@ CALLS = {
     "literal features": (separation.attention_features, (A1, A2, A2, Q, "softmax")),
     "tangent kernel": (tangent.tangent_kernel, (NET, POINTS)),
     "limit kernel": (tangent.limit_kernel, (POINTS,)),
-    "loss terms": (tangent.loss_terms, (NET, POINTS, drawn(6, 4, seed=7), 0.01)),
+    "loss terms": (descent.loss_terms, (NET, POINTS, drawn(6, 4, seed=7), 0.01)),
     "smallest eigenvalue": (tangent.smallest_eigenvalue, (POINTS @ POINTS.T + torch.eye(6).double(),)),
     "PositionalViT": (VIT, (IMAGES,)),
     "patches drawn": (lambda groups: patches.PatchDistribution(6, 2, 4, 0.3, 0.5, groups).sample(5, seed=0), (GROUPS,)),

@@ -15,12 +15,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from attention_checks.patches import flops, loaders
+from attention_checks.patches import flops, loaders, neighbours
 from attention_checks.patches.runs import cifar, digits, train_images
 from attention_theory.device import generator
 from attention_theory.patches import images, similarity, transformer
 from attention_theory.patches.images import grid_permutation, patch_permutation, permute
-from attention_theory.patches.similarity import cosines, local_share, locality
+from attention_theory.patches.similarity import cosines, locality
 from scipy.io import savemat
 from theorybook import identity
 from theorybook.sweep import command_line
@@ -208,9 +208,9 @@ def test_a_block_adds_attention_and_network_to_its_tokens():
 def test_locality_sees_the_grid():
     place = torch.stack((torch.arange(64) // 8, torch.arange(64) % 8), 1).double()
     local = torch.exp(-(torch.cdist(place, place) ** 2) / 4)
-    assert locality(local) > 0.5 and local_share(local) == 1
+    assert locality(local) > 0.5 and neighbours.local_share(local) == 1
     shuffled = torch.randperm(64, generator=torch.Generator().manual_seed(0))
-    assert abs(locality(local[shuffled][:, shuffled])) < 0.2 and local_share(local[shuffled][:, shuffled]) < 0.7
+    assert abs(locality(local[shuffled][:, shuffled])) < 0.2 and neighbours.local_share(local[shuffled][:, shuffled]) < 0.7
     assert torch.allclose(cosines(local).diagonal(), torch.ones(64, dtype=torch.float64))
 
 
@@ -570,12 +570,12 @@ def test_inverting_the_permutation_brings_the_grid_back():
 def test_similarity_of_a_grid():
     place = similarity.places(64).double()
     near = torch.exp(-(torch.cdist(place, place) ** 2) / 4)
-    means = similarity.by_displacement(near, reach=2)
+    means = neighbours.by_displacement(near, reach=2)
     assert means.argmax() == 12 and torch.allclose(means, means.flip(0)) and torch.allclose(means, means.T)
-    assert similarity.touching_share(near) == 1
-    assert similarity.chance_level(near, draws=50) < locality(near)
+    assert neighbours.touching_share(near) == 1
+    assert neighbours.chance_level(near, draws=50) < locality(near)
     shuffled = torch.randperm(64, generator=generator(1))
-    assert similarity.touching_share(near[shuffled][:, shuffled]) < 0.5
+    assert neighbours.touching_share(near[shuffled][:, shuffled]) < 0.5
 
 
 def test_what_encodings_follow_tells_nearness_from_likeness():

@@ -81,7 +81,7 @@ def test_deep_in_law_agrees_with_matrices_that_are_drawn():
     drawn, deferred = [], []
     for seed in range(300):
         deep = sensitivity.DeepRandomFeatures.sample(4, 3, 8, 3, seed).one_token(X, 0)
-        law = sensitivity.deep_one_token_in_law(X, 0, 8, 3, 1000 + seed)
+        law = word.deep_one_token_in_law(X, 0, 8, 3, 1000 + seed)
         drawn.append(float(deep.change(delta)))
         deferred.append(float(law.change(delta)))
     assert stats.ks_2samp(drawn, deferred).pvalue > 1e-3

@@ -14,7 +14,7 @@ from attention_theory.tangent import bounds
 
 @pytest.mark.parametrize(("B", "R", "m"), [(1.3, 0.4, 2), (2.0, 1.5, 2), (1.1, 0.3, 3)])
 def test_sharp_estimates_are_attained(B, R, m):
-    sharp, worst = bounds.sharp_estimates(B, R, m), estimates.worst_estimates(B, R, m)
+    sharp, worst = estimates.sharp_estimates(B, R, m), estimates.worst_estimates(B, R, m)
     attained = range(2, 14) if m == 2 else range(2, 12)
     assert {part: sharp[part] for part in attained} == pytest.approx({part: worst[part] for part in attained}, rel=1e-12)
     assert list(sharp) == list(worst) and all(worst[part] <= sharp[part] * (1 + 1e-12) for part in sharp)
@@ -30,7 +30,7 @@ def test_spike_change_is_that_of_its_softmax(B, R, m):
 
 @pytest.mark.parametrize(("B", "R"), [(0.3, 0.5), (1.0, 1.5)])
 def test_a_spike_among_many_neurons_nearly_attains_part_12(B, R):
-    share = estimates.spike_change(B, R, 10**7) * R / 10**7 / bounds.sharp_estimates(B, R, 10**7)[12]
+    share = estimates.spike_change(B, R, 10**7) * R / 10**7 / estimates.sharp_estimates(B, R, 10**7)[12]
     assert 1 - 1e-4 < share <= 1
 
 

@@ -4,6 +4,7 @@ import warnings
 import pytest
 import torch
 from attention_checks.exponential import exact_kernels
+from attention_checks.tangent.runs import moves
 from attention_checks.tangent.runs.limit import error_constant_by_quadrature, limit_by_quadrature
 from attention_theory.device import generator, normal
 from attention_theory.tangent import (
@@ -14,7 +15,7 @@ from attention_theory.tangent import (
     tangent_kernel,
     unit_points,
 )
-from attention_theory.tangent.kernel import error_constant, exp_kernel, rank
+from attention_theory.tangent.kernel import error_constant, rank
 from torch.profiler import ProfilerActivity, profile
 
 
@@ -72,7 +73,7 @@ def test_exp_kernel_is_the_gram_matrix_of_its_jacobian():
     net, x = SoftmaxNetwork.unpaired(3, 5, 0, outputs=2), inputs(4, 3)
     net = SoftmaxNetwork(net.W, net.a * torch.linspace(0.5, 2, 5, dtype=torch.float64))
     J = torch.func.jacrev(lambda W: (torch.exp(x @ W) @ net.a.T).T)(net.W).flatten(2).flatten(0, 1)
-    torch.testing.assert_close(exp_kernel(net, x), J @ J.T / 5)
+    torch.testing.assert_close(moves.exp_kernel(net, x), J @ J.T / 5)
 
 
 def test_duplicate_and_zero_inputs_are_said_not_crashed():

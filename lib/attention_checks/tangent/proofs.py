@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 from attention_theory.attention import attention_weights
-from attention_theory.tangent.bounds import change_factor, sharp_estimates, step_bound
+from attention_theory.tangent.bounds import change_factor, step_bound
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
-from attention_theory.tangent.training import loss_terms, ntk_regression
+from attention_theory.tangent.training import ntk_regression
 from theorybook.prove import (
     Proof,
     ball,
@@ -33,6 +33,8 @@ from theorybook.prove import (
 )
 
 from attention_checks.tangent.runs.coupling import coupling_bound
+from attention_checks.tangent.runs.descent import loss_terms
+from attention_checks.tangent.runs.estimates import sharp_estimates
 
 #: (B, R, m) of the basic estimates.
 DRAWN = [{"B": B, "R": R, "m": m} for B, R, m in ((1, 0.01, 2), (1.5, 0.004, 3), (4, 0.001, 5))]

@@ -5,18 +5,15 @@ Positions stand on a square grid in reading order. A similarity is a Gram matrix
 P^T.
 """
 
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
-from theorybook.validation import Count, Seed, Size, to_numpy
+from theorybook.validation import Count, Size, to_numpy
 from torch import Tensor
 
-from attention_theory.device import generator
 from attention_theory.patches.images import patches_of
-
-Statistic = Literal["locality", "local_share"]
 
 
 def places(D: Count) -> Int[Tensor, "D 2"]:
@@ -31,7 +28,7 @@ def places(D: Count) -> Int[Tensor, "D 2"]:
     return torch.cartesian_prod(torch.arange(side), torch.arange(side)).reshape(D, 2)
 
 
-def _neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
+def neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
     """Which pairs of D positions, on a square grid in reading order, have an edge in common, and
     which other pairs do not.
     """
@@ -49,17 +46,9 @@ def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
     return gram / torch.outer(norms, norms)
 
 
-def _locality(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
-    adjacent, apart = _neighbours(c.shape[-1])
+def locality_of(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
+    adjacent, apart = neighbours(c.shape[-1])
     return c[..., adjacent].mean(-1) - c[..., apart].mean(-1)
-
-
-def _local_share(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
-    adjacent, apart = _neighbours(c.shape[-1])
-    near, far = (
-        (c * mask).sum(-1) / mask.sum(-1) for mask in (adjacent.to(c.device), apart.to(c.device))
-    )
-    return (near > far).double().mean(-1)
 
 
 def locality(similarity: Float[Tensor, "D D"]) -> float:
@@ -68,60 +57,7 @@ def locality(similarity: Float[Tensor, "D D"]) -> float:
 
     Zero on average for encodings that ignore the grid.
     """
-    return float(_locality(cosines(similarity)))
-
-
-def local_share(similarity: Float[Tensor, "D D"]) -> float:
-    """Fraction of the positions whose encodings are, on average, more similar to the adjacent ones
-    than to all others.
-
-    One half on average for encodings that ignore the grid.
-    """
-    return float(_local_share(cosines(similarity)))
-
-
-def touching_share(similarity: Float[Tensor, "D D"]) -> float:
-    """Fraction of the positions whose most similar other one touches them, corners included."""
-    place = places(len(similarity))
-    nearest = cosines(similarity).fill_diagonal_(-1).argmax(1).to(place.device)
-    return float(((place[nearest] - place).abs().amax(1) == 1).double().mean())
-
-
-def by_displacement(
-    similarity: Float[Tensor, "D D"], reach: Size = 4
-) -> Float[Tensor, "rows columns"]:
-    """Mean cosine of two encodings for each displacement of at most ``reach`` rows and columns
-    between their positions.
-    """
-    place, c, steps = places(len(similarity)), cosines(similarity), range(-reach, reach + 1)
-    if reach > int(place.max()):
-        raise ValueError(
-            f"reach = {reach} is not allowed: the grid has displacements of at most "
-            f"{int(place.max())}"
-        )
-    moved = place - place[:, None]
-    cells = [[c[(moved == torch.tensor([y, x])).all(2)].mean() for x in steps] for y in steps]
-    return torch.stack([torch.stack(row) for row in cells])
-
-
-def chance_level(
-    similarity: Float[Tensor, "D D"],
-    statistic: Statistic = "locality",
-    draws: Size = 999,
-    seed: Seed = 0,
-) -> float:
-    """Largest absolute value of ``locality`` or ``local_share`` under random relabellings of the
-    positions.
-
-    Encodings that ignore the grid exceed it with probability 1 / (draws + 1).
-    """
-    measure, source = (
-        {"locality": _locality, "local_share": _local_share}[statistic],
-        generator(seed),
-    )
-    order = torch.stack([torch.randperm(len(similarity), generator=source) for _ in range(draws)])
-    relabelled = cosines(similarity)[order[:, :, None], order[:, None, :]]
-    return float(measure(relabelled).abs().max())
+    return float(locality_of(cosines(similarity)))
 
 
 class Pairs(NamedTuple):
@@ -206,9 +142,3 @@ def what_is_followed(p: Pairs) -> Likeness:
         p.cosine[adjacent].mean() - p.cosine[~adjacent].mean(),
         np.average(gaps, weights=counts),
     )
-
-
-def far_pairs(p: Pairs) -> tuple[float, float]:
-    """Mean cosine of pairs more than 6.5 apart: of those that are both blank, and of the others."""
-    far = p.distance > 6.5
-    return float(p.cosine[far & p.blank].mean()), float(p.cosine[far & ~p.blank].mean())

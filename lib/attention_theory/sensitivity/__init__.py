@@ -23,7 +23,6 @@ from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
     OneTokenFeatures,
     RandomFeatures,
-    deep_one_token_in_law,
     he_variance,
     one_token_in_law,
 )

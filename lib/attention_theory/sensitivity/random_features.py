@@ -19,7 +19,6 @@ from attention_theory.sensitivity.context import (
     starts_generator,
     weights_generator,
 )
-from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.tokens import require_on_sphere
 
 Activation = Literal["relu", "tanh", "identity"]
@@ -345,38 +344,3 @@ class DeepRandomFeatures(FeatureMap):
         first = self.first.one_token(X, token)
         later = [lambda h, V=V: h @ V.T for V in self.V[1:]]
         return OneTokenFeatures(first.rest, first.block, first.x, self.activation, later)
-
-
-def deep_one_token_in_law(
-    X: Float[Tensor, "n d"], token: Natural, k: Count, depth: Size, seed: Seed
-) -> OneTokenFeatures:
-    """Deep ReLU random features as a function of one token, equal in law to drawing all matrices.
-
-    The first layer is that of :func:`one_token_in_law`; the later matrices are
-    :class:`DeferredGaussian`. For widths k at which a k x k matrix does not fit into memory.
-
-    Args:
-        X: context (n, d), tokens of norm sqrt(d).
-        token: the row that moves.
-        k: number of features in every layer.
-        depth: number of layers.
-        seed: of the CPU generators.
-
-    Raises:
-        ValueError: tokens off the sphere, or no such token.
-
-    >>> from attention_theory.sensitivity import deep_one_token_in_law
-    >>> from attention_theory.tokens import contexts
-    >>> X = contexts("iid", 1, 100, 64, seed=0)[0]
-    >>> deep = deep_one_token_in_law(X, token=0, k=100_000, depth=3, seed=0)
-    >>> deep.features(-X[:1]).shape  # without matrices of 100,000 x 100,000
-    torch.Size([1, 100000])
-    """
-    beta = he_variance("relu")
-    shallow = one_token_in_law(X[None], token, k, seed)[0]
-    draw = weights_generator(seed + 2**20)
-    matrices = [DeferredGaussian(k, k, math.sqrt(beta / k), draw) for _ in range(depth - 1)]
-    later = [lambda h, A=A: Apply.apply(h, A) for A in matrices]
-    return OneTokenFeatures(
-        math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu", later
-    )

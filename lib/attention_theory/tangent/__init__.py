@@ -4,13 +4,11 @@ from attention_theory.tangent.bounds import (
     change_factor,
     fit_guarantee,
     kernel_change_bound,
-    sharp_estimates,
     sufficient_width,
 )
 from attention_theory.tangent.diffusion import score_from_mean
 from attention_theory.tangent.kernel import (
     error_constant,
-    exp_kernel,
     limit_kernel,
     rank,
     rank_bound,
@@ -18,4 +16,4 @@ from attention_theory.tangent.kernel import (
     tangent_kernel,
 )
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
-from attention_theory.tangent.training import largest_rate, loss_terms, ntk_regression, train
+from attention_theory.tangent.training import largest_rate, ntk_regression, train

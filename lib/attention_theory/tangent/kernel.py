@@ -116,22 +116,6 @@ def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool) 
     return out.view(outputs, n, outputs, n2)
 
 
-def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "rows rows"]:
-    """The kernel of sum_r a_r exp(<w_r, x>), Gram matrix of its Jacobian over m: no denominator, no
-    mean to subtract.
-
-    >>> from attention_theory.tangent import SoftmaxNetwork, exp_kernel, limit_kernel, unit_points
-    >>> x = unit_points(3, 3, seed=1)
-    >>> net = SoftmaxNetwork.paired(3, 200_000, seed=0, sigma=0.3, outputs=1)
-    >>> ratio = exp_kernel(net, x) / limit_kernel(x, sigma=0.3, kind="exp")
-    >>> (ratio - 1).abs().max().item() < 0.01
-    True
-    """
-    net.check(x)
-    P = (net.a[:, None] * torch.exp(x @ net.W)).flatten(0, 1)
-    return P @ P.T / net.m * (x @ x.T).repeat(net.outputs, net.outputs)
-
-
 #: Activations whose limit kernel is known.
 Activation = Literal["softmax", "exp", "relu"]
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)

@@ -21,14 +21,7 @@ import numpy as np
 import torch
 from attention_theory.device import generator
 from attention_theory.patches.images import Images
-from attention_theory.patches.similarity import (
-    by_displacement,
-    chance_level,
-    cosines,
-    likeness,
-    local_share,
-    locality,
-)
+from attention_theory.patches.similarity import cosines, likeness, locality
 from attention_theory.patches.transformer import VisionTransformer
 from jaxtyping import Float, Int, UInt8
 from theorybook.sweep import Recording, command_line
@@ -36,6 +29,7 @@ from theorybook.validation import Natural, Seed, Size
 from torch import Tensor, nn
 
 from attention_checks.patches.loaders import load_cifar
+from attention_checks.patches.neighbours import by_displacement, chance_level, local_share
 from attention_checks.patches.runs.train_images import Recipe, inverted, train_images
 
 SIDE, CLASSES = 32, 10

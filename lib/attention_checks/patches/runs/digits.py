@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 from attention_theory.patches.images import load_digits
-from attention_theory.patches.similarity import local_share, locality
+from attention_theory.patches.similarity import locality
 from theorybook.sweep import Recording
 from theorybook.validation import Natural, NonNegative, Seed, Size
 from torch import nn
 
+from attention_checks.patches.neighbours import local_share
 from attention_checks.patches.runs.train_images import Recipe, inverted, train_images
 
 #: What the chapter checks was fixed on a pilot: seeds 0 to 4, 25 epochs.

@@ -23,18 +23,22 @@ import numpy as np
 import torch
 from attention_theory import tokens
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
+from attention_theory.sensitivity.context import weights_generator
+from attention_theory.sensitivity.deferred import Apply, DeferredGaussian
 from attention_theory.sensitivity.random_features import (
     DeepRandomFeatures,
     OneTokenFeatures,
-    deep_one_token_in_law,
+    he_variance,
     one_token_in_law,
 )
 from attention_theory.sensitivity.upper_bound import sensitivity_bound
 from attention_theory.sensitivity.word import OneToken, search
+from jaxtyping import Float
 from theorybook.devices import Device
 from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line, sweep
-from theorybook.validation import Count, Positive, Seed, Size, Steps
+from theorybook.validation import Count, Natural, Positive, Seed, Size, Steps
+from torch import Tensor
 
 DIMENSIONS = (192, 384, 768)
 #: The lengths of the authors' scripts; the records of the chapters compare them with the printed
@@ -47,6 +51,41 @@ AUTHORS_N = {
 #: Lengths beside them: doubled ones for the slopes of random features, shallow and deep, and one
 #: for attention.
 DOUBLED, DEEP_DOUBLED, LONG = (10, 20, 40, 80, 160), (10, 20, 40, 80), 320
+
+
+def deep_one_token_in_law(
+    X: Float[Tensor, "n d"], token: Natural, k: Count, depth: Size, seed: Seed
+) -> OneTokenFeatures:
+    """Deep ReLU random features as a function of one token, equal in law to drawing all matrices.
+
+    The first layer is that of :func:`one_token_in_law`; the later matrices are
+    :class:`DeferredGaussian`. For widths k at which a k x k matrix does not fit into memory.
+
+    Args:
+        X: context (n, d), tokens of norm sqrt(d).
+        token: the row that moves.
+        k: number of features in every layer.
+        depth: number of layers.
+        seed: of the CPU generators.
+
+    Raises:
+        ValueError: tokens off the sphere, or no such token.
+
+    >>> from attention_checks.sensitivity.runs.word import deep_one_token_in_law
+    >>> from attention_theory.tokens import contexts
+    >>> X = contexts("iid", 1, 100, 64, seed=0)[0]
+    >>> deep = deep_one_token_in_law(X, token=0, k=100_000, depth=3, seed=0)
+    >>> deep.features(-X[:1]).shape  # without matrices of 100,000 x 100,000
+    torch.Size([1, 100000])
+    """
+    beta = he_variance("relu")
+    shallow = one_token_in_law(X[None], token, k, seed)[0]
+    draw = weights_generator(seed + 2**20)
+    matrices = [DeferredGaussian(k, k, math.sqrt(beta / k), draw) for _ in range(depth - 1)]
+    later = [lambda h, A=A: Apply.apply(h, A) for A in matrices]
+    return OneTokenFeatures(
+        math.sqrt(beta) * shallow.rest, math.sqrt(beta) * shallow.block, X[token], "relu", later
+    )
 
 
 # Points of the recorded figures

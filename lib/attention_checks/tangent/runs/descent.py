@@ -4,13 +4,13 @@ gradient flow, one step.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import torch
 from attention_theory.device import gradients
 from attention_theory.tangent.kernel import limit_kernel, tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork, unit_points
-from attention_theory.tangent.training import largest_rate, loss_terms, train
+from attention_theory.tangent.training import largest_rate, train
 from jaxtyping import Float, Float64
 from theorybook.validation import (
     FILLED,
@@ -24,6 +24,49 @@ from theorybook.validation import (
     Size,
 )
 from torch import Tensor
+
+
+class LossTerms(NamedTuple):
+    """The parts of |F(tau + 1) - Y|^2 - |F(tau) - Y|^2 in cao2024, Lemma E.1, for one step of
+    gradient descent.
+    """
+
+    C0: float
+    C1: float
+    C2: float
+    C3: float
+
+
+def loss_terms(
+    net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative
+) -> LossTerms:
+    """C0 (denominators), C1 and C2 (first and higher order of the exponentials), C3 (cao2024, Lemma
+    E.1).
+
+    All four keep their relative accuracy however small the step is: nothing is subtracted that
+    nearly cancels.
+
+    >>> from attention_checks.tangent.runs.descent import loss_terms
+    >>> from attention_theory.tangent import SoftmaxNetwork, unit_points
+    >>> x, net = unit_points(3, 3, seed=1), SoftmaxNetwork.paired(3, 100, seed=0, outputs=1)
+    >>> y, rate = x[:, :1], 1e-4
+    >>> after = SoftmaxNetwork(net.W - rate * net.gradient(x, y), net.a)
+    >>> change = (after(x) - y).square().sum() - (net(x) - y).square().sum()
+    >>> terms = loss_terms(net, x, y, rate)
+    >>> abs(change.item() / (terms.C0 + terms.C1 + terms.C2 + terms.C3) - 1) < 1e-9
+    True
+    """
+    z = -rate * (x @ net.gradient(x, y))  # (n, m): the change of the exponents
+    error, S = net(x) - y, net.weights(x)
+    growth = (S * z.expm1()).sum(1, keepdim=True)  # alpha(tau + 1) / alpha(tau) - 1
+    after = net.m * (S * z.exp()) @ net.a.T / (1 + growth)  # F(tau + 1)
+    v0 = -growth * after
+    v1 = net.m * (S * z) @ net.a.T
+    series = z.square() * (1 / 2 + z * (1 / 6 + z * (1 / 24 + z * (1 / 120 + z / 720))))
+    v2 = net.m * (S * torch.where(z.abs() < 0.01, series, z.expm1() - z)) @ net.a.T
+    change = net.m * (S * (z.expm1() - growth) / (1 + growth)) @ net.a.T
+    C0, C1, C2 = (2 * float((error * v).sum()) for v in (v0, v1, v2))
+    return LossTerms(C0, C1, C2, float(change.square().sum()))
 
 
 def smallest(kernel: Float[Tensor, "k k"]) -> float:

@@ -13,6 +13,38 @@ from theorybook.validation import Chance, Count, Limits, NonNegative, Positive
 from torch import Tensor
 
 
+def sharp_estimates(B: NonNegative, R: NonNegative, m: Count) -> dict[int, float]:
+    """The best right sides of Parts 2 to 13 of Lemma B.1 (cao2024) for scores in [-B, B] that move
+    by at most R.
+
+    Parts 2 to 11 and 13 are attained (13 by two neurons that swap the scores -R/2 and R/2), 12 by
+    the same pair at m = 2; it is |S - S~| <= (e^(2R) - 1) S with the largest S, nearly attained
+    when m is much larger than e^(2B).
+
+    >>> from attention_checks.tangent.runs.estimates import sharp_estimates
+    >>> bounds = sharp_estimates(B=1, R=0.01, m=100)
+    >>> sorted(bounds)[0], sorted(bounds)[-1]
+    (2, 13)
+    """
+    largest = lambda spread: (
+        1 / (1 + (m - 1) * math.exp(-2 * spread))
+    )  # one neuron at spread, the others at -spread
+    return {
+        2: B + R,
+        3: 2 * R,
+        4: math.exp(B),
+        5: math.exp(B + R),
+        6: math.expm1(2 * R),
+        7: math.exp(B) * math.expm1(R),
+        8: m * math.exp(B) * math.expm1(R),
+        9: math.exp(B) * math.expm1(R) / m,
+        10: largest(B),
+        11: largest(B + R),
+        12: min(math.tanh(R / 2), math.expm1(2 * R) * largest(B)),
+        13: 2 * math.tanh(R / 2),
+    }
+
+
 def worst_estimates(
     B: NonNegative, R: NonNegative, m: Annotated[int, Limits(1, 7)]
 ) -> dict[int, float]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import torch
 from attention_theory.device import generator, normal
 from attention_theory.tangent.bounds import kernel_change_bound
-from attention_theory.tangent.kernel import exp_kernel, tangent_kernel
+from attention_theory.tangent.kernel import tangent_kernel
 from attention_theory.tangent.network import SoftmaxNetwork
 from jaxtyping import Float, Float64
 from scipy.special import log_ndtr
@@ -17,6 +17,23 @@ from theorybook.validation import Limits, NonNegative, Positive, Seed
 from torch import Tensor
 
 DIRECTIONS = ("gradient", "random", "sharpen", "flatten", "along a")
+
+
+def exp_kernel(net: SoftmaxNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "rows rows"]:
+    """The kernel of sum_r a_r exp(<w_r, x>), Gram matrix of its Jacobian over m: no denominator, no
+    mean to subtract.
+
+    >>> from attention_checks.tangent.runs.moves import exp_kernel
+    >>> from attention_theory.tangent import SoftmaxNetwork, limit_kernel, unit_points
+    >>> x = unit_points(3, 3, seed=1)
+    >>> net = SoftmaxNetwork.paired(3, 200_000, seed=0, sigma=0.3, outputs=1)
+    >>> ratio = exp_kernel(net, x) / limit_kernel(x, sigma=0.3, kind="exp")
+    >>> (ratio - 1).abs().max().item() < 0.01
+    True
+    """
+    net.check(x)
+    P = (net.a[:, None] * torch.exp(x @ net.W)).flatten(0, 1)
+    return P @ P.T / net.m * (x @ x.T).repeat(net.outputs, net.outputs)
 
 
 def directions(
