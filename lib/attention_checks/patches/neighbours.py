@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 from attention_theory.device import generator
-from attention_theory.patches.similarity import Pairs, cosines, locality_of, neighbours, places
+from attention_theory.patches.similarity import Pairs, adjacency, cosines, locality_of, places
 from jaxtyping import Float
 from theorybook.validation import Seed, Size
 from torch import Tensor
@@ -15,7 +15,7 @@ Statistic = Literal["locality", "local_share"]
 
 
 def _local_share(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
-    adjacent, apart = neighbours(c.shape[-1])
+    adjacent, apart = adjacency(c.shape[-1])
     near, far = (
         (c * mask).sum(-1) / mask.sum(-1) for mask in (adjacent.to(c.device), apart.to(c.device))
     )

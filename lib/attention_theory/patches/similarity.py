@@ -28,7 +28,7 @@ def places(D: Count) -> Int[Tensor, "D 2"]:
     return torch.cartesian_prod(torch.arange(side), torch.arange(side)).reshape(D, 2)
 
 
-def neighbours(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
+def adjacency(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
     """Which pairs of D positions, on a square grid in reading order, have an edge in common, and
     which other pairs do not.
     """
@@ -47,7 +47,8 @@ def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
 
 
 def locality_of(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
-    adjacent, apart = neighbours(c.shape[-1])
+    """:func:`locality` of each of a batch of matrices of cosines."""
+    adjacent, apart = adjacency(c.shape[-1])
     return c[..., adjacent].mean(-1) - c[..., apart].mean(-1)
 
 
