@@ -172,7 +172,7 @@ MUTANTS = [
     ("cao2024/lemma-5.1-1", "tangent.bounds", "else 4 * growth", "else 8 * growth"),
     ("cao2024/remark-5.2", "tangent.runs.moves", "math.expm1(-2 * k * R)", "math.expm1(-k * R)"),
     ("cao2024/own-zero-derivative", "tangent.network", "(error @ self.a - (error", "(error @ self.a.abs() - (error"),
-    ("cao2024/own-shift", "tangent.runs.moves", "torch.exp(x @ net.W)", "torch.exp(x @ net.W.abs())"),
+    ("cao2024/own-shift", "tangent.runs.moves", "None] * torch.exp(x @ net.W)", "None] * torch.exp(x @ net.W.abs())"),
     ("cao2024/own-width", "tangent.bounds", " * math.sqrt(outputs) * longest", " * longest"),
     ("cao2024/own-contradiction", "tangent.bounds", "log_ndtr(-B / sigma)", "log_ndtr(-2 * B / sigma)"),
     ("cao2024/lemma-e.2-rate", "tangent.printed", "- 2 * math.log(n * d) - 16 * B", "- 2 * math.log(n * d) - 15 * B"),
