@@ -418,7 +418,7 @@ MUTANTS = [
     ("trained/own-sharpness-trained-length", "trained.runs.copying", "low - 1 : high - 1", "low : high"),
     ("trained/own-length-margin-minilm", "trained.runs.copying", "each @ middles.T", "middles @ each.T"),
     ("trained/own-word-exponent-minilm", "trained.runs.words", "change[at] = 0", "change[0] = 0"),
-    ("trained/own-word-exponent-minilm", "trained.runs.words", "[*bodies[1:], bodies[0]]", "bodies"),
+    ("trained/own-word-exponent-minilm", "trained.runs.words", "if token != word]", "]"),
     ("trained/own-word-worst-minilm", "trained.runs.words", "max(change for change", "min(change for change"),
     ("trained/own-degree-two-minilm", "trained.runs.replacing", "logsumexp(scores, -1)", "logsumexp(scores, -2)"),
     ("trained/own-degree-two-minilm", "trained.runs.replacing", "[text[:fitted] for text in texts]", "texts"),
