@@ -99,7 +99,7 @@ def kept_alike(
     what: str,
     found: Mapping[str, Numbers],
     expected: Mapping[str, Numbers],
-    tolerance: float = 1e-10,
+    tolerance: Positive = 1e-10,
 ) -> Check:
     """All that a record keeps against other computations, relative to the largest number of each
     name.

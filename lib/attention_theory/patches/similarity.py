@@ -28,7 +28,7 @@ def places(D: Count) -> Int[Tensor, "D 2"]:
     return torch.cartesian_prod(torch.arange(side), torch.arange(side)).reshape(D, 2)
 
 
-def adjacency(D: int) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
+def adjacency(D: Count) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
     """Which pairs of D positions, on a square grid in reading order, have an edge in common, and
     which other pairs do not.
     """
