@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from attention_checks.exponential import exact_kernels
+from attention_checks.exponential.runs import together
 from attention_checks.exponential.runs.circle import outputs_while_training
 from attention_checks.exponential.sensitivity_bounds import expected_sensitivity, random_law
 from attention_checks.sensitivity.runs.word import rf_point
@@ -1139,6 +1140,18 @@ def test_rank_needs_a_polynomial():
     assert np.linalg.matrix_rank(gram * np.exp(gram)) == 7 > 5  # R(2, 2)
 
 
+def test_rank_needs_one_output():
+    """Degree 2 on the circle, sixty keys: R = 5 for one row of signs; two rows have a rank of 10."""
+    draw = np.random.default_rng(41)
+    keys, points = draw.normal(size=(60, 2)), draw.normal(size=(12, 2))
+    points /= np.linalg.norm(points, axis=1)[:, None]
+    slope = 1 + keys @ points.T  # of T_2; each key stands for a pair of signs a and -a
+    features = np.concatenate([slope * points[:, 0], slope * points[:, 1]])
+    signs = np.tile(draw.choice([-1, 1], size=(2, 60)), 2)
+    both = np.concatenate([features * a[:, None] for a in signs], axis=1)
+    assert np.linalg.matrix_rank(features) == 5 and np.linalg.matrix_rank(both) == 10
+
+
 def test_rank_needs_the_sphere():
     """Degree 3 in the plane: on the circle at most R = 7, off it one for each monomial of degree 1, 2 and 3."""
     draw = np.random.default_rng(37)
@@ -1600,7 +1613,9 @@ def test_places_need_alternating_labels():
 
 
 def test_abilities_need_these_sizes():
-    """One token, ten points, two neurons, six patches."""
+    """One token, a hundred words to separate, ten points, two neurons, six patches."""
+    few, many = (together.separates(truncated(4), digits) for digits in (2, 12))
+    assert few > 0.9 and many < 0.5
     assert averaging_sensitivity(torch.ones(1, 2).double()) == pytest.approx(1)
     assert min(10, seen_dimension(4, 3)) == 10 < 25
     points = unit_points(30, 3, seed=1)
