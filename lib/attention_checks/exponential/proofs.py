@@ -435,7 +435,9 @@ def range_needed(high: Number = "5.7") -> Proof:
 
     ends = 1 / Fraction(high), Fraction(high)
     least, most = map(float, ends)
-    at = [{"l": l, "g": g} for l, g in ((1.0, 1.2), (most, least), (least, most))]
+    # one of them below 1 whatever the ends are, so that a range that begins at 1 is noticed
+    points = (1.0, 1.2), (0.3, 0.2), (most, least), (least, most)
+    at = [{"l": l, "g": g} for l, g in points]
     return (
         prove_less(
             "the answer to the contents (+++)(--0)(--0) is below 0",
