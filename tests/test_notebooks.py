@@ -256,7 +256,6 @@ def test_no_function_stands_in_two_places(path):
 #: Appendix pages, the record of a part: for who doubts a step. They are held to less.
 RECORDS = {
     "patches/lemmas-from-samples",
-    "patches/lemmas-in-expectation",
     "sensitivity/paper-sizes",
 }
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}

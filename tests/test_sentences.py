@@ -13,7 +13,7 @@ from theorybook import COMPUTED, load_ledger, record_of
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 TOLD = [p.relative_to(BOOK).with_suffix("").as_posix() for part in PARTS for p in sorted((BOOK / part).rglob("*.md"))]
 #: Records whose numbers are also those of arguments on paper.
-ARGUED = {"patches/lemmas-from-samples", "patches/lemmas-in-expectation"}
+ARGUED = {"patches/lemmas-from-samples"}
 TOLD = ["intro", "found", "start", *(name for name in TOLD if name not in ARGUED)]
 #: Digits with TeX's or English thousands and a fraction; an exponent, or times a power of ten; or a power of ten alone.
 NUMBER = re.compile(
