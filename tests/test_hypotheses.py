@@ -1644,7 +1644,7 @@ def test_sparsemax_needs_a_lead_over_every_rival():
 
 
 def test_calibrated_needs_equal_chances_before():
-    """Two keys with the same sight: softmax gives each half; the chance of the first is what it was before, 9/10."""
+    """Two keys with the same observation: softmax gives each half; the chance of the first is what it was before, 9/10."""
     before = [Fraction(9, 10), Fraction(1, 10)]
     seen = Fraction(1, 4)
     assert [p * seen / sum(q * seen for q in before) for p in before] != [Fraction(1, 2)] * 2

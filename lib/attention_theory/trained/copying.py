@@ -58,8 +58,8 @@ def share_at(contrast: Arithmetic, n: Size) -> float:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a key shows: each possible sight's chance at a wrong key, and how many times likelier it
-    is at the right one.
+    """Each possible observation's chance at a wrong key, and how many times likelier it is at the
+    right one.
 
     Raises:
         ValueError: chances that are not positive or do not sum to one, or ratios whose mean over
@@ -84,7 +84,7 @@ class Evidence:
             )
 
     def rows(self, n: Annotated[int, Limits(2, 8)]) -> "list[tuple[Fraction, tuple[int, ...]]]":
-        """Every row of n sights whose right key is the first, with its chance."""
+        """Every row of n observations whose right key is the first, with its chance."""
         found = []
         for row in itertools.product(range(len(self.ratios)), repeat=n):
             found.append(
@@ -107,8 +107,8 @@ def mean_loss(evidence: Evidence, n: Annotated[int, Limits(2, 8)], beta: NonNega
 def calibration(
     evidence: Evidence, n: Annotated[int, Limits(2, 8)]
 ) -> list[tuple[Fraction, Fraction]]:
-    """For each sight: the mean weight, at sharpness 1, of all keys that show it, and the chance
-    that the right key shows it.
+    """For each observation: the mean weight, at sharpness 1, of all keys that show it, and the
+    chance that the right key shows it.
 
     Exact, over every row. Their equality says that the slope of the mean loss at sharpness 1 is
     zero, whatever the scores' logarithms are.
