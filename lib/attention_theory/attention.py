@@ -25,6 +25,8 @@ FAMILIES = ("sharp", "truncated", "power", "relu_power")
 #: Up to this degree the alternating sum of a truncated exponential at negative scores loses two
 #: digits at most.
 SHORT_SUM = 10
+#: Up to this degree it loses eight digits, which float64 has to spare where float32 is wanted.
+SINGLE_SUM = 32
 
 
 def _taylor(scores: Any, degree: int) -> Any:
@@ -34,6 +36,8 @@ def _taylor(scores: Any, degree: int) -> Any:
     if degree > SHORT_SUM and isinstance(scores, (int, float)):
         return float(_taylor(torch.tensor(float(scores), dtype=torch.float64), degree))
     if degree > SHORT_SUM and isinstance(scores, Tensor):
+        if scores.dtype == torch.float32 and degree <= SINGLE_SUM:
+            return _horner(scores.double(), degree).float()
         return torch.where(
             scores < 0,
             _taylor_at_minus(-scores.clamp(max=0), degree),
@@ -60,7 +64,10 @@ def _taylor_at_minus(x: Tensor, degree: int) -> Tensor:
     up = -torch.expm1(-large) / large
     for k in range(1, degree + 1):
         up = (1 - k * up) / large
-    start = 2 * degree + 60
+    start, left = degree, 1.0  # how much of the start's error is left at the degree
+    while left > 1e-18:
+        start += 1
+        left *= degree / start
     down = 1 / (start + 1 + small)
     for k in range(start, degree, -1):
         down = (1 - small * down) / k
