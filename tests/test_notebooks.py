@@ -256,7 +256,6 @@ def test_no_function_stands_in_two_places(path):
 #: Appendix pages, the record of a part: for who doubts a step. They are held to less.
 RECORDS = {
     "patches/lemmas-from-samples",
-    "sensitivity/paper-sizes",
 }
 CHECKS = {"compare", "identity", "interval", "exponent", "proved"}
 #: Of a visible cell beside a statement: lines, and in an appendix page checks. Of a page: words of prose a visible line of

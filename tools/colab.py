@@ -28,7 +28,7 @@ from theorybook.verdicts import ALONE
 ROOT = Path(__file__).resolve().parents[1]
 #: Those that read recorded runs, in the parts that have some.
 CHAPTERS = (
-    "sensitivity/paper-sizes",
+    "sensitivity/record/paper-sizes",
     "separation/record/threshold",
     "tangent/record/widths-and-steps",
 )

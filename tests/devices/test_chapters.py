@@ -23,7 +23,7 @@ CHAPTERS = {  # with half of the operations that ran there when this was written
 LONGER = {
     "sensitivity/record/attention-is-sensitive": 50_000,
     "sensitivity/record/new-label": 200_000,
-    "sensitivity/paper-sizes": 170_000,
+    "sensitivity/record/paper-sizes": 85_000,
     "sensitivity/record/depth": 38_000,
     "tangent/record/closed-form": 220_000,
     "tangent/record/kernel-barely-moves": 99_000,
