@@ -12,9 +12,7 @@ from theorybook import COMPUTED, load_ledger, record_of
 
 PARTS = ("sensitivity", "separation", "tangent", "patches", "exponential", "trained")
 TOLD = [p.relative_to(BOOK).with_suffix("").as_posix() for part in PARTS for p in sorted((BOOK / part).rglob("*.md"))]
-#: Records whose numbers are also those of arguments on paper.
-ARGUED = {"patches/lemmas-from-samples"}
-TOLD = ["intro", "found", "start", *(name for name in TOLD if name not in ARGUED)]
+TOLD = ["intro", "found", "start", *TOLD]
 #: Digits with TeX's or English thousands and a fraction; an exponent, or times a power of ten; or a power of ten alone.
 NUMBER = re.compile(
     r"(?<![\w.])(?:10\^\{?(?P<alone>-?\d+)\}?|(?P<digits>\d+(?:(?:\{,\}|,)\d{3})*(?:\.\d+)?|\.\d+)"
@@ -24,7 +22,8 @@ NUMBER = re.compile(
 NAMES = re.compile(
     r"\{[\w:]+\}`[^`]*`|\]\([^)]*\)|`[^`]*`|^:[\w-]+:.*$|^\([\w-]+\)="
     r"|\b(?:Theorem|Lemma|Proposition|Definition|Corollary|Table|Figure|Section|Remark|Equation|Claim|Part|Appendix)s?"
-    r" [A-Z\d][\w.]*(?:(?:,| to| and|-) [A-Z\d][\w.]*)*",
+    r" [A-Z\d][\w.]*(?:(?:,| to| and|-) [A-Z\d][\w.]*)*"
+    r"|\b[Ii]nequality \(\d+\)",
     flags=re.M,
 )
 
@@ -110,7 +109,7 @@ def test_every_number_in_a_sentence_was_computed(name):
 
 
 #: What names a row, an equation or a year in the words of a row.
-ROW_NAMES = re.compile(r"\b[a-z]+(?:-[\w.]+)+|\(?\b[A-F]\.\d+(?:-\d)?\b|inequality \(\d+\)|\b(?:19|20)\d\d\b")
+ROW_NAMES = re.compile(r"\b[a-z]+(?:-[\w.]+)+|\(?\b[A-F]\.\d+(?:-\d)?\b|\b(?:19|20)\d\d\b")
 LEDGER = {id: row for path in sorted((BOOK / "ledger").glob("*.yml")) for id, row in load_ledger(path).items()}
 
 
