@@ -4,6 +4,7 @@ The rows of the ledger name these tests in ``reasons``. Where two lines of arith
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,7 +28,7 @@ from attention_theory.exponential import (
     sharp,
     truncated,
 )
-from attention_theory.exponential.kernels import circle_eigenvalues, start_network
+from attention_theory.exponential.kernels import WeightedNetwork, circle_eigenvalues, start_network
 from attention_theory.exponential.space import averaging_error, group_error
 from attention_theory.exponential.windows import DataSet, lower_edge, upper_edge
 from attention_theory.exponential.words import averaging_sensitivity
@@ -292,9 +293,20 @@ def test_a_single_row_is_zero():
     assert scale == 0 and not 1.2 * scale > 0.9 * scale  # no sign vector is above
 
 
+def test_layers_need_two_rows():
+    """All scores of a single row are multiples of log 1 = 0: linear weights are 0/0. In cross-attention softmax still fires."""
+    special = np.array([1.2, 0.2, 0.8])
+    row, key = math.sqrt(math.log(1)) * special, np.array([1.0, 1.0])  # cross-attention, d = 2
+    assert row @ np.ones((3, 3)) @ row == row @ row == math.log(1) * np.array([1.2, 1.0]) @ key == 0
+    assert 1.0 * key.sum() > 0.9  # a softmax row is the key itself
+
+
 def test_linear_separates_needs_a_larger_entry():
-    value = dict.fromkeys(("D0", "D1"), 0.3)  # equal entries: the two data sets are the same
-    assert not any(value["D0"] <= tau < value["D1"] for tau in (0.2, 0.3, 0.4))
+    """Cross-attention with y = 1: the largest row value is w + 1, w = (1 + a)/(n + a). Equal entries give equal values."""
+    value = {a: Fraction(1 + a, 20 + a) + 1 for a in (0, 1)}
+    assert value[1] > value[0]
+    for a0, a1 in ((1, 1), (1, 0)):
+        assert not value[a1] > value[a0]
 
 
 def test_threshold_range_needs_enough_sign_vectors():
@@ -1197,12 +1209,39 @@ def test_alternating_needs_the_exponential():
     assert np.allclose(points.T @ labels, 0) and circle_eigenvalues(4, 1)[-1] > 0.1
 
 
+def test_times_and_arrivals_need_that_start():
+    """A longer value vector, nu = 1/100: the error of perfect groups long before step 57, 0.8 of the weight at another step."""
+    run, longer = (population_descent_with(sharp(1), 9, 3, 0.25, steps=95, nu=nu) for nu in (1e-3, 1e-2))
+    assert float(longer.error[40]) == pytest.approx(511 / 262144, rel=1e-9)
+    assert float(run.error[40]) > 600 / 262144
+    assert run.reaches(0.8) == 90 != longer.reaches(0.8)
+
+
 def test_steps_need_many_neurons():
     """Two neurons: the output has the sign of the difference of their scores, wrong at two of six points: error 1/3 or more."""
     labels = np.array([1, -1] * 3)
     directions = circle(np.arange(0.001, 2 * math.pi, 0.01))
     wrong = (np.sign(directions @ circle(np.arange(6) * math.pi / 3).T) != labels).sum(1)
     assert wrong.min() == 2 and 2 / 6 > 1 / 4
+
+
+def steps_over_law(net, speed=1.0):
+    """Steps of descent on half the sum of squares, as in circle.steps_to_fit, over the law, at six points."""
+    x, y = circle(np.arange(6) * math.pi / 3), torch.tensor([1.0, -1.0] * 3).double()
+    x, waves = torch.from_numpy(x), circle_eigenvalues(6, 1)
+    net = net.to(x)
+    rate, steps = speed / (net.m * float(torch.linalg.eigvalsh(tangent_kernel(net, x))[-1])), 0
+    while (net(x)[:, 0] - y).square().mean() > 1 / 4:
+        net, steps = replace(net, W=net.W - rate * net.gradient(x, y[:, None])), steps + 1
+    return steps / (math.log(2) * float(waves.max() / waves[-1]))
+
+
+def test_steps_need_pairs_and_half_the_sum_of_squares():
+    """With the mean squared error the gradient is 2/n times as long; without pairs the output is not 0 at the start."""
+    paired = start_network(sharp(1), 2, 4000, 20)
+    unpaired = replace(WeightedNetwork.unpaired(2, 4000, 20, outputs=1), family=sharp(1))
+    assert 0.8 < steps_over_law(paired) < 2 < steps_over_law(paired, speed=2 / 6)
+    assert steps_over_law(unpaired) > 2
 
 
 def test_steps_need_alternating_labels():
@@ -1620,7 +1659,23 @@ def test_abilities_need_these_sizes():
     assert min(10, seen_dimension(4, 3)) == 10 < 25
     points = unit_points(30, 3, seed=1)
     assert np.linalg.matrix_rank(tangent_kernel(start_network(sharp(1), 3, 2, 1), points)) == 3 < 30
+    assert np.linalg.matrix_rank(tangent_kernel(start_network(relu_power(1), 3, 20, 1), points)) < 30
     assert averaging_error(6, 3, Fraction(1, 4)) != Fraction(2833, 262144)
+
+
+@pytest.mark.parametrize("u", [power(1), relu_power(1)], ids=str)
+def test_linear_and_relu_abilities_need_these_sizes(u):
+    """Twenty rows, d = 22, m = 69 are told apart more often than not. Six patches: another error."""
+    assert separation_probability(u, "self-ones", 22, 69, 0.01, 1.2, 0.2, 0.8, n=20) > 0.6
+    assert together.separates(u, 12) < 0.5
+    six = population_descent_with(u, 6, 3, 0.25, steps=120, start=1, beta=2)
+    assert float(six.error[-1]) == pytest.approx(1 / 1024) != 511 / 262144
+
+
+def test_hard_abilities_need_these_sizes():
+    """Six patches, each seen by itself alone: another error."""
+    six = population_descent_with(sharp(math.inf), 6, 3, 0.25, steps=0)
+    assert float(six.error[0]) == pytest.approx(1 / 1024) != 2833 / 262144
 
 
 # Part VI
