@@ -1366,7 +1366,7 @@ def test_long_needs_independent_tokens():
 
 
 def test_guess_needs_random_scores():
-    """W = 0, so that all rows are the mean token: below F/3 at most sizes of 64 and 128 dimensions."""
+    """W = 0, or u = 1, so that all rows are the mean token: below F/3 at most sizes of 64 and 128 dimensions."""
     draw, below = np.random.default_rng(37), 0
     for n, d in ((8, 64), (32, 64), (128, 64), (512, 64), (16, 128), (64, 128), (256, 128)):
         X = draw.normal(size=(n, d))
