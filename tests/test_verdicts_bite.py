@@ -182,6 +182,10 @@ MUTANTS = [
     ("cao2024/table-1-width", "tangent.runs.table1", "itertools.takewhile(lambda row", "filter(lambda row"),
     ("cao2024/table-1-steps", "tangent.kernel", " / (2 * torch.pi)", " / torch.pi"),
     # of our own choosing
+    # descent with the gradient of the start: one step does not tell the two apart
+    ("cao2024/definition-3.5", "tangent.training", "rate * now.gradient(x, y)", "rate * net.gradient(x, y)"),
+    ("cao2024/theorem-4.2-simplified", "tangent.printed", "18 * B + 2 * math.log(log)", "18 * B + 3 * math.log(log)"),
+    ("cao2024/definition-a.2", "tangent.printed", "math.exp(3 * B) * math.sqrt(nd)", "math.exp(2 * B) * math.sqrt(nd)"),
     ("cao2024/claim-3.4", "tangent.network", "(error @ self.a - (error * mean).sum(1, keepdim=True))", "(error @ self.a)"),
     ("cao2024/equation-1", "tangent.network", "return self.m * (self.weights", "return (self.weights"),
     ("cao2024/own-jacobian", "tangent.kernel", "alpha=m)", "alpha=m / 2)"),
