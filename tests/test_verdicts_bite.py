@@ -179,6 +179,7 @@ MUTANTS = [
     ("cao2024/own-width", "tangent.bounds", "_radius(net.outputs * float", "_radius(float"),
     ("cao2024/lemma-5.3-1", "tangent.training", "sum(dim=0).max().sqrt()))", "sum(dim=0).mean().sqrt()))"),
     ("cao2024/equation-4", "tangent.reverse_process", "(y / 2 + slope)", "slope"),
+    ("cao2024/equation-4", "tangent.reverse_process", "slope = score(t, y)", "slope = score(t, start)"),
     ("cao2024/table-1-width", "tangent.runs.table1", "itertools.takewhile(lambda row", "filter(lambda row"),
     ("cao2024/table-1-steps", "tangent.kernel", " / (2 * torch.pi)", " / torch.pi"),
     # of our own choosing
