@@ -62,20 +62,128 @@ def test_an_undefined_function_is_not_positive():
         prove_less("log", lambda x: x.log() + 100, x=(-1, 1))
 
 
+def looked_up(x):
+    return {Fraction(1, 2): 3}.get(x, 0)
+
+
+OVERLAP, PLAIN, WHOLE = "balls that overlap are compared", "it becomes a plain number", "it is rounded to a whole number"
+
+
 @pytest.mark.parametrize(
     ("f", "message"),
     [
-        (lambda x: (3 if 0.4 < x < 0.45 else 0, 1), "balls that overlap are compared"),  # 3 < 1 in the middle
-        (lambda x: (max(x, 0.5), x + 0.9), "balls that overlap are compared"),
-        (lambda x: (math.exp(x), 2.7), "a ball becomes a float"),  # false at x = 1
-        (lambda x: (float(2 * x.exp()), 6), "a ball becomes a float"),
+        (lambda x: (3 if 0.4 < x < 0.45 else 0, 1), OVERLAP),  # 3 < 1 in the middle
+        (lambda x: (3 if x == 0.5 else 0, 1), OVERLAP),
+        (lambda x: (0 if x != 0.5 else 3, 1), OVERLAP),
+        (lambda x: (0 if x - 0.5 else 3, 1), OVERLAP),
+        (lambda x: (3 if not x else 0, 1), OVERLAP),
+        (lambda x: (3 if x in (0.25, 0.5) else 0, 1), OVERLAP),
+        (lambda x: (max(x, 0.5), x + 0.9), OVERLAP),
+        (lambda x: (sorted([0.3, x])[0], 0.2), OVERLAP),
+        (lambda x: (3 if prove.monotone(lambda end: end.exp(), x) > 1.6 else 0, 1), OVERLAP),
+        (lambda x: (3 if exprel(x) > 1.3 else 0, 1), OVERLAP),
+        (lambda x: (3 if power(x, 2) > 0.3 else 0, 1), OVERLAP),
+        (lambda x: (3 if 2**x > 1.3 else 0, 1), OVERLAP),
+        (lambda x: (3 if (1 - Fraction(1, 3) * x).exp() > 2 else 0, 1), OVERLAP),
+        (lambda x: (3 if x.max(0.25) > 0.5 else 0, 1), OVERLAP),
+        (lambda x: (np.maximum(x, 0.5), x + 0.9), OVERLAP),
+        (lambda x: (math.exp(x), 2.7), PLAIN),  # false at x = 1
+        (lambda x: (float(2 * x.exp()), 6), PLAIN),
+        (lambda x: (int(x), 0.9), PLAIN),
+        (lambda x: (len(range(x)), 0.9), PLAIN),
+        (lambda x: (np.float64(x), 0.9), PLAIN),
+        (lambda x: (round(x), 0.9), WHOLE),
+        (lambda x: (math.floor(x), 0.9), WHOLE),
+        (lambda x: (math.ceil(x), 0.9), WHOLE),
+        (lambda x: (math.trunc(x), 0.9), WHOLE),
+        (lambda x: (x // 1, 0.9), WHOLE),
+        (lambda x: (x % 1, 0.9), WHOLE),
+        (lambda x: (looked_up(x), 1), "it is looked up"),
+        (lambda x: (x.mid(), 0.9), "answers for a ball as a whole"),
+        (lambda x: (x.upper() - x, 0.9), "answers for a ball as a whole"),
+        (lambda x: (0 if x.is_exact() else 3, 1), "answers for a ball as a whole"),
+        (lambda x: (3 if flint.arb(x) > 0.5 else 0, 1), "cannot be computed with balls"),
+        (lambda x: (3 if flint.arb(1).union(x) > 0.5 else 0, 1), "cannot be computed with balls"),
+        (lambda x: (x.expp(), 1), "cannot be computed with balls .*expp"),
+        (lambda x: (x, "3"), "f gives '3'; it must give the numbers left and right"),
+        (lambda x: x < 2, "f gives True; it must give the numbers left and right"),
+        (lambda x: None, "f gives None; it must give"),
+        (lambda x: (x, 2, 3), "f gives 3 sides, left and right are two"),
     ],
 )
 def test_what_loses_a_ball_is_refused(f, message):
     """A comparison would decide for a whole box, and a float stands for its middle only: both would prove what is false."""
     with pytest.raises(ValueError, match=message):
         prove_less("", f, x=(0, 1))
-    assert prove_less("", lambda x: (x.max(flint.arb(0.5)) if x < 2 else 9, 2), x=(0, 1)).boxes == 1  # decided on the box
+
+
+def test_a_branch_in_the_middle_of_a_range_is_found_on_whatever_box_it_lies():
+    """The square of 1/1000 needs a thousand boxes; only the smallest of them reach the branch."""
+
+    def hidden(x):
+        square = (x - flint.arb("0.7071")) ** 2 + flint.arb("1e-6")
+        return (3 if square < 2e-6 and x.exp() > 2.028 else 0), square
+
+    with pytest.raises(ValueError, match=OVERLAP):
+        prove_less("", hidden, x=(0, 1))
+    with pytest.raises(ValueError, match=OVERLAP):  # the last box of many
+        prove_less("", lambda x: (0, x - flint.arb("0.999") if x < 0.9999 else (x - 1) ** 2 + 1e-9), x=(0.9991, 1))
+    decided = lambda x: (x.max(0.5) if x < 2 else 9, 2)
+    assert prove_less("", decided, x=(0, 1)).boxes == 1  # on the whole box
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (0, 1 / x),
+        lambda x: (0, x ** flint.arb(-0.5)),
+        lambda x: (0, x.lgamma()),
+        lambda x: (0, x.gamma()),
+        lambda x: (x.log(), 1),
+        lambda x: (x, math.inf),
+        lambda x: (x, flint.arb("inf")),
+        lambda x: (-1 / x, 0),
+        lambda x: (0, x / x),
+        lambda x: (0, math.nan),
+    ],
+)
+@pytest.mark.parametrize("ends", [(0, 1), (0, 0)])
+def test_where_a_side_has_no_finite_value_nothing_is_proved(f, ends):
+    with pytest.raises(NotProved) as failed:
+        prove_less("", f, x=ends)
+    assert "has no finite value" in str(failed.value) or "violated" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: (2 if x == Fraction(1, 2) else 0, 1), "it is compared"),
+        (lambda x: (0 if x else 2, 1), "it is compared"),
+        (lambda x: (max(x, 0), 2), "it is compared"),
+        (lambda x: (abs(x), 2), "it is compared"),
+        (lambda x: (float(x), 2), "it becomes a plain number"),
+        (lambda x: (math.floor(x), 2), "it is rounded"),
+        (lambda x: (looked_up(x), 1), "it is looked up"),
+        (lambda x: (x**0.5, 2), "whole powers only"),
+        (lambda x: (x**x, 2), "whole powers only"),
+        (lambda x: (x.exp(), 3), "cannot be computed with fractions of polynomials"),
+        (lambda x: (x, math.inf), "is not finite"),
+        (lambda x: (x * math.nan, 1), "which is no fraction"),
+        (lambda x: x < 2, "it is compared"),
+        (lambda x: [x, 2], "it must give the numbers left and right"),
+    ],
+)
+def test_fractions_of_polynomials_are_neither_compared_nor_rounded(f, message):
+    with pytest.raises(ValueError, match=message):
+        prove_le("", f, x=(0, 1))
+
+
+def test_a_float_is_the_decimal_that_is_written():
+    tenth = lambda x: (x / 10, 0.1 * x)
+    assert prove_le("", tenth, x=(0, None)).boxes == 1
+    with pytest.raises(NotProved):  # equal, though the binary 0.1 is larger
+        prove_less("", tenth, x=(1, 2))
+    assert prove_identity("", 0.1, sympy.Rational(1, 10)).boxes == 1
 
 
 def test_the_number_of_boxes_is_bounded(monkeypatch):
@@ -165,6 +273,78 @@ def test_a_factor_that_cancels_is_left_out_of_the_range():
     assert prove_identity("", (x**2 - 1) / (x + 1), x - 1).range == "all x > 0"
 
 
+z, POSITIVE = sympy.Symbol("z"), sympy.Symbol("x", positive=True)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "message"),
+    [
+        (sympy.gamma(z + 1), z * sympy.gamma(z), "gamma = gamma.* poles at arguments <= 0"),
+        (sympy.log(z**2) - sympy.log(z**2) + sympy.log(z), sympy.log(z), r"divisor = z \(may be 0\)"),
+        (sympy.tan(z), sympy.sin(z) / sympy.cos(z), r"divisor = cos\(z\) \(may be 0\)"),
+        (sympy.cot(z) * sympy.sin(z), sympy.cos(z), r"divisor = sin\(z\) \(may be 0\)"),
+        (z ** sympy.Symbol("a", real=True), z ** sympy.Symbol("a", real=True), "may be 0"),
+        ((z**2 - 1) / (z - 1), z + 1, r"divisor = z - 1 \(may be 0\)"),
+        (1 / (sympy.sin(1) ** 2 + sympy.cos(1) ** 2 - 1), 1 / (sympy.sin(1) ** 2 + sympy.cos(1) ** 2 - 1), "may be 0"),
+        (sympy.zoo, sympy.zoo, "has no finite value"),
+        (sympy.nan, sympy.nan, "has no finite value"),
+        (sympy.oo + z, sympy.oo, "has no finite value"),
+        (sympy.sqrt(z**2), z, "violated at z = -3/7"),
+        (sympy.Abs(z), z, "violated at z = -3/7"),
+        (z, z + sympy.Rational(1, 10**12), "violated at z = 3/7"),
+        (sympy.exp(60 * z) * sympy.exp(60 * z), sympy.exp(120 * z) * (1 + sympy.Rational(1, 10**10)), "violated"),
+    ],
+)
+def test_an_identity_that_fails_or_has_a_pole_somewhere_is_not_proved(left, right, message):
+    with pytest.raises(NotProved, match=message):
+        prove_identity("", left, right)
+
+
+def test_an_identity_says_for_which_numbers_it_is_proved():
+    n = sympy.Symbol("n", integer=True, positive=True)
+    below, least = sympy.Symbol("y", negative=True), sympy.Symbol("w", nonnegative=True)
+    for proof, covered in (
+        (prove_identity("", sympy.sqrt(below**2), -below), "all y < 0"),
+        (prove_identity("", sympy.sqrt(least**2), least), "all w >= 0"),
+        (prove_identity("", sympy.cos(2 * sympy.pi * n) + n, 1 + n), "all n > 0, n integer"),
+        (prove_identity("", below + POSITIVE + z, z + below + POSITIVE), "all x, y, z, x > 0, y < 0"),
+        (prove_identity("", sympy.gamma(POSITIVE + 1), POSITIVE * sympy.gamma(POSITIVE)), "all x > 0"),
+        (prove_identity("", sympy.tan(z) * sympy.cos(z), sympy.sin(z), nonzero=[sympy.cos(z)]), "all z, cos(z) != 0"),
+        (prove_identity("", sympy.exp(100 * z) ** 2, sympy.exp(200 * z)), "all z"),
+    ):
+        assert proof.range == covered
+    with pytest.raises(NotProved, match="outside of what was proved, y <= 0"):
+        prove_identity("", sympy.sqrt(below**2), -below).at({"y": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("side", "message"),
+    [
+        (sympy.Integral(z, (z, 0, 1)), r"\(Integral\): evaluate it first"),
+        (sympy.Sum(z, (z, 0, 3)), r"\(Sum\): evaluate it first"),
+        (sympy.Derivative(sympy.sin(z), z), r"\(Derivative\): evaluate it first"),
+        (sympy.Piecewise((z, z > 0), (0, True)), "an identity for each piece"),
+        (sympy.floor(z), r"\(floor\): the prover does not know where that has a value"),
+        (sympy.Function("f")(z), "the prover does not know where that has a value"),
+        (0.1 * z, "it is rounded; write a fraction"),
+        (sympy.Symbol("A", commutative=False), "no commuting number"),
+        (sympy.MatrixSymbol("A", 2, 2), "write the matrix with its entries"),
+        (sympy.Max(z, 0), r"\(Max\): the prover does not know"),
+        (True, "left is True; it must be an expression"),
+        (math.nan, "left = nan is not allowed: finite"),
+        (flint.arb(1), "it is rounded; write a fraction"),
+    ],
+)
+def test_a_side_that_the_prover_cannot_read_is_named(side, message):
+    with pytest.raises(ValueError, match=message):
+        prove_identity("", side, side)
+
+
+def test_a_case_where_a_side_is_not_defined_is_not_proved():
+    with pytest.raises(NotProved, match=r"undecided on case = \(0,\) \(division by zero\)"):
+        prove_by_cases("1/n > 0", lambda n: 1 / n > 0, range(3))
+
+
 @pytest.mark.parametrize("answer", [float("nan"), 1, "yes", None, flint.arb(1)])
 def test_an_answer_is_true_or_false(answer):
     with pytest.raises(ValueError, match="is no answer, True or False is"):
@@ -194,6 +374,22 @@ def test_a_proof_is_tied_to_what_it_is_about():
     assert not matrix.untied and prove_by_cases("", bool, [True]).crosschecked_values("counts", [1], [2]).untied == ["counts"]
 
 
+def test_an_end_is_tied_by_a_point_or_by_a_reason():
+    logs = prove_less("", lambda h: h, where={"h": "log(a)"}, h=(0.693, 0.6932))
+    assert not logs.crosschecked([{"a": 2}], right=[math.log(2)], rounded=("h",)).untied
+    for ends in ((0.69, 0.6932), (0.693, 0.7), (0.693, 1)):  # a wider range is another constant
+        wider = prove_less("", lambda h: h, where={"h": "log(a)"}, h=ends)
+        with pytest.raises(ValueError, match="no point lies at"):
+            wider.crosschecked([{"a": 2}], right=[math.log(2)], rounded=("h",))
+    with pytest.raises(NotProved, match="outside of what was proved"):
+        prove_less("", lambda h: h, where={"h": "log(a)"}, h=(0.6932, 0.7)).crosschecked([{"a": 2}], right=[math.log(2)])
+    line, at = prove_less("", lambda v: v + 1, v=(0, 1)), [{"v": 1.0}]
+    assert not line.crosschecked(at, right=[2], inside={"v = 0": "n = oo"}).untied
+    for needless in ("v = 1", "w = 0"):
+        with pytest.raises(ValueError, match=f"inside names {needless}, which is no end without a point"):
+            line.crosschecked(at, right=[2], inside={"v = 0": "n = oo", needless: "why"})
+
+
 @pytest.mark.parametrize(
     ("proof", "ends"),
     [
@@ -207,7 +403,7 @@ def test_a_tie_reaches_both_ends_of_every_range(proof, ends):
     right = [proof.at({"x": x})[1] for x in (0.1, 0.2)]
     with pytest.raises(ValueError, match=f"no point lies at {ends}; add it"):
         proof.crosschecked([{"x": 0.1}, {"x": 0.2}], right=right)
-    assert not proof.crosschecked([{"x": 0.1}, {"x": 0.2}], right=right, inside=("x", "y")).untied
+    assert not proof.crosschecked([{"x": 0.1}, {"x": 0.2}], right=right, inside=dict.fromkeys(ends.split(", "), "why")).untied
 
 
 def test_a_refusal_comes_back_from_a_worker_with_its_point_and_notes():
@@ -223,7 +419,7 @@ def test_a_refusal_comes_back_from_a_worker_with_its_point_and_notes():
         (lambda: prove.letters(u="x"), "u = 'x' is no list of numbers"),
         (lambda: prove.letters(u=3), "u = 3 is no list of numbers"),
         (lambda: prove.letters(u=np.eye(2)), "is no list of numbers"),
-        (lambda: prove_identity("square", sympy.Symbol("x"), None), "a side is None"),
+        (lambda: prove_identity("square", sympy.Symbol("x"), None), "square: right is None"),
         (lambda: prove_identity("a", sympy.Symbol("a"), sympy.Symbol("a", positive=True)), "two symbols have one name"),
         (lambda: prove_le("f", lambda x: x, x=(0, None)).at({"y": 1}), "a point gives y, but the range is x >= 0"),
         # (-2)^2 is not 0, and -x log x has no value below 0

@@ -23,6 +23,7 @@ layer and the printed formula at drawn points inside the range; only a tied proo
 import functools
 import itertools
 import math
+import operator
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from theorybook.validation import Arithmetic, Signed, Size, to_numpy
+from theorybook.validation import Arithmetic, Signed, Size, to_numpy, to_python
 
 Number = Signed | str | Fraction | Decimal
 Range = tuple[Number, Number | None]
@@ -44,10 +45,11 @@ FINEST = Fraction(1, 2**50)
 #: A box narrower than this fraction of its range is also tried at its corners, for a point where
 #: the statement is false.
 COARSE = Fraction(1, 2**8)
-#: So many boxes, the largest, are looked at with balls that refuse comparisons.
-WATCHED = 32
 #: Relative difference up to which two computations of one number agree.
 ROUNDING = 1e-9
+#: A point that is so close to an end, relative to 1 plus its size, lies at it; at an end that was
+#: rounded outward (0.693 for log 2) a point does that is so close.
+AT_END, AT_ROUNDED_END = 1e-9, 1e-3
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ class Proof:
         left: Any = None,
         right: Any = None,
         *,
-        inside: Collection[str] = (),
+        rounded: Collection[str] = (),
+        inside: Mapping[str, str] | None = None,
     ) -> "Proof":
         """The same proof, its sides compared with other computations at drawn points.
 
@@ -101,22 +104,28 @@ class Proof:
             left, right: what the sides of the statement stand for there: a number or an array for
                 each point, a function of the letters (of the object, where a point is one) that
                 gives it, or one number for all.
-            inside: parameters with points between their ends only: a constant in an enclosure, a
-                limit (1/n at 0), an end where the layer cannot be computed.
+            rounded: parameters whose ends are decimals, rounded outward from a number that the
+                points reach: log 2 in [0.693, 0.6932].
+            inside: ends that no point can reach, with the reason: ``{"v = 0": "n = oo"}``.
 
         Raises:
             NotProved: a point lies outside of what was proved.
-            ValueError: no point at an end of a range.
+            ValueError: no point at an end of a range, or ``inside`` names one that has a point.
         """
         points = list(at)
         if not points or (left is None and right is None):
             raise ValueError(f"{self.what}: a tie needs points and what one of the sides is there")
         letters = [point if isinstance(point, Mapping) else vars(point) for point in points]
         found, pairs = self, [self.at(each) for each in letters]
-        if self.sides and (loose := self.sides.loose_ends(letters, inside)):
+        loose = self.sides.loose_ends(letters, rounded) if self.sides else []
+        if missing := [end for end in loose if end not in (inside or {})]:
             raise ValueError(
-                f"{self.what}: no point lies at {', '.join(loose)}; add it, or name in inside what "
-                "no point can reach"
+                f"{self.what}: no point lies at {', '.join(missing)}; add it, or say in inside why "
+                "no point can reach it"
+            )
+        if needless := [end for end in inside or {} if end not in loose]:
+            raise ValueError(
+                f"{self.what}: inside names {', '.join(needless)}, which is no end without a point"
             )
         for name, column, side in zip(("left", "right"), zip(*pairs), (left, right)):
             if side is not None:
@@ -256,6 +265,8 @@ def _range(
 
     def line(name: str, low: Fraction, high: Fraction | None) -> str:
         letters = _letters(name, where)
+        if low == -math.inf:
+            return f"all {letters}" if high is None else f"{letters} <= {_short(high)}"
         if low == high:
             return f"{letters} = {_short(low)}"
         sign = ">" if name in opened else ">="
@@ -294,6 +305,26 @@ def _pair(sides: Any) -> tuple[Any, Any]:
     return sides if isinstance(sides, tuple) else (0, sides)
 
 
+def _asked(
+    what: str, f: Callable[..., Any], values: Mapping[str, Any], kind: str
+) -> tuple[Any, Any]:
+    """Both sides as ``f`` gives them for parameters of this kind, or one sentence why it cannot."""
+    try:
+        sides = _pair(f(**values))
+    except _Lost as lost:
+        raise ValueError(f"{what}: where f takes {kind}, {lost}") from None
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"{what}: f cannot be computed with {kind} ({error})") from error
+    for side in sides:
+        if isinstance(side, bool | np.bool_ | np.ndarray | str) or not hasattr(side, "__truediv__"):
+            raise ValueError(
+                f"{what}: f gives {side!r}; it must give the numbers left and right, or right alone"
+            )
+    if len(sides) != 2:
+        raise ValueError(f"{what}: f gives {len(sides)} sides, left and right are two")
+    return sides
+
+
 @dataclass(frozen=True)
 class _Sides:
     """Both sides at a point given by its letters, through the change of variables that the card
@@ -326,7 +357,7 @@ class _Sides:
     def __call__(self, letters: Mapping[str, Any]) -> tuple[Any, Any]:
         point = self.point(letters)
         for name, (low, high) in self.box.items():
-            slack = 1e-9 * (1 + abs(point[name]))
+            slack = AT_END * (1 + abs(point[name]))
             if point[name] < low - slack or (high is not None and point[name] > high + slack):
                 raise NotProved(
                     self.what,
@@ -336,19 +367,19 @@ class _Sides:
                 )
         return _pair(self.f(**{name: self.number(x) for name, x in point.items()}))
 
-    def loose_ends(self, at: Iterable[Mapping[str, Any]], inside: Collection[str]) -> list[str]:
-        """The ends of ranges, but for those of ``inside``, at which none of the points lies."""
+    def loose_ends(self, at: Iterable[Mapping[str, Any]], rounded: Collection[str]) -> list[str]:
+        """The ends of ranges at which none of the points lies."""
         points = [self.point(letters) for letters in at]
         ends = [
-            (name, end)
+            (name, end, AT_ROUNDED_END if name in rounded else AT_END)
             for name, (low, high) in self.box.items()
-            if high is not None and low < high and name not in inside
+            if high is not None and -math.inf < low < high
             for end in ((high,) if name in self.opened else (low, high))
         ]
         return [
             f"{name} = {_short(end)}"
-            for name, end in ends
-            if all(abs(point[name] - end) > 1e-9 * (1 + abs(end)) for point in points)
+            for name, end, near in ends
+            if all(abs(point[name] - end) > near * (1 + abs(end)) for point in points)
         ]
 
 
@@ -357,64 +388,149 @@ def _compiled(text: str) -> types.CodeType:
     return compile(text, "<where>", "eval")
 
 
-class _LostBall(Exception):
-    """What an operation takes from a ball that is more than a point."""
-
-
-@functools.cache
-def _watched_type() -> type:
-    """Balls that refuse to be compared where they overlap, and to become floats: both would take
-    them for their middle, or for one of two cases, and prove what is false.
+class _Lost(Exception):
+    """What a function asks of something that stands for many numbers at once, and that has no
+    answer for all of them.
     """
-    import flint
 
-    def kept(method: Callable) -> Callable:
-        def call(*args: Any, **options: Any) -> Any:
-            return _watched(method(*args, **options))
+
+def _refused(why: str) -> Callable:
+    def refuse(self: Any, *_: Any) -> Any:
+        raise _Lost(why)
+
+    return refuse
+
+
+class _Many:
+    """What stands for all numbers of a range at once: Python may make no single number of it."""
+
+    __slots__ = ()
+    __float__ = __int__ = __index__ = __complex__ = _refused(
+        "it becomes a plain number (float, int, math, numpy), which is one of its values alone; "
+        "use its own functions, as x.exp()"
+    )
+    __round__ = __floor__ = __ceil__ = __trunc__ = __floordiv__ = __mod__ = __divmod__ = _refused(
+        "it is rounded to a whole number, which jumps; split the range where it does"
+    )
+    __hash__ = _refused(  # type: ignore[assignment]
+        "it is looked up (dict, set, cache), which finds one of its values alone"
+    )
+
+
+def _compared(name: str, opposite: str) -> Callable:
+    def compare(self: "_WatchedBall", other: Any) -> bool:
+        other = _bare(other)
+        if getattr(operator, name)(self.ball, other):
+            return True
+        if getattr(operator, opposite)(self.ball, other):
+            return False
+        raise _Lost(
+            "two balls that overlap are compared (if, min, max, ==), which decides for one of "
+            "their values alone; use their .min, .max, or split the range"
+        )
+
+    return compare
+
+
+def _computed(name: str, *, swapped: bool = False) -> Callable:
+    operation = getattr(operator, name)
+
+    def compute(self: "_WatchedBall", other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # NumPy goes through its entries
+        pair = self.ball, _bare(other)
+        return _watched(operation(*(pair[::-1] if swapped else pair)))
+
+    return compute
+
+
+class _WatchedBall(_Many):
+    """What :func:`prove_less` gives to its function for a parameter: a ball that cannot lose its
+    width unseen.
+
+    It has the arithmetic and the functions of ``flint.arb``. Whatever would take it for one of its
+    values (a comparison that is not decided on the whole ball, float, int, round, a middle, a
+    lookup, a constructor) is refused. ``ball`` is the bare one.
+    """
+
+    __slots__ = ("ball",)
+
+    def __init__(self, ball: Any):
+        self.ball = ball
+
+    def __repr__(self) -> str:
+        return f"ball {self.ball}"
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __neg__(self) -> "_WatchedBall":
+        return _WatchedBall(-self.ball)
+
+    def __pos__(self) -> "_WatchedBall":
+        return self
+
+    def __abs__(self) -> "_WatchedBall":
+        return _WatchedBall(abs(self.ball))
+
+    def __getattr__(self, name: str) -> Callable:
+        if name.startswith("_") or name in self.__slots__:
+            raise AttributeError(name)
+        method = getattr(self.ball, name)
+
+        def call(*arguments: Any) -> Any:
+            if name not in _TAKEN_APART:
+                found = method(*map(_bare, arguments))
+                if type(found) is type(self.ball) or isinstance(found, tuple):
+                    return _watched(found)
+            raise _Lost(f".{name}() answers for a ball as a whole, not for each number in it")
 
         return call
 
-    def compared(name: str, opposite: str) -> Callable:
-        def call(self: Any, other: Any) -> Any:
-            answer = getattr(flint.arb, name)(self, other)
-            if answer is False and not getattr(flint.arb, opposite)(self, other):
-                raise _LostBall(
-                    "two balls that overlap are compared (if, min, max); use their .min, .max, "
-                    "or split the range"
-                )
-            return answer
+    __hash__ = _Many.__hash__
+    __lt__, __ge__ = _compared("lt", "ge"), _compared("ge", "lt")
+    __le__, __gt__ = _compared("le", "gt"), _compared("gt", "le")
+    __eq__, __ne__ = _compared("eq", "ne"), _compared("ne", "eq")  # type: ignore[assignment]
+    __add__, __radd__ = _computed("add"), _computed("add", swapped=True)
+    __sub__, __rsub__ = _computed("sub"), _computed("sub", swapped=True)
+    __mul__, __rmul__ = _computed("mul"), _computed("mul", swapped=True)
+    __truediv__, __rtruediv__ = _computed("truediv"), _computed("truediv", swapped=True)
+    __pow__, __rpow__ = _computed("pow"), _computed("pow", swapped=True)
 
-        return call
 
-    def number(self: Any) -> float:
-        if not self.is_exact():
-            raise _LostBall(
-                "a ball becomes a float (float, math, numpy), which is its middle alone; use its "
-                "own functions, as x.exp()"
-            )
-        return float(flint.arb(self))
-
-    opposites = {"__lt__": "__ge__", "__ge__": "__lt__", "__le__": "__gt__", "__gt__": "__le__"}
-    arithmetic = ["add", "sub", "mul", "truediv", "pow"]
-    names = [f"__{r}{name}__" for name in arithmetic for r in ("", "r")]
-    names += ["__neg__", "__pos__", "__abs__"]
-    names += [name for name in dir(flint.arb) if not name.startswith("_")]
-    methods = {
-        name: kept(method)
-        for name in names
-        if callable(method := getattr(flint.arb, name)) and not isinstance(method, type)
-    }
-    methods |= {name: compared(name, opposite) for name, opposite in opposites.items()}
-    return type("Watched", (flint.arb,), methods | {"__float__": number})
+#: Methods of a ball that give another ball, but not one around the value at each of its numbers.
+_TAKEN_APART = ("mid", "rad", "lower", "upper", "abs_lower", "abs_upper", "intersection")
 
 
 def _watched(x: Any) -> Any:
-    """A ball, or a tuple of them, watched; anything else unchanged."""
+    """A ball, or a tuple of them, watched."""
+    return tuple(map(_watched, x)) if isinstance(x, tuple) else _WatchedBall(x)
+
+
+def _bare(x: Any) -> Any:
+    """A ball without its watch, and an exact number as a ball (a float is the decimal that is
+    written); anything else unchanged.
+    """
+    kind = type(x)
+    if kind is _WatchedBall:
+        return x.ball
+    if kind is int or kind.__name__ == "arb":  # most are, and this is the inner loop
+        return x
+    x = to_python(x)
+    exact = isinstance(x, Fraction | Decimal) or (isinstance(x, float) and math.isfinite(x))
+    return ball(x) if exact else x
+
+
+def as_ball(x: Any) -> Any:
+    """A number as a ball; one that :func:`prove_less` watches stays watched."""
     import flint
 
-    if isinstance(x, tuple):
-        return tuple(map(_watched, x))
-    return _watched_type()(x) if type(x) is flint.arb else x
+    return x if isinstance(x, _WatchedBall) else flint.arb(x)
+
+
+def _like(inputs: tuple, found: Any) -> Any:
+    """A ball that was computed from these, watched if one of them is."""
+    return _WatchedBall(found) if any(isinstance(x, _WatchedBall) for x in inputs) else found
 
 
 def prove_less(
@@ -422,19 +538,25 @@ def prove_less(
 ) -> Proof:
     """Prove left < right on a closed box, by bisection in ball arithmetic.
 
+    On each box both sides are enclosed, and must be finite: where one has a pole, or no value,
+    nothing is proved. The balls are watched on every box (``_WatchedBall``), so that no ``if``,
+    ``max``, ``float``, ``round`` or lookup of a parameter can decide for a whole box by one of its
+    numbers. Not watched are constants that ``f`` makes itself, and what :func:`monotone` is told.
+
     Args:
         what: the inequality, for the reader.
-        f: takes the parameters by name as ``flint.arb`` balls and returns (left, right), or right
-            alone where left is 0. Where they are equal on the border of the box, divide by what
-            vanishes first (:func:`exprel`).
+        f: takes the parameters by name as balls with the functions of ``flint.arb`` and returns
+            (left, right), or right alone where left is 0. Where they are equal on the border of the
+            box, divide by what vanishes first (:func:`exprel`).
         where: what a parameter is in the paper's letters, as a Python expression:
             ``{"x": "log(n)"}``.
         ranges: (low, high) of each parameter, both ends included.
 
     Raises:
-        NotProved: at some point left >= right for certain, or a box stays undecided.
-        ValueError: a range that is empty or unbounded; or ``f`` compares balls that overlap, or
-            makes floats of them.
+        NotProved: at some point left >= right for certain, or a side has no finite value, or a box
+            stays undecided.
+        ValueError: a range that is empty or unbounded; or ``f`` takes a ball for one of its
+            numbers.
     """
     import flint
 
@@ -442,16 +564,9 @@ def prove_less(
         return ball(low) if low == high else ball(low).union(ball(high))
 
     def gap(box: dict[str, Any]) -> "flint.arb":
-        left, right = (
-            ball(side) if isinstance(side, Fraction) else side for side in _pair(f(**box))
-        )
+        sides = _asked(what, f, {name: _WatchedBall(x) for name, x in box.items()}, "balls")
+        left, right = map(_bare, sides)
         return flint.arb(right - left)
-
-    def watched_gap(box: dict[str, Any]) -> "flint.arb":
-        try:
-            return gap({name: _watched(x) for name, x in box.items()})
-        except _LostBall as lost:
-            raise ValueError(f"{what}: {lost}") from None
 
     where = where or {}
     whole: dict[str, Any] = _start(what, ranges, bounded=True)
@@ -461,9 +576,8 @@ def prove_less(
         while todo:
             box = todo.pop()
             tried += 1
-            # what is compared or rounded there is undecided on the largest boxes first
-            look = watched_gap if tried <= WATCHED else gap
-            if look({name: enclosed(*ends) for name, ends in box.items()}) > 0:
+            found = gap({name: enclosed(*ends) for name, ends in box.items()})
+            if found > 0 and found.is_finite():
                 boxes += 1
                 continue
             middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
@@ -475,24 +589,32 @@ def prove_less(
             if widest is None or tried == 1 or widths[widest] < COARSE:
                 points += [dict(zip(box, corner)) for corner in itertools.product(*box.values())]
             for point in points:
-                if gap({name: ball(x) for name, x in point.items()}) <= 0:
-                    raise NotProved(
-                        what, {name: _short(x) for name, x in point.items()}, violated=True
-                    )
+                found = gap({name: ball(x) for name, x in point.items()})
+                if found <= 0 or not found.is_finite():
+                    violated = found.is_finite()
+                    why = "" if violated else "a side has no finite value there"
+                    shown = {name: _short(x) for name, x in point.items()}
+                    raise NotProved(what, shown, violated, why)
             if widest is None or widths[widest] < FINEST or tried > MOST_BOXES:
-                found = {
+                shown = {
                     name: f"[{float(low)!r}, {float(high)!r}]" for name, (low, high) in box.items()
                 }
-                raise NotProved(what, found, violated=False, why=f"after {tried} boxes")
+                raise NotProved(what, shown, violated=False, why=f"after {tried} boxes")
             low, high = box[widest]
             todo += [box | {widest: (middle[widest], high)}, box | {widest: (low, middle[widest])}]
     return Proof(what, _range(whole, where), boxes, sides=_Sides(what, f, whole, where, flint.arb))
 
 
-class _Seen:
+class _Seen(_Many):
     """An element of a field of rational functions that notes what it is divided by, so that no
     factor cancels unseen.
     """
+
+    __hash__ = _Many.__hash__
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __abs__ = _refused(  # type: ignore
+        "it is compared (if, min, max, abs, ==), which decides for one of its values alone; split "
+        "the range"
+    )
 
     def __init__(self, value: Any, divisors: list[Any]):
         self.value, self.divisors = value, divisors
@@ -528,6 +650,8 @@ class _Seen:
         return self._with(self.value**-1 * _plain(other))
 
     def __pow__(self, power: int) -> "_Seen":
+        if not isinstance(to_python(power), int):
+            raise _Lost(f"it is raised to the power {power}; whole powers only")
         if power < 0:
             self._by(self.value)
         return self._with(self.value**power)
@@ -538,7 +662,10 @@ class _Seen:
 def _plain(x: Any) -> Any:
     from sympy import QQ
 
-    x = x.value if isinstance(x, _Seen) else x
+    x = x.value if isinstance(x, _Seen) else to_python(x)
+    if isinstance(x, float | Decimal) and not math.isfinite(x):
+        raise _Lost(f"it meets {x}, which is no fraction")
+    x = _exact(x) if isinstance(x, float | Decimal) else x
     return QQ(x.numerator, x.denominator) if isinstance(x, Fraction) else x
 
 
@@ -575,8 +702,16 @@ def prove_le(
     from sympy.polys.fields import field as rational
 
     where, names = where or {}, list(ranges)
-    variables = rational(",".join(names), QQ)[1:]
     whole = _start(what, ranges, bounded=False)
+    fractions, *variables = rational(",".join(names), QQ)
+
+    def sides(values: dict[str, _Seen]) -> list[Any]:
+        pair = _asked(what, f, values, "fractions of polynomials")
+        try:
+            return [_plain(side) for side in pair]
+        except _Lost as lost:
+            raise ValueError(f"{what}: a side is not finite, {lost}") from None
+
     todo: list[tuple[dict[str, Any], int]] = [(whole, 0)]
     pieces = 0
     while todo:
@@ -590,12 +725,14 @@ def prove_le(
                 else (low + QQ(high.numerator, high.denominator) * s) / (1 + s)
             )
             inside[name] = _Seen(x, divisors)
-        left, right = map(_plain, _pair(f(**inside)))
+        left, right = sides(inside)
         bounded = [high is not None for _, high in box.values()]
         at_start = [name in opened and box[name][0] == whole[name][0] for name in names]
 
         def signed(value: Any, strict: bool) -> int | None:
-            return _coefficients(variables[0] * 0 + value, bounded, strict, at_start)
+            if not hasattr(value, "field"):
+                value = fractions.ground_new(QQ.convert(value))
+            return _coefficients(value, bounded, strict, at_start)
 
         coefficients = signed(right - left, strict)
         if coefficients is not None and all(signed(g, True) or signed(-g, True) for g in divisors):
@@ -609,8 +746,11 @@ def prove_le(
                 if point[name] == whole[name][0]
             }
             shown_point = {name: _short(x) for name, x in point.items()}
+            constants = {
+                name: _Seen(QQ(x.numerator, x.denominator), []) for name, x in point.items()
+            }
             try:
-                left, right = _pair(f(**point))
+                left, right = sides(constants)
             except ZeroDivisionError:
                 raise NotProved(what, shown_point, violated=True, why="divided by 0") from None
             if right < left or (strict and right == left):
@@ -691,77 +831,223 @@ def prove_identity(
     """Prove that two SymPy expressions, numbers, or matrices of them are equal for all values of
     their symbols, by algebra.
 
+    "All values" are all that the assumptions on a symbol allow, and the card names them. At each of
+    them both sides must have a value: what is divided by, and the argument of a logarithm, must be
+    known not to be 0, tan and cot to have no pole, gamma a positive argument. (What SymPy cancels
+    while an expression is written, x/x, is no part of it.)
+
     Args:
-        nonzero: what is divided by and may be 0 for some values, which the card then leaves out.
-            All else that is divided by must be known not to be 0 from the assumptions on the
-            symbols.
+        nonzero: what must not be 0 and may be for some values, which the card then leaves out.
         sizes: where the symbols stand at one size, which, and why the others follow.
         where: what a symbol is in the letters of :meth:`Proof.crosschecked`, if something else.
 
     Raises:
-        NotProved: a point where they differ, what is left of the difference, or a divisor that may
-            be 0.
+        NotProved: a point where they differ, what is left of the difference, or where a side may
+            have no value.
+        ValueError: a side that holds anything but numbers, symbols and functions that are known
+            here.
     """
     import sympy
 
-    if left is None or right is None:
-        raise ValueError(
-            f"{what}: a side is None; it must be an expression, a number or a matrix of them"
-        )
-    left, right = sympy.Matrix([left]), sympy.Matrix([right])
+    left, right = _entries(what, "left", left), _entries(what, "right", right)
     if left.shape != right.shape or not len(left):
         raise ValueError(
             f"{what}: sizes {left.shape} and {right.shape}; both sides need the same entries, and "
             "at least one"
         )
-    rest = left - right
     symbols = sorted({*left.free_symbols, *right.free_symbols}, key=str)
     if len(set(map(str, symbols))) < len(symbols):
         raise ValueError(
             f"{what}: two symbols have one name and other assumptions, among "
             f"{', '.join(map(str, symbols))}"
         )
-    point = {str(symbol): (2 * k + 3) / (k + 7) for k, symbol in enumerate(symbols)}
-    for entry in rest:
-        # what is wrong differs at almost every point, and algebra would look for long
-        if abs(sympy.lambdify(symbols, entry, "mpmath")(*point.values())) > 1e-9:
-            raise NotProved(what, point, violated=True)
+    left_out = [sympy.sympify(x) for x in nonzero]
+    parts = dict.fromkeys(
+        node for entry in (*left, *right) for node in sympy.preorder_traversal(entry)
+    )
+    asked = [x for node in parts for x in _must_not_vanish(what, node)]
+    # what is wrong differs at almost every point, and algebra would look for long
+    for point in _sample_points(what, symbols):
+        if _differ(symbols, point, left, right):
+            shown = {str(symbol): str(x) for symbol, x in zip(symbols, point)}
+            raise NotProved(what, shown, violated=True)
+    for entry in left - right:
         entry = sympy.cancel(sympy.together(sympy.expand(entry)))
         if entry != 0 and sympy.simplify(entry) != 0:
-            raise NotProved(what, {"left - right": str(entry)[:80]}, violated=True)
-    left_out = [sympy.sympify(x) for x in nonzero]
+            raise NotProved(what, {"left - right": str(entry)[:80]}, violated=False)
     known = {factor for x in left_out for factor in _factors(x)}
-    for power in left.atoms(sympy.Pow) | right.atoms(sympy.Pow):
-        if power.exp.is_nonnegative or power.base.is_zero is False:  # type: ignore[union-attr]
-            continue
-        for factor in _factors(power.base):  # type: ignore[union-attr]
-            if factor.is_zero is not False and factor not in known and -factor not in known:
-                raise NotProved(what, {"divisor": str(factor)[:80]}, violated=False, why="may be 0")
-    where = where or {}
-    letters = {str(symbol): _letters(str(symbol), where) for symbol in symbols}
-    covered = f"all {', '.join(letters.values())}" if symbols else "numbers"
-    if signed := [letters[str(symbol)] for symbol in symbols if symbol.is_positive]:
-        covered += " > 0" if len(signed) == len(symbols) else f", {', '.join(signed)} > 0"
-    covered += "".join(
+    for factor in (factor for x in asked for factor in _factors(x)):
+        if not _is_nonzero(factor) and factor not in known and -factor not in known:
+            raise NotProved(what, {"divisor": str(factor)[:80]}, violated=False, why="may be 0")
+    letters = {symbol: _letters(str(symbol), where or {}) for symbol in symbols}
+    covered = _covered(letters) + "".join(
         f", {str(x).replace('**', '^').replace('*', ' ')} != 0" for x in left_out
-    ) + (sizes and f" ({sizes})")
+    )
     box = {
-        str(symbol): (Fraction(0) if symbol.is_nonnegative else -math.inf, None)
+        str(symbol): (
+            Fraction(0) if symbol.is_nonnegative else -math.inf,
+            Fraction(0) if symbol.is_nonpositive else None,
+        )
         for symbol in symbols
     }
     both = sympy.lambdify(symbols, (left, right), "numpy")
-    sides = _Sides(what, lambda **x: both(*x.values()), box, where, float)
-    return Proof(what, covered, len(rest), "identities", sides)
+    sides = _Sides(what, lambda **x: both(*x.values()), box, where or {}, float)
+    if sizes:
+        covered += f" ({sizes})"
+    return Proof(what, covered, len(left), "identities", sides)
+
+
+#: Functions of SymPy that have a value at every number, and at every real number.
+ENTIRE = ("exp", "sin", "cos", "sinh", "cosh", "erf", "erfc", "Abs", "re", "im", "conjugate")
+REAL = ("tanh", "sech", "atan", "asinh", "sign", "Max", "Min")
+#: What else an expression may hold, and how to write it for the prover.
+INSTEAD = {
+    "Float": "it is rounded; write a fraction, as Rational('0.1')",
+    "Piecewise": "prove an identity for each piece, with its assumptions on the symbols",
+    "MatrixElement": "write the matrix with its entries",
+} | dict.fromkeys(
+    ("Integral", "Sum", "Product", "Derivative", "Limit", "Subs"),
+    "evaluate it first, with .doit()",
+)
+
+
+def _entries(what: str, name: str, side: Any) -> Any:
+    """A side as a matrix of SymPy's expressions; a float is the decimal number that is written."""
+    import sympy
+
+    side = to_python(side)
+    if side is None or isinstance(side, bool):
+        raise ValueError(
+            f"{what}: {name} is {side}; it must be an expression, a number or a matrix of them"
+        )
+    try:
+        if isinstance(side, float | Decimal):
+            exact = _exact(side)
+            side = sympy.Rational(exact.numerator, exact.denominator)
+        entries = sympy.Matrix([side])
+    except (TypeError, ValueError, OverflowError) as error:  # SympifyError is a ValueError
+        raise ValueError(
+            f"{what}: {name} = {side!r} is no expression, number or matrix of them"
+        ) from error
+    for entry in entries:
+        if not (isinstance(entry, sympy.Expr) and entry.is_commutative):
+            raise ValueError(f"{what}: {name} holds {entry}, which is no commuting number")
+        if entry.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
+            raise NotProved(
+                what, {name: str(entry)[:80]}, violated=False, why="it has no finite value"
+            )
+    return entries
+
+
+def _must_not_vanish(what: str, node: Any) -> list[Any]:
+    """What must not be 0, so that this part of an expression has a value where its own parts
+    have.
+    """
+    import sympy
+
+    name = type(node).__name__
+    if node.is_Symbol or node.is_Add or node.is_Mul or name in ENTIRE:
+        return []
+    if node.is_Rational or node.is_NumberSymbol or node is sympy.I:
+        return []
+    if name in REAL and all(x.is_real for x in node.args):
+        return []
+    if node.is_Pow:
+        return [] if node.exp.is_nonnegative else [node.base]
+    if name == "log":
+        return [node.args[0]]
+    if name in ("tan", "sec", "cot", "csc", "coth", "csch"):
+        below = {"tan": sympy.cos, "sec": sympy.cos, "cot": sympy.sin, "csc": sympy.sin}
+        return [below.get(name, sympy.sinh)(node.args[0])]
+    if name in ("gamma", "loggamma", "factorial"):
+        start = node.args[0] + int(name == "factorial")
+        if start.is_positive:
+            return []
+        raise NotProved(
+            what, {name: str(node)[:80]}, violated=False, why="it has poles at arguments <= 0"
+        )
+    advice = INSTEAD.get(name, "the prover does not know where that has a value")
+    raise ValueError(f"{what}: {str(node)[:80]} ({name}): {advice}")
+
+
+def _sample_points(what: str, symbols: list[Any]) -> list[list[Any]]:
+    """Two points, one in positive and one in negative numbers where the assumptions allow them."""
+    import sympy
+
+    def allowed(symbol: Any, x: Any) -> bool:
+        return all(getattr(x, f"is_{k}") in (v, None) for k, v in symbol.assumptions0.items())
+
+    def coordinate(k: int, symbol: Any, sign: int) -> Any:
+        near = sympy.Rational(2 * k + 3, k + 7)
+        positive = [near, *(sympy.Integer(k + step) for step in (2, 3, 4, 5, 6))]
+        negative = [-x for x in positive]
+        first, second = (positive, negative) if sign > 0 else (negative, positive)
+        others = [sympy.Integer(0), sympy.sqrt(k + 2), sympy.I * near, near + sympy.I]
+        found = next((x for x in (*first, *second, *others) if allowed(symbol, x)), None)
+        if found is None:
+            raise ValueError(f"{what}: no number was found that fits the assumptions on {symbol}")
+        return found
+
+    return [[coordinate(k, x, sign) for k, x in enumerate(symbols)] for sign in (1, -1)]
+
+
+def _differ(symbols: list[Any], point: list[Any], left: Any, right: Any) -> bool:
+    """Whether two matrices differ at a point, in 50 digits."""
+    import mpmath
+    import sympy
+
+    with mpmath.workdps(50):
+        numbers = [mpmath.mpmathify(x.evalf(50)) for x in point]
+        both = sympy.lambdify(symbols, [*left, *right], "mpmath")
+        try:
+            values = both(*numbers)
+        except ZeroDivisionError:  # a point that is left out, or a pole, which is found later
+            return False
+        pairs = zip(values[: len(left)], values[len(left) :])
+        return any(abs(x - y) > mpmath.mpf(10) ** -25 * (1 + abs(x) + abs(y)) for x, y in pairs)
+
+
+def _covered(letters: Mapping[Any, str]) -> str:
+    """The values of the symbols that a proof is about, from their assumptions."""
+    if not letters:
+        return "numbers"
+    signs: dict[str, list[str]] = {}
+    for symbol, name in letters.items():
+        fact = next((x for x in ("positive", "negative") if getattr(symbol, f"is_{x}")), None)
+        weak = next((x for x in ("nonnegative", "nonpositive") if getattr(symbol, f"is_{x}")), "")
+        words = {"positive": "> 0", "negative": "< 0", "nonnegative": ">= 0", "nonpositive": "<= 0"}
+        if sign := words.get(fact or weak, "!= 0" if symbol.is_zero is False else ""):
+            signs.setdefault(sign, []).append(name)
+    covered = f"all {', '.join(letters.values())}"
+    if len(signs) == 1 and len(next(iter(signs.values()))) == len(letters):
+        covered += f" {next(iter(signs))}"
+    else:
+        covered += "".join(f", {', '.join(names)} {sign}" for sign, names in signs.items())
+    said = {"positive", "negative", "nonnegative", "nonpositive", "nonzero", "zero"}
+    said |= {"real", "complex", "finite", "commutative"}
+    for symbol, name in letters.items():
+        given = symbol._assumptions_orig
+        words = [f"{'' if holds else 'not '}{fact}" for fact, holds in given.items()]
+        words = [
+            word
+            for word in words
+            if word.removeprefix("not ").removeprefix("extended_") not in said
+        ]
+        covered += f", {name} {' and '.join(words)}" if words else ""
+    return covered
+
+
+def _is_nonzero(x: Any) -> bool:
+    """Whether a factor is certainly not 0."""
+    return x.is_zero is False or (not x.free_symbols and abs(x.evalf(30)) > 1e-20)
 
 
 def _factors(x: Any) -> list[Any]:
     import sympy
 
-    return (
-        [base for base, _ in sympy.factor_list(sympy.numer(sympy.together(x)))[1]]
-        if x.free_symbols
-        else []
-    )
+    if not x.free_symbols:
+        return [x]
+    return [base for base, _ in sympy.factor_list(sympy.numer(sympy.together(x)))[1]]
 
 
 def prove_by_cases(
@@ -787,7 +1073,10 @@ def prove_by_cases(
     if not cases:
         raise ValueError(f"{what}: no case was given")
     for case in cases:
-        answer = holds(*case)
+        try:
+            answer = holds(*case)
+        except ZeroDivisionError as error:
+            raise NotProved(what, {"case": case}, violated=False, why=str(error)) from error
         if not isinstance(answer, bool | np.bool_):
             raise ValueError(f"{what}: {answer!r} at {case} is no answer, True or False is")
         if not answer:
@@ -853,15 +1142,16 @@ def monotone(f: Callable[[Any], Any], x: Any) -> Any:
     """A monotone function of a ball, enclosed by its values at the ends."""
     import flint
 
-    x = flint.arb(x)
-    return f(x.lower()).union(f(x.upper()))
+    whole = flint.arb(_bare(x))
+    low, high = f(whole.lower()), f(whole.upper())
+    return _like((x, low, high), _bare(low).union(_bare(high)))
 
 
 def _within(name: str, x: Any, high: float, shown: str = "1") -> Any:
-    """A ball between 0 and ``high``, but for the rounding of its ends."""
+    """A bare ball between 0 and ``high``, but for the rounding of its ends."""
     import flint
 
-    x = flint.arb(x)
+    x = flint.arb(_bare(x))
     if not (x.lower() > -ROUNDING and x.upper() < high + ROUNDING):
         raise ValueError(f"{name} = {x} does not lie in [0, {shown}]")
     return x
@@ -881,16 +1171,19 @@ def entropy(x: Any) -> Any:
     """-x log x of a ball in [0, 1/e], which may contain 0: increasing there."""
     import flint
 
-    x = _within("x", x, 0.3678, "1/e")
-    return monotone(lambda end: -end * end.log() if end > 0 else flint.arb(0), x)
+    inside = _within("x", x, 0.3678, "1/e")
+    found = monotone(lambda end: -end * end.log() if end > 0 else flint.arb(0), inside)
+    return _like((x,), found)
 
 
 def power(x: Any, p: Any) -> Any:
     """x^p of balls, x in [0, 1] and p > 0: monotone in both, so that its corners enclose it."""
     import flint
 
-    x, p = _within("x", x, 1), flint.arb(p)
-    if not p.lower() > 0:
+    base, exponent = _within("x", x, 1), flint.arb(_bare(p))
+    if not exponent.lower() > 0:
         raise ValueError(f"p = {p} is not positive")
-    low = x.lower() ** p.upper() if x.lower() > 0 else flint.arb(0)
-    return low.union(x.upper() ** p.lower() if x.upper() > 0 else flint.arb(0))
+    low, high = base.lower(), base.upper()
+    least = low ** exponent.upper() if low > 0 else flint.arb(0)
+    most = high ** exponent.lower() if high > 0 else flint.arb(0)
+    return _like((x, p), least.union(most))

@@ -293,7 +293,7 @@ def _largest(value: Any) -> float:
 
 def is_ours(made: type) -> bool:
     """Whether a class was made in a package whose calls are checked."""
-    return made.__module__.partition(".")[0] in PACKAGES
+    return (made.__module__ or "").partition(".")[0] in PACKAGES  # SymPy's functions f have none
 
 
 def finite(result: Any) -> bool:

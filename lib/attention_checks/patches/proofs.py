@@ -66,7 +66,7 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
     """
     at, below, above = (
         [{"x": x} for x in values]
-        for values in ((0.0, 0.3, 5.0), (-9.0, -1.0, 0.0), (-5.0, -0.1, 0.0))
+        for values in ((0.0, 0.3, 5.0, 21.0), (-9.0, -1.0, 0.0), (-5.0, -0.1, 0.0))
     )
 
     def part(i: int, factor: float = 1) -> Callable[[float], float]:
@@ -86,8 +86,8 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
     nine = prove_less(low, lambda x: ((1 + (-x).exp()).log(), 10 / (1 + x.exp())), x=(-9, 0))
     half = prove_le(r"$1 \le (1 + e^{-x})/2$", lambda u: (1, (1 + u) / 2), where=u, u=(1, None))
     return {
-        "lower": lower.crosschecked(at, over_u(0, 10), over_u(1, 10), inside=("u",)),
-        "upper": upper.crosschecked(at, over_u(1), over_u(2), inside=("u",)),
+        "lower": lower.crosschecked(at, over_u(0, 10), over_u(1, 10)),
+        "upper": upper.crosschecked(at, over_u(1), over_u(2)),
         "lower-nine": nine.crosschecked(below, part(0, 10), part(1, 10)),
         "zero-one": half.crosschecked(above, 1.0, lambda x: math.exp(part(0, 10)(x)) / 2),
     }
@@ -131,26 +131,31 @@ def thresholds(lemma_k_5: Callable) -> dict[str, Proof]:
 
     near, far, most, least = (
         [{"x": x} for x in values]
-        for values in ((0.5, 3.0, 10.0), (10.1, 15.0), (0.14, 0.5, 12.0), (0.01, 0.13))
+        for values in (
+            (1e-10, 0.5, 3.0, float(UPPER[0])),
+            (float(UPPER[1]), 15.0),
+            (float(LOWER[1]), 0.5, 12.0),
+            (1e-10, 0.01, float(LOWER[0])),
+        )
     )
     times, over, tenfold = (lambda x, u: 1 + u), (lambda x, u: (1 + u) / x), (lambda x, u: 10 / x)
-    y, ten = {"y": "1/x"}, lambda x, u: 10
+    y, ten, limit = {"y": "1/x"}, lambda x, u: 10, {"y = 0": "x = oo"}
     above, above_sharp = r"$x\,S(-x) < 10\log(1 + e^{-x})$", r"$x\,S(-x) > 10\log(1 + e^{-x})$"
     below, below_sharp = r"$x\,S(-x) > 0.1\log(1 + e^{-x})$", r"$x\,S(-x) < 0.1\log(1 + e^{-x})$"
     high, low = (0, UPPER[0]), (0, LOWER[0])
     high_far, low_far = (0, 1 / Fraction(UPPER[1])), (0, 1 / Fraction(LOWER[1]))
     return {
         "upper": prove_less(above, upper, x=high).crosschecked(
-            near, term(1, times), term(2, times), inside=("x",)
+            near, term(1, times), term(2, times)
         ),
         "upper-sharp": prove_less(above_sharp, upper_far, where=y, y=high_far).crosschecked(
-            far, term(2, over), term(1, over), inside=("y",)
+            far, term(2, over), term(1, over), inside=limit
         ),
         "lower": prove_less(below, lower_far, where=y, y=low_far).crosschecked(
-            most, term(0, tenfold), term(1, tenfold), inside=("y",)
+            most, term(0, tenfold), term(1, tenfold), inside=limit
         ),
         "lower-sharp": prove_less(below_sharp, lower, x=low).crosschecked(
-            least, term(1, ten), term(0, ten), inside=("x",)
+            least, term(1, ten), term(0, ten)
         ),
     }
 
@@ -204,10 +209,9 @@ def tensor_power(lemma_k_1: Callable) -> dict[str, Proof]:
     )
     return {
         "geometric": geometric.crosschecked(
-            [{"k": k} for k in (2, 3, 6)],
+            [{"k": k} for k in (2, 3, 6, 32)],
             lambda k: sum(2.0 ** (n * (1 - k)) for n in range(64)),
             lambda k: lemma_k_1(0.1, k, 0.5, 1.0, 0.1) * 0.5 * 0.1 ** (k - 1),
-            inside=("s",),
         ),
         "telescope": telescope.crosschecked(
             steps, path[:-1] * (path[1:] - path[:-1]), (path[1:] ** 2 - path[:-1] ** 2) / 2
@@ -352,14 +356,14 @@ def lipschitz(lemma_e_12: Callable) -> Proof:
             [{"t": t} for t in sums],
             lambda t: math.exp((1 - t) / 2) ** 4 * (max(1, t**2) + 1),
             over_p,
-            inside=("v",),
         )
 
     what, where = r"$(|\nabla\psi|/p)^2 < 1$", {"v": "exp((1 - t)/2)"}
+    border = 1 - 2 * math.log(0.3)  # v = 0.3; at t = 43 it is 0
     return conjunction(
         r"$|\nabla\psi|/p < 1$, $t$ = the sum of the positive $x_m^p$",
-        crosschecked(prove_less(what, near, where=where, v=("0.3", 1)), 1.0, 1.5, 3.0),
-        crosschecked(prove_less(what, far, where=where, v=(0, "0.3")), 4.0, 9.0),
+        crosschecked(prove_less(what, near, where=where, v=("0.3", 1)), 1.0, 1.5, border),
+        crosschecked(prove_less(what, far, where=where, v=(0, "0.3")), border, 9.0, 43.0),
     )
 
 
@@ -457,7 +461,8 @@ def crowd() -> Proof:
     and Zygmund.
 
     It says P[N^2 > C^2] >= (1 - C^2/E N^2)^2 (E N^2)^2/E N^4, with E N^2 = s and E N^4 = s + 3 s^2
-    (1 - 1/n). Over s^2, in x = s/C^2 >= 9, e = 1/s <= 1/9 (as C >= 1) and m = 1/n, for all three.
+    (1 - 1/n). Over s^2, in x = s/C^2 >= 9, e = 1/s <= 1/9 (as C >= 1) and m = 1/n <= 1/9 (as s <=
+    n), for all three.
     """
     cases = [(1, 9, 1.0), (1, 40, 0.5), (2, 60, 0.7), (4, 192, 0.9), (3, 1000, 0.25)]
     at = [{"C": C, "n": n, "q": q, "s": n * q} for C, n, q in cases]
@@ -473,10 +478,10 @@ def crowd() -> Proof:
         where={"x": "s/C**2", "e": "1/s", "m": "1/n"},
         x=(9, None),
         e=(0, Fraction(1, 9)),
-        m=(0, 1),
+        m=(0, Fraction(1, 9)),
         opened=("e",),
     )
-    return proof.crosschecked(at, 0.25, of_law, inside=("e", "m"))
+    return proof.crosschecked(at, 0.25, of_law, inside={"m = 0": "n = oo"})
 
 
 @functools.cache
@@ -520,15 +525,17 @@ def strays() -> dict[str, Proof]:
         )
         at, at_far = (
             [{"d": math.exp(L)} for L in logs]
-            for logs in ((float(start) + 0.01, 10.0, 100.0), (100.0, 600.0))
+            for logs in ((float(start), 10.0, 100.0), (100.0, 600.0))
         )
         return conjunction(
             rf"$P[N \ge {c} m \log d] \le 1/d$ for $m \ge 1$".replace("1 m", "m"),
-            near.crosschecked(
-                at, lambda d: math.log(d), lambda d: exponent(math.log(d)), inside=("L",)
-            ),
+            near.crosschecked(at, lambda d: math.log(d), lambda d: exponent(math.log(d))),
             far.crosschecked(
-                at_far, 1.0, lambda d: exponent(math.log(d)) / math.log(d), inside=("h", "w")
+                at_far,
+                1.0,
+                lambda d: exponent(math.log(d)) / math.log(d),
+                rounded=("h",),
+                inside={"w = 0": "d = oo"},
             ),
         )
 
@@ -539,10 +546,9 @@ def strays() -> dict[str, Proof]:
             proof = prove_le(f"C = {C}, k = {k}", functools.partial(group, C, k), q=(0, 1))
             tails.append(
                 proof.crosschecked(
-                    [{"q": q} for q in (0.1, 0.7)],
+                    [{"q": q} for q in (1e-10, 0.1, 0.7, 1.0)],
                     lambda q: binom.sf(k - 1, C, q) / q**k,
                     subsets,
-                    inside=("q",),
                 )
             )
     return {
@@ -728,6 +734,7 @@ def first_step() -> dict[str, Proof]:
             (8, 2, 1.0, -0.5),
         )
     ]
+    sure = [{"D": 9, "C": 3, "q": q, "beta": 0.5} for q in (0.0, 1.0)]
     counted = functools.cache(functools.partial(initial_growth_enumerated, alpha=1e-5))
     growth = lambda side, found: lambda **x: found(*x.values())[side]
     where = {"r": "D - C", "a": "exp(beta) - 1"}
@@ -750,5 +757,5 @@ def first_step() -> dict[str, Proof]:
             C=(2, None),
             q=(0, 1),
             a=(0, None),
-        ).crosschecked(at[:4], 0.0, lead, inside=("q",)),
+        ).crosschecked([*at[:4], *sure], 0.0, lead),
     }

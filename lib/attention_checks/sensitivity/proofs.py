@@ -49,7 +49,7 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
     unit = lambda n: math.exp(math.log(n) - math.log(n) ** 2 / 2)
     mills = lambda x: -math.log(norm.pdf(x) * math.sqrt(2 * math.pi)) - float(c) * x**2
     at, at_far, where = (
-        [{"n": n} for n in (2, 40, 10**5)],
+        [{"n": n} for n in (math.exp(0.69), 2, 40, math.exp(12))],
         [{"n": n} for n in (10**6, 10**12)],
         {"x": "log(n)"},
     )
@@ -62,7 +62,6 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
             at,
             lambda n: n * norm.sf(math.log(n)) / unit(n),
             lambda n: math.exp(-float(c) * math.log(n) ** 2) / unit(n),
-            inside=("x",),
         ),
         "far": tail.crosschecked(at_far, lambda n: math.log(n), lambda n: mills(math.log(n))),
     }
@@ -233,8 +232,11 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
     left, gram = new - torch.linalg.pinv(two) @ (two @ new), three @ three.T
     entries = [gram[0, 0], gram[0, 1], gram[1, 1], gram[0, 2], gram[1, 2], gram[2, 2]]
     blocks = {name: float(x) for name, x in zip(("p", "q", "r", "k1", "k2", "s"), entries)}
-    turn = _tensor([0.8, 0.6], [-0.6, 0.8])
-    matrix = turn.T @ torch.diag(_tensor(1.5, 4.0)) @ turn
+    # a symmetric matrix with these eigenvalues, whose first one has the share w of the first axis
+    turns = {
+        w: _tensor([w**0.5, (1 - w) ** 0.5], [-((1 - w) ** 0.5), w**0.5]) for w in (0, 0.64, 1)
+    }
+    matrices = [turn.T @ torch.diag(_tensor(1.5, 4.0)) @ turn for turn in turns.values()]
     u, v = old[:3], new[:3]
     one: Any = functools.partial(prove_identity, nonzero=[rest_f], sizes="N = 1")
     schur = prove_identity(
@@ -261,10 +263,9 @@ def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proo
     return {
         "schur": schur.crosschecked([blocks], [left @ left * torch.linalg.inv(gram)[-1, -1]]),
         "rayleigh": rayleigh.crosschecked(
-            [{"w": 0.64, "x": 1.5, "e": 2.5}],
-            [torch.linalg.inv(matrix)[0, 0]],
-            [1 / torch.linalg.eigvalsh(matrix).min()],
-            inside=("w",),
+            [{"w": w, "x": 1.5, "e": 2.5} for w in turns],
+            [torch.linalg.inv(matrix)[0, 0] for matrix in matrices],
+            [1 / torch.linalg.eigvalsh(matrix).min() for matrix in matrices],
         ),
         "retrained": one(r"$\theta_r$ fits old and new samples", *fits).crosschecked(
             at, [torch.stack([again @ old, again @ new])]

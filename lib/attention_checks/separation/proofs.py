@@ -547,6 +547,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         on: list[Layer],
         prove: Callable,
         row: int = 0,
+        inside: dict[str, str] | None = None,
         **ranges: Any,
     ) -> Proof:
         """``found`` is a row of ``on`` with these signs (the first, j3's, all other block columns,
@@ -562,7 +563,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
             on,
             lambda L: tau(L.n, L.c) / L.scale - L.c,
             lambda L: _row(L, row, *signs),
-            inside=("b", "v", "y"),
+            inside=inside,
         )
 
     strictly = functools.partial(prove_le, strict=True)
@@ -570,21 +571,24 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     by_n, by_n_squared = lambda n, x: n * x, lambda n, x: n * n * x
     on, unit = (
         _drawn("self-ones", "softmax", (1.0, 1.5)),
-        _drawn("self-identity", "softmax", (1.0, 1.5), (0.1, 0.4), unit=True),
+        _drawn("self-identity", "softmax", (1.0, 1.5), (0.0, 0.1, 0.4), unit=True),
     )
-    faint, high = (
+    faint, few, high = (
         _drawn("self-ones", "softmax", (0.619, 1.0)),
+        _drawn("self-ones", "softmax", (1.0, 1.5), (0.0, 0.65)),
         _drawn("self-ones", "softmax", (1.0, 1.5), (0.6, 1.0)),
     )
+    # b on the line, and at a1 = 1 at the end of its own range
     low, top = (
         [
             L
-            for a in (0.7, 0.8, 1.0)
-            for L in layers(
-                "self-ones", "softmax", [(k, k + 2, b(a), 1 - b(a)) for k in (2, 3, 5)], [a]
-            )
+            for a, b in (*((a, line(a)) for a in (0.7, 0.8, 1.0)), (1.0, end))
+            for L in layers("self-ones", "softmax", [(k, k + 2, b, 1 - b) for k in (2, 3, 5)], [a])
         ]
-        for b in (lambda a: 0.33 + 1.2 * (a - 0.7), lambda a: 0.74 - 0.78 * (a - 0.7))
+        for line, end in (
+            (lambda a: 0.33 + 1.2 * (a - 0.7), 0.0),
+            (lambda a: 0.74 - 0.78 * (a - 0.7), 1.0),
+        )
     )
     x: dict[str, Any] = {"x": (1, None)}
     a_b: dict[str, Any] = SIZES | x | {"a": (0.619, None), "b": (0, None)}
@@ -603,7 +607,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         {"y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"},
         {"y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"},
     )
-    below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5)}
+    below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5), "inside": {"y = 0": "n = oo"}}
     four_fifths = prove_le(
         "weight of j3 >= 4/5",
         lambda n, x: (Fraction(4, 5), special(n * n * x, n)),
@@ -625,7 +629,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         "quarter": fires(
             first_last,
             first_and_last,
-            on,
+            few,
             strictly,
             where=square,
             n=(2, None),
@@ -645,10 +649,10 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
             **x,
         ),
         "quarter-below-low": fires(
-            first_last, below_low, low, prove_less, where=low_line, v=(0, 0.7), **below
+            first_last, below_low, low, prove_less, where=low_line, v=(0, 0.69), **below
         ),
         "quarter-below-high": fires(
-            first_star, below_high, top, prove_less, where=high_line, v=(0, 0.5), **below
+            first_star, below_high, top, prove_less, where=high_line, v=(0, 0.494), **below
         ),
     }
 
@@ -679,6 +683,7 @@ def _silent(
     exponent: Callable,
     at: list[dict],
     where: dict[str, str],
+    inside: dict[str, str],
     **ranges,
 ) -> Proof:
     """So many events leave delta/n, each of them that a sum of k signs exceeds S, by Hoeffding's
@@ -690,6 +695,7 @@ def _silent(
         exponent: that of one event times y/Lambda, from the letters of the ranges but y, and z =
             1/Lambda.
         at: points, with S and ``unit``, the factor y/Lambda.
+        inside: as in :meth:`Proof.crosschecked`, but for those of y and z.
     """
     each, readouts = events
 
@@ -706,8 +712,9 @@ def _silent(
     def right(k: int, S: float, unit: float, **_: Any) -> float:
         return unit * _exponent(hoeffding, S, torch.ones(k, dtype=torch.float64))
 
+    limits = {"y = 0": "k = oo", "z = 0": "n = oo"} if "z" in ranges else {"y = 0": "k = oo"}
     return prove_less(what, sides, where=where, **ranges).crosschecked(
-        at, left, right, inside=("b", "e", "p", "r", "y", "z")
+        at, left, right, rounded=("z",), inside=limits | inside
     )
 
 
@@ -762,14 +769,19 @@ def _excess() -> tuple[Proof, Proof]:
     other = prove_le(
         "(a + b) w <= 0.0022, linear", linear, where=where, x=(1, None), a=(0, None), b=(0, 1)
     )
-    on = [layer("self-ones", "softmax", 1000, 22, a, 0.1, 0.9) for a in (0.01, 0.09)]
-    on_linear = [
-        layer("self-ones", "linear", n, 22, a, 0.1, 0.9) for n, a in ((1000, 0.0), (4000, 1.0))
-    ]
+    on, on_linear = (
+        [layer("self-ones", weights, n, 22, a, b, 1 - b) for n, a, b in sizes]
+        for weights, sizes in (
+            ("softmax", ((1000, 0.0, 0.0), (1000, 0.01, 0.1), (1000, 0.1, 0.9))),
+            ("linear", ((1000, 0.0, 0.0), (1000, 0.0, 1.0), (4000, 1.0, 0.1))),
+        )
+    )
     excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
     return (
-        softmax.crosschecked(on, excess, inside=("s", "u", "v")),
-        other.crosschecked(on_linear, excess, inside=("b",)),
+        softmax.crosschecked(
+            on, excess, rounded=("v",), inside={"v = 0": "n = oo", "u = 0": "n = oo"}
+        ),
+        other.crosschecked(on_linear, excess),
     )
 
 
@@ -812,6 +824,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         at: list[dict],
         e: Any,
         where: dict[str, str] | None = None,
+        inside: dict[str, str] | None = None,
         **z: Any,
     ) -> Proof:
         """Rows of X = 1, each of which fires where the mean of signs exceeds (.1 - e)/b."""
@@ -827,32 +840,46 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
             exponent,
             at,
             letters_of(400) | (where or {}),
+            inside or {},
             e=(0, e),
             y=(0, 1),
             **z,
         )
 
     def apart(
-        what: str, events: tuple[int, bool], factor: int, scale: float, delta: float, **ranges: Any
+        what: str,
+        events: tuple[int, bool],
+        factor: int,
+        scale: float,
+        logs: tuple[float, float],
+        inside: dict[str, str],
+        **ranges: Any,
     ) -> Proof:
-        """X = I: S makes a row of a layer, with this b, exceed its own block's part."""
+        """X = I: S makes a row of a layer, with this b, exceed its own block's part; ``logs`` are
+        those of n/delta.
+        """
         at = []
-        for n, e in ((200, 0.0), (300, 0.0004)):
+        for n, e, log in zip((200, 300), map(float, ranges["e"]), logs):
             L = layer("self-identity", "softmax", n, 102, 0.05, scale, math.sqrt(1 - scale**2))
             mine, other = L.row(1)[2:4]
             S = (0.1 - e - (mine - other)) / other
             at.append(
                 vars(L)
-                | {"k": 100, "e": e, "delta": delta * n, "S": S, "unit": factor * scale**2 / 100}
+                | {"k": 100, "e": e, "delta": n * math.exp(-log), "S": S}
+                | {"unit": factor * scale**2 / 100}
             )
         exponent = lambda r, b, e, z: factor / 2 * ((1 + r) * (ball("0.1") - e) - b * r) ** 2
-        return _silent(hoeffding, what, events, exponent, at, letters_of(factor), **ranges)
+        where = letters_of(factor)
+        return _silent(hoeffding, what, events, exponent, at, where, inside, **ranges)
 
+    # delta = 1, the largest z; and k = 400 b^2 log(n/delta)
     at = [
-        dict(n=1000, delta=x, b=0.2, d=122 + k, k=120 + k, e=e)
-        for x, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022))
+        dict(n=1000, delta=delta, b=0.2, d=122 + k, k=120 + k, e=e)
+        for delta, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022), (1000 * math.exp(-7.5), 0, 0.0))
     ]
-    faint = [x | {"a": a, "e": (a + x["b"]) / x["n"] ** (1 - a)} for x, a in zip(at, (0.2, 0.3))]
+    faint = [x | {"a": 0.2, "e": 0.4 / 1000**0.8} for x in at]
+    # the largest e
+    faint += [dict(n=1000, delta=1.0, a=0.5, b=1000**0.5 / 35 - 0.5, d=502, k=500, e=1 / 35)]
     ones = [
         L for w in ("softmax", "linear") for L in _drawn("self-ones", w, (0.05, 2.0)) if L.n > L.t
     ]
@@ -863,15 +890,31 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         _shift("self-ones", SELF, r, *(L for L in ones if L.weights == w))
         for w, r in (("softmax", "n**(a*(1 + a))"), ("linear", "1 + a"))
     ]
+    # one layer would need all these keys
+    network_ends = {
+        "r = 0": "n = 1",
+        "r = 0.025": "n > 8,000, as y <= 1",
+        "b = 0": "no sign enters",
+        "b = 1": "n > 7,000, as y <= 1",
+    }
+    rows_ends = {"r = 0": "n = 1", "r = 0.25": "n = 5^25 at k = 16", "b = 0": "no sign enters"}
     return {
         "shift": conjunction("a row is at most c + (a + b) w + (b/k) |S|", *shifts[0], *shifts[1]),
         "e": conjunction("e = (a + b) w <= 0.0022", *_excess()),
         "row": flat(row, (2, False), at, EXCESS, z=(0, 0.145)),
         "network": flat(network, (2, True), at, EXCESS, z=(0, 0.145)),
-        "other-rows": flat(side, (1, False), faint, "1/35", where={"e": "(a + b)/n**(1 - a)"}),
+        "other-rows": flat(
+            side,
+            (1, False),
+            faint,
+            "1/35",
+            where={"e": "(a + b)/n**(1 - a)"},
+            inside={"e = 0": "n = oo"},
+        ),
         "identity-network": apart(
             f"$2 m {sum_fires}, m = 7.5 log(n/delta) + 1",
-            *((2, True), 800, 0.1, math.exp(-9.3)),
+            *((2, True), 800, 0.1, (1 / 0.1087, 12.5)),
+            inside=network_ends,
             **dict(r=(0, "1/40"), b=(0, 1), e=(0, 0.011), z=(0, "0.1087"), y=(0, 1)),
         ),
         "identity-linear": _large_last_column(),
@@ -879,8 +922,9 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
             f"${sum_fires}",
             (1, False),
             400,
-            0.15,
-            0.01,
+            0.2,
+            (4.6, 6.25),
+            inside=rows_ends,
             r=(0, 0.25),
             b=(0, 0.2),
             e=(0, 0.0005),
@@ -892,41 +936,42 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
 def _large_last_column() -> Proof:
     """``identity-linear`` of :func:`quiet`, in s = b^2, q = c^2 and z = 1/log n."""
     where, sure = {"s": "b**2", "z": "1/log(n)", "q": "c**2"}, ball(10) / ball("0.00275")
-    below, above = (
-        [layer("self-identity", "linear", 12, 5, 2.0, b, math.sqrt(1 - b * b)) for b in bs]
-        for bs in ((0.1, 0.5, 0.7), (0.8, 0.9, 0.95))
-    )
+    drawn = [
+        layer("self-identity", "linear", 12, 5, 2.0, math.sqrt(s), math.sqrt(1 - s))
+        for s in (0, 0.01, 0.25, 0.5, 0.4, 0.6, 0.81, 0.99)
+    ]
+    below, above, wide, narrow = drawn[:5], drawn[4:], drawn[:6], drawn[5:]
     large = [vars(L) | {"n": 10**4} for L in above]
     return conjunction(
         "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
         prove_le("b^2/c^2 <= 1", lambda s: (s / (1 - s), 1), where=where, s=(0, 0.5)).crosschecked(
-            below, lambda L: L.b**2 / L.c**2, 1.0, inside=("s",)
+            below, lambda L: L.b**2 / L.c**2, 1.0
         ),
         prove_less(
             "log(b^2/c^2)/log n < b^2",
             lambda s, z: (z * (s / (1 - s)).log(), s),
             where=where,
-            s=(0.5, 0.99),
+            s=(0.4, 0.99),
             z=(0, 0.1086),
         ).crosschecked(
             large,
             [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above],
             [L.b**2 for L in above],
-            inside=("s", "z"),
+            rounded=("z",),
+            inside={"z = 0": "n = oo"},
         ),
         prove_less(
             "10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)
-        ).crosschecked(below, lambda L: 10 / (0.00275 * L.c**2), 1e4, inside=("q",)),
+        ).crosschecked(wide, lambda L: 10 / (0.00275 * L.c**2), 1e4),
         prove_less(
             "c^2 log(10/(0.00275 c^2)) < log 100 <= log n^(1 - b^2)",
             lambda q: (q * (sure / q).log(), ball(100).log()),
             where=where,
             q=(0.01, 0.4),
         ).crosschecked(
-            large,
-            [L.c**2 * math.log(10 / 0.00275 / L.c**2) for L in above],
+            narrow,
+            lambda L: L.c**2 * math.log(10 / 0.00275 / L.c**2),
             math.log(100),
-            inside=("q",),
         ),
     )
 
@@ -947,8 +992,10 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
     def silent(
         what: str, events: tuple[int, bool], level: Fraction, columns: int, most: str
     ) -> Proof:
+        # delta = 1, the largest z; and 120 = k = columns log(n/delta) - 1
         at: list[dict[str, Any]] = [
-            dict(n=1000, delta=x, d=121, k=120, p=p) for x, p in ((1.0, 0.0), (0.5, 0.025))
+            dict(n=200, delta=delta, d=121, k=120, p=float(Fraction(p)))
+            for delta, p in ((1.0, 0), (200 * math.exp(-121 / columns), most))
         ]
         for x in at:
             x |= {
@@ -959,7 +1006,7 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
         exponent = lambda z, p: (columns - z) * (ball(level) - 2 * p) ** 2 / 2
         said = f"{what} < delta/n at S = k ({float(level)} - 2 p)"
         return _silent(
-            hoeffding, said, events, exponent, at, where, y=(0, 1), z=(0, 0.189), p=(0, most)
+            hoeffding, said, events, exponent, at, where, {}, y=(0, 1), z=(0, 0.189), p=(0, most)
         )
 
     shifts = *_shift("cross", CROSS, "n**a", *on), *_shift("cross", CROSS, "1 + a", *linear)
@@ -1036,7 +1083,7 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
                 lambda k: _exponent(
                     hoeffding, 0.2 * k + 0.9, torch.ones(k - 1, dtype=torch.float64)
                 ),
-                inside=("h",),
+                rounded=("h",),
             ),
         ),
         "m": _enough("5.31", Fraction(53, 64)),
@@ -1108,7 +1155,10 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             f"$2 f_j - 1 > {bound}$, data of D1", above, strict=True, where=in_v, v=(0, top)
         )
         return proof.crosschecked(
-            [x for x in drawn if x["n"] >= low], right=model.sure_margin, inside=("v",)
+            [x for x in drawn if x["n"] >= low],
+            right=model.sure_margin,
+            rounded=("v",),
+            inside={"v = 0": "n = oo"},
         )
 
     def exponent(n: int, delta: float) -> float:
@@ -1145,7 +1195,7 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
         r"$1 < C \sqrt{\log(n/\delta)}/n^{0.1}, C = 2$",
         lambda x, e: (1, 2 * (x + e).sqrt() * (-x / 10).exp()),
         where={"x": "log(n)", "e": "log(1/delta)"},
-        x=(0.69, 23.03),
+        x=(0.693, 23.03),
         e=(2.3, 20),
     )
     least = [
@@ -1157,18 +1207,21 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
             drawn, soft, lambda n: ((1 + n**-0.4) * n**-0.3 / 2) ** 2
         ),
         "linear-0": fourth.crosschecked(
-            [{"r": 1.4}] * 5,
-            [x["n"] * float(model.norm_bound(1.4, x["n"])) ** 2 for x in drawn],
+            [x | {"r": r} for x in drawn for r in (1.0, 1.4)],
+            lambda n, r: n * float(model.norm_bound(r, n)) ** 2,
             1.0286,
-            inside=("r",),
         ),
         "linear-1": linear_1("1.6", 2),
         "hoeffding": two.crosschecked(
-            deltas, lambda n, delta: math.log(2 * n / delta), exponent, inside=("h",)
+            deltas, lambda n, delta: math.log(2 * n / delta), exponent, rounded=("h",)
         ),
-        "norm-0.1": tenth.crosschecked(drawn, lambda n: n**0.2 * soft(n), 1.0, inside=("v",)),
+        "norm-0.1": tenth.crosschecked(
+            [{"n": 1}, *drawn], lambda n: n**0.2 * soft(n), 1.0, inside={"v = 0": "n = oo"}
+        ),
         "empty": empty.crosschecked(
-            deltas, right=lambda n, delta: lemma_4_1(n, delta, 2, 2), inside=("e", "x")
+            [*deltas, {"n": 10**10, "delta": math.exp(-20)}],
+            right=lambda n, delta: lemma_4_1(n, delta, 2, 2),
+            rounded=("e", "x"),
         ),
         "spike": spike("0.71", "0.871", 2),
         "linear-35": linear_1("1.25", 35),
@@ -1199,7 +1252,8 @@ def _interval() -> Proof:
             f"|{norm}|^2 2 log(m n/delta) < 0.99^2", sides, where={"z": "1/log(n)"}, z=(0, "0.2813")
         )
         left = lambda n: tied_norm(n) * 2 * math.log((math.log2(n / 0.01) + 1) * n / 0.01)
-        return found.crosschecked([{"n": n} for n in (35, 100, 1000)], left, 0.99**2, inside=("z",))
+        at, limit = [{"n": n} for n in (35, 100, 1000)], {"z = 0": "n = oo"}
+        return found.crosschecked(at, left, 0.99**2, rounded=("z",), inside=limit)
 
     bound = Fraction(99, 100) ** 2
     return conjunction(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
-from theorybook.prove import ball
+from theorybook.prove import as_ball, ball
 from theorybook.validation import (
     FILLED,
     Arithmetic,
@@ -305,9 +305,10 @@ def push_difference(
     import flint
 
     check_population(D, C, float(q))
-    if not isinstance(ratio, int | float | flint.fmpq | flint.arb):
-        raise ValueError(f"ratio must be a number or a flint.arb, got {ratio!r}")
-    ratio = flint.arb(ratio)
+    try:
+        ratio = as_ball(ratio)
+    except TypeError:
+        raise ValueError(f"ratio must be a number or a flint.arb, got {ratio!r}") from None
     plain = 1 / (ratio + D - 1)  # the weight of another patch
     scale = D * ball(nu).root(p - 1)
     inside = outside = flint.arb(0)
