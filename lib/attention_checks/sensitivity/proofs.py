@@ -49,7 +49,7 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
     unit = lambda n: math.exp(math.log(n) - math.log(n) ** 2 / 2)
     mills = lambda x: -math.log(norm.pdf(x) * math.sqrt(2 * math.pi)) - float(c) * x**2
     at, at_far, where = (
-        [{"n": n} for n in (math.exp(0.69), 2, 40, math.exp(12))],
+        [{"n": n} for n in (math.exp(0.69), 40, math.exp(12))],
         [{"n": n} for n in (10**6, 10**12)],
         {"x": "log(n)"},
     )

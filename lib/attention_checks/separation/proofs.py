@@ -571,7 +571,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     by_n, by_n_squared = lambda n, x: n * x, lambda n, x: n * n * x
     on, unit = (
         _drawn("self-ones", "softmax", (1.0, 1.5)),
-        _drawn("self-identity", "softmax", (1.0, 1.5), (0.0, 0.1, 0.4), unit=True),
+        _drawn("self-identity", "softmax", (1.0, 1.5), (0.0, 0.4), unit=True),
     )
     faint, few, high = (
         _drawn("self-ones", "softmax", (0.619, 1.0)),
@@ -582,7 +582,7 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     low, top = (
         [
             L
-            for a, b in (*((a, line(a)) for a in (0.7, 0.8, 1.0)), (1.0, end))
+            for a, b in ((0.7, line(0.7)), (0.8, line(0.8)), (1.0, end))
             for L in layers("self-ones", "softmax", [(k, k + 2, b, 1 - b) for k in (2, 3, 5)], [a])
         ]
         for line, end in (
@@ -607,7 +607,8 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
         {"y": "1/n", "v": "0.33 + 1.2*(a - 0.7) - b"},
         {"y": "1/n", "v": "b - 0.74 + 0.78*(a - 0.7)"},
     )
-    below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5), "inside": {"y = 0": "n = oo"}}
+    below: dict[str, Any] = {"a": (0.7, 1), "y": (0, 0.5)}
+    limit = {"y = 0": "n = oo"}
     four_fifths = prove_le(
         "weight of j3 >= 4/5",
         lambda n, x: (Fraction(4, 5), special(n * n * x, n)),
@@ -649,10 +650,18 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
             **x,
         ),
         "quarter-below-low": fires(
-            first_last, below_low, low, prove_less, where=low_line, v=(0, 0.69), **below
+            *(first_last, below_low, low, prove_less),
+            where=low_line,
+            inside=limit | {"v = 0.7": "b < 0"},
+            v=(0, 0.7),
+            **below,
         ),
         "quarter-below-high": fires(
-            first_star, below_high, top, prove_less, where=high_line, v=(0, 0.494), **below
+            *(first_star, below_high, top, prove_less),
+            where=high_line,
+            inside=limit | {"v = 0.5": "b > 1"},
+            v=(0, 0.5),
+            **below,
         ),
     }
 
@@ -772,8 +781,8 @@ def _excess() -> tuple[Proof, Proof]:
     on, on_linear = (
         [layer("self-ones", weights, n, 22, a, b, 1 - b) for n, a, b in sizes]
         for weights, sizes in (
-            ("softmax", ((1000, 0.0, 0.0), (1000, 0.01, 0.1), (1000, 0.1, 0.9))),
-            ("linear", ((1000, 0.0, 0.0), (1000, 0.0, 1.0), (4000, 1.0, 0.1))),
+            ("softmax", ((1000, 0.0, 0.0), (1000, 0.1, 0.9))),
+            ("linear", ((1000, 0.0, 0.0), (4000, 1.0, 1.0))),
         )
     )
     excess = lambda L: (L.a + L.b) * float(L.f[0, 0])
@@ -872,14 +881,15 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         where = letters_of(factor)
         return _silent(hoeffding, what, events, exponent, at, where, inside, **ranges)
 
-    # delta = 1, the largest z; and k = 400 b^2 log(n/delta)
+    # delta = 1, the largest z; and k = 400 b^2 log(n/delta), the largest y
     at = [
-        dict(n=1000, delta=delta, b=0.2, d=122 + k, k=120 + k, e=e)
-        for delta, k, e in ((1.0, 0, 0.0), (0.5, 30, 0.0022), (1000 * math.exp(-7.5), 0, 0.0))
+        dict(n=1000, delta=delta, b=0.2, d=k + 2, k=k, e=e)
+        for delta, k, e in ((1.0, 120, 0.0), (1000 * math.exp(-150 / 16), 150, 0.0022))
     ]
-    faint = [x | {"a": 0.2, "e": 0.4 / 1000**0.8} for x in at]
-    # the largest e
-    faint += [dict(n=1000, delta=1.0, a=0.5, b=1000**0.5 / 35 - 0.5, d=502, k=500, e=1 / 35)]
+    faint = [
+        at[1] | {"a": 0.2, "e": 0.4 / 1000**0.8},
+        dict(n=1000, delta=1.0, a=0.5, b=1000**0.5 / 35 - 0.5, d=502, k=500, e=1 / 35),
+    ]
     ones = [
         L for w in ("softmax", "linear") for L in _drawn("self-ones", w, (0.05, 2.0)) if L.n > L.t
     ]
@@ -936,11 +946,13 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
 def _large_last_column() -> Proof:
     """``identity-linear`` of :func:`quiet`, in s = b^2, q = c^2 and z = 1/log n."""
     where, sure = {"s": "b**2", "z": "1/log(n)", "q": "c**2"}, ball(10) / ball("0.00275")
-    drawn = [
-        layer("self-identity", "linear", 12, 5, 2.0, math.sqrt(s), math.sqrt(1 - s))
-        for s in (0, 0.01, 0.25, 0.5, 0.4, 0.6, 0.81, 0.99)
-    ]
-    below, above, wide, narrow = drawn[:5], drawn[4:], drawn[:6], drawn[5:]
+    below, above, wide, narrow = (
+        [
+            layer("self-identity", "linear", 12, 5, 2.0, math.sqrt(s), math.sqrt(1 - s))
+            for s in squares
+        ]
+        for squares in ((0, 0.25, 0.5), (0.64, 0.81, 0.99), (0, 0.25, 0.6), (0.6, 0.81, 0.99))
+    )
     large = [vars(L) | {"n": 10**4} for L in above]
     return conjunction(
         "$b^2/c^2 < n^{b^2}$ and $10/(n c^2) < 0.00275$",
@@ -951,14 +963,14 @@ def _large_last_column() -> Proof:
             "log(b^2/c^2)/log n < b^2",
             lambda s, z: (z * (s / (1 - s)).log(), s),
             where=where,
-            s=(0.4, 0.99),
+            s=(0.5, 0.99),
             z=(0, 0.1086),
         ).crosschecked(
             large,
             [math.log(L.b**2 / L.c**2) / math.log(10**4) for L in above],
             [L.b**2 for L in above],
             rounded=("z",),
-            inside={"z = 0": "n = oo"},
+            inside={"z = 0": "n = oo", "s = 0.5": "log 1 = 0, but for rounding"},
         ),
         prove_less(
             "10/(0.00275 c^2) < 10^4", lambda q: (sure / q, 10**4), where=where, q=(0.4, 1)
