@@ -28,7 +28,7 @@ def forget(proofs):
 
 @pytest.mark.parametrize("part", LEAST)
 def test_everything_is_proved_in_seconds(part):
-    """Seconds, not minutes: 3 to 7 s of processor time on a quiet machine; 60 s leave room for a slow one."""
+    """Seconds, not minutes: 3 to 7 s of processor time where nothing else runs; 60 s leave room for a slow machine."""
     start = time.process_time()
     found = everything(proofs_of(part), part)
     assert all(proof.ties and not proof.untied for proof in found.values())
