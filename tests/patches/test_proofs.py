@@ -94,9 +94,4 @@ def test_other_permutations_do_not_keep_the_groups(monkeypatch):
 
 
 def test_the_union_bound_needs_a_probability(monkeypatch):
-    prove = proofs.prove_le
-    monkeypatch.setattr(
-        proofs, "prove_le", lambda what, f, **options: prove(what, f, **options | ({"q": (-1, 1)} if "q" in options else {}))
-    )
-    with pytest.raises(NotProved):
-        inspect.unwrap(proofs.strays)()
+    refuse(monkeypatch, proofs, "strays", "C = 2, k = 1", q=(-1, 1))
