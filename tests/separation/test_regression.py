@@ -79,6 +79,14 @@ def test_no_data_have_a_larger_norm_than_worst_high(n, dataset, weights):
     assert worst == pytest.approx(max(norms), rel=1e-12) and regression.largest_norm(n) >= worst
 
 
+@pytest.mark.parametrize(("kind", "dataset"), regression.NETWORKS[1:])
+def test_quiet_edge_counts_sign_vectors_of_data_without_high_scores(kind, dataset):
+    n, risk = 8, 0.1
+    sums = all_signs(n) @ literal_weights(regression.regression_scores(n, dataset, high=0), kind)
+    edge = sums.sort(descending=True).values[int(risk * 2**n)]  # as many sums may lie above it
+    assert regression.quiet_edge(n, 1, risk, dataset, kind) == pytest.approx(float(edge), abs=1e-8)
+
+
 @pytest.mark.parametrize("high", [0, 14])
 def test_threshold_range_is_sharp(high):
     n, m, risk = 100, 14, 1e-4
