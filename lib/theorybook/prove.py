@@ -525,6 +525,8 @@ def as_ball(x: Any) -> Any:
     """A number as a ball; one that :func:`prove_less` watches stays watched."""
     import flint
 
+    if x is None or isinstance(x, str):  # which flint would read as 0, and as decimals
+        raise TypeError(f"{x!r} is no number")
     return x if isinstance(x, _WatchedBall) else flint.arb(x)
 
 

@@ -56,6 +56,7 @@ ACROSS = sensitivity_bounds.raising_move(MOVED, torch.arange(1))
         (lambda: space.population_descent_with(power(1), 4, 2, 0.25, start=-1.0, beta=3.0), "weights of a row sum to 0"),
         (lambda: space.population_descent_with(relu_power(1), 6, 4, 0.25), "do not fall into groups"),
         (lambda: space.push_difference(1j, 4, 2, Fraction(1, 2)), "ratio must be a number or a flint.arb, got 1j"),
+        (lambda: space.push_difference(None, 4, 2, Fraction(1, 2)), "ratio must be a number or a flint.arb, got None"),
     ],
 )
 def test_refused(call, message):
