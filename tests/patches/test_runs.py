@@ -8,7 +8,7 @@ import pytest
 import torch
 from attention_checks.patches.runs import expectation, lemmas, samples, transfer, worlds
 from attention_theory import patches
-from attention_theory.patches.population import critical_stray_rate, initial_growth
+from attention_theory.patches.population import critical_stray_rate, initial_growth, population_descent
 
 
 def test_disagreement_with_the_labelling_function():
@@ -34,6 +34,15 @@ def test_opening(case):
     q = critical_stray_rate(case[1], case[3])
     if q < 1:
         assert initial_growth(case[0], case[1], q, case[3])[0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("rate", [None, 0.5])
+def test_scores_move_per_unit_of_the_rate_that_was_run(rate):
+    rate_v, rate_A = (1e-3, 10.0) if rate is None else (rate, rate)
+    temperature = 1.0 if rate is None else 6**0.5
+    path = population_descent(6, 2, 0.25, steps=3, rate_v=rate_v, rate_A=rate_A, temperature=temperature)
+    run = expectation.descent(6, 2, 0.25, steps=3, rate=rate)
+    torch.testing.assert_close(run.moved("gamma"), path.gamma.diff() / rate_A)
 
 
 def test_flow_moves_by_its_step():

@@ -130,11 +130,12 @@ def descent(
     temperature sqrt(D); the diagonal scores are fixed at ``beta``.
     """
     temperature = 1.0 if rate is None else D**0.5
-    rates: dict[str, Any] = {} if rate is None else {"rate_v": rate, "rate_A": rate}
+    rate_v, rate_A = (1e-3, 10.0) if rate is None else (rate, rate)
+    rates: dict[str, Any] = {"rate_v": rate_v, "rate_A": rate_A}
     path = population_descent(
         D, C, q, steps=steps, nu=nu, temperature=temperature, beta=beta, **rates
     )
-    return Descent(Population(D, C, q), path, rate or 10.0, temperature, nu, beta)
+    return Descent(Population(D, C, q), path, rate_A, temperature, nu, beta)
 
 
 def four_descents(steps: Steps = 600) -> list[Descent]:
