@@ -42,6 +42,7 @@ def test_scores_move_per_unit_of_the_rate_that_was_run(rate):
     temperature = 1.0 if rate is None else 6**0.5
     path = population_descent(6, 2, 0.25, steps=3, rate_v=rate_v, rate_A=rate_A, temperature=temperature)
     run = expectation.descent(6, 2, 0.25, steps=3, rate=rate)
+    torch.testing.assert_close(run.path.gamma, path.gamma)
     torch.testing.assert_close(run.moved("gamma"), path.gamma.diff() / rate_A)
 
 
