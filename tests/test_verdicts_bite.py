@@ -291,6 +291,7 @@ MUTANTS = [
     ("exponential/own-reading", "separation.exact", "values[0] += key * size * size", "values[0] += key * size"),
     ("exponential/own-reading", "exponential.proofs", "n * a**2 + (n - 1) * total", "n * a**2 + n * total"),
     ("exponential/own-blunter", "separation.exact", "size**2 + near, near, far]", "size**2 + far, near, far]"),
+    ("exponential/own-sharpness", "exponential.proofs", "self.a + 2 * B if", "self.a - 2 * B if"),
     ("exponential/own-degree", "exponential.windows", "math.ceil(found - 1e-9)", "math.floor(found)"),
     ("exponential/own-ceiling", "exponential.windows", "far), math.log(blocks - 1)) if", "far), math.log(blocks)) if"),
     ("exponential/own-closing", "exponential.windows", "d=math.ceil(10 * size)", "d=math.ceil(20 * size)"),

@@ -9,7 +9,7 @@ import platform
 import sys
 
 PYTHONS = "3.11 to 3.14"
-SYSTEMS = "Linux (x86-64, arm64), macOS 14 or newer on Apple silicon, Windows through WSL"
+SYSTEMS = "Linux (x86-64 or arm64), macOS 14 or newer on Apple silicon, or Windows through WSL"
 
 
 def refusal(implementation: str, version: tuple, system: str, machine: str, macos: str = "") -> str:

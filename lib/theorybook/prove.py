@@ -257,13 +257,13 @@ def _end(x: Fraction, inward: int) -> str:
 
 
 def _range(
-    box: Mapping[str, tuple[Fraction, Fraction | None]],
+    box: Mapping[str, tuple[Any, Any]],
     where: Mapping[str, str],
     opened: Iterable[str] = (),
 ) -> str:
     """The box in the paper's letters; a point is written as one."""
 
-    def line(name: str, low: Fraction, high: Fraction | None) -> str:
+    def line(name: str, low: Any, high: Fraction | None) -> str:
         letters = _letters(name, where)
         if low == -math.inf:
             return f"all {letters}" if high is None else f"{letters} <= {_short(high)}"
@@ -301,7 +301,7 @@ def _start(
     return box
 
 
-def _pair(sides: Any) -> tuple[Any, Any]:
+def _pair(sides: Any) -> tuple[Any, ...]:
     return sides if isinstance(sides, tuple) else (0, sides)
 
 
@@ -651,7 +651,7 @@ class _Seen(_Many):
         self._by(self.value)
         return self._with(self.value**-1 * _plain(other))
 
-    def __pow__(self, power: int) -> "_Seen":
+    def __pow__(self, power: Any) -> "_Seen":
         if not isinstance(to_python(power), int):
             raise _Lost(f"it is raised to the power {power}; whole powers only")
         if power < 0:
@@ -1041,7 +1041,7 @@ def _covered(letters: Mapping[Any, str]) -> str:
 
 def _is_nonzero(x: Any) -> bool:
     """Whether a factor is certainly not 0."""
-    return x.is_zero is False or (not x.free_symbols and abs(x.evalf(30)) > 1e-20)
+    return x.is_zero is False or bool(not x.free_symbols and abs(x.evalf(30)) > 1e-20)
 
 
 def _factors(x: Any) -> list[Any]:

@@ -61,5 +61,5 @@ def test_running_says_how_long_the_records_of_part_vi_took():
             seconds = [took for point, took in zip(record.points, record.seconds) if point.get("n") == n]
             hours, least = hours + sum(seconds) / 3600, least + len(seconds) * min(seconds) / 3600
     words = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
-    assert f"about {words[round(hours)]} hours; if each" in said.replace("\n", " ")
+    assert f"about {words[round(hours)]} hours. If each" in said.replace("\n", " ")
     assert f"about {words[round(least)]} hours on one core" in said.replace("\n", " ")

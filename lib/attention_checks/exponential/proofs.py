@@ -205,7 +205,10 @@ class Condition(NamedTuple):
 
         def value(n: float, **knob: float) -> float:
             data = DataSet("self-ones", math.log(n), float(self.a), float(B), float(C), 12, key(n))
-            return float(self.factor) * data.shares(family(**knob)).own
+            own = data.shares(family(**knob)).own
+            with_it = (float(self.a) + float(B)) * own
+            # the lowest output on D1: all other keys against j3's
+            return with_it - float(B) * (1 - own) + float(B) if self.fires else with_it
 
         left, right = (None, value) if self.fires else (value, None)
         return proof.crosschecked(at, left, right)
