@@ -213,6 +213,9 @@ def test_deep_layers_and_the_recorded_search():
     rows = word.deep_layers(4, 6, 4, 0, "iid")
     assert [row["layer"] for row in rows] == [1, 2, 4]
     assert all(row["change"] <= math.sqrt(6) * row["C1"] ** row["layer"] for row in rows)
+    before = sensitivity.DeepRandomFeatures.sample(4, 6, 24, 4, 0).layers(context(4, 6))
+    norms = [float(before[row["layer"] - 1].norm()) for row in rows]
+    assert [row["S"] for row in rows] == pytest.approx([row["change"] / norm for row, norm in zip(rows, norms)])
     assert 0.6 < word.drf_search_share(4, 6, 2, 0) <= 1.05  # the two values' product is 0.49
 
 

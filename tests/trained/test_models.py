@@ -133,6 +133,10 @@ def test_a_missing_commit_and_a_short_document_are_refused(monkeypatch):
     monkeypatch.setattr(corpora, "_stream", lambda kind, model: list(range(100)))
     with pytest.raises(ValueError, match="prose has 100 tokens, too few for 32 texts of 16: take less"):
         corpora.drawn("prose", None, 16, 0, 16)
+    for draw in (0, 1):  # eight blocks of 12: the even ones for one draw, the odd ones for the other
+        texts = corpora.drawn("prose", None, 5, draw, 4)
+        assert all(text == list(range(text[0], text[0] + 5)) for text in texts)
+        assert [(text[0] // 12, text[-1] // 12) for text in texts] == [(2 * k + draw,) * 2 for k in range(4)]
 
 
 def found(monkeypatch, missing=(), version="0.1.0", origin=None):
