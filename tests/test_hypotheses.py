@@ -122,6 +122,11 @@ def test_drf_blind_needs_a_move_that_does_not_look():
     assert np.mean(blind**2) <= 1 / 2 < np.mean(looking**2) - 0.05
 
 
+def test_drf_blind_needs_relu():
+    """Every feature of tanh is below 1 in size, so that the mean square of k of them is below k."""
+    assert abs(np.tanh(np.linspace(-10, 10, 101))).max() < 1
+
+
 def relu_gap(scale, alignment):
     """E (relu(z') - relu(z))^2 over E relu(z)^2 for standard normal z and z'/scale with this correlation."""
     angle = math.acos(alignment)
@@ -1037,6 +1042,21 @@ def test_blunter_needs_this_matrix_and_these_sizes():
     sizes = dict(a0=0.01, a1=1.2, c=0.8)
     assert separation_probability(sharp(1), "self-ones", d=208, m=187, log_n=7 * math.log(10), b=0.5, **sizes) > 0.8
     assert separation_probability(sharp(1), "self-identity", d=507, m=456, log_n=20 * math.log(10), b=0.2, **sizes) > 0.99
+
+
+def test_blunter_needs_these_entries_rows_and_columns():
+    """Chances that are not 0.63: equal entries, a large one in both data sets, other numbers of columns and rows."""
+    place = dict(d=208, m=187, log_n=7 * math.log(10), a0=0.01, a1=1.2, b=0.5, c=0.8)
+    others = (
+        dict(a1=0.01),
+        dict(a0=1.2),
+        dict(d=20),
+        dict(d=2000),
+        dict(log_n=3 * math.log(10)),
+        dict(log_n=12 * math.log(10)),
+    )
+    chances = [separation_probability(sharp(0.5), "self-identity", **place | other) for other in others]
+    assert all(abs(chance - 0.63) > 0.1 for chance in chances)
 
 
 def test_blunter_needs_many_sign_vectors():
