@@ -6,7 +6,6 @@ import pytest
 import torch
 from attention_checks.exponential import without_division
 from attention_theory import tokens
-from attention_theory.attention import attention_weights
 from attention_theory.exponential import dividing, population_descent_with, sharp
 from attention_theory.sensitivity.attention_features import RandomAttentionFeatures
 
@@ -24,16 +23,6 @@ def test_retrieval_counts_all_patterns(n):
         cases = list(itertools.product(scores, repeat=n - 1))
         counted = sum(sum(map(u, case)) < u(3) for case in cases) / len(cases)
         assert without_division.retrieval_probability(u, 3, n) == pytest.approx(counted, abs=1e-12)
-
-
-def test_crowd_numbers():
-    assert without_division.crowd_number(lambda s: s * s, 50) == pytest.approx(50)
-    assert without_division.crowd_number(lambda s: 1, 5) == 1
-
-
-def test_the_sink_leaves_what_is_said():
-    scores = torch.tensor([[without_division.sink_gap(7, 0.2)] + [0.0] * 7], dtype=torch.float64)
-    assert float(attention_weights(scores, "softmax")[0, 0]) == pytest.approx(0.8)
 
 
 def test_aligned_changes_are_those_of_the_moved_context():

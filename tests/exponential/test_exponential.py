@@ -63,13 +63,6 @@ def test_rank(degree, d, expected):
     assert exponential.seen_dimension(degree, d) == expected
 
 
-def test_slopes():
-    z = torch.linspace(0.3, 2, 7, dtype=torch.float64).requires_grad_()
-    for u in (sharp(0.4), truncated(6), power(3), relu_power(2)):
-        (gradient,) = torch.autograd.grad(u(z).sum(), z)
-        assert torch.allclose(u.slope(z), gradient)
-
-
 def test_least_truncation_is_least():
     p = knobs.least_truncation(20, 10, 1000)
     needed = math.log(1000)

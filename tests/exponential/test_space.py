@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 import torch
-from attention_checks.exponential import group_bounds
 from attention_theory.attention import attention_weights
 from attention_theory.exponential import power, relu_power, sharp, space, truncated
 from attention_theory.patches.population import ReducedViT
@@ -89,8 +88,3 @@ def test_reading_errors_at_both_ends(D, C):
     q = Fraction(1, 3)
     assert space.reading_error(1, 1, 1, D, C, q) == space.averaging_error(D, C, q)
     assert space.reading_error(Fraction(1), Fraction(1), Fraction(0), D, C, q) == space.group_error(D, C, q)
-
-
-def test_the_escape_time_by_hand():
-    assert group_bounds.score_gradient_bound(2, 0.5, 3, 0.0) == pytest.approx(2 * 3)
-    assert group_bounds.escape_steps(1.0, 4.0, 2, 0.5, rate=2.0, nu=0.0) == pytest.approx(0.5 * math.e / (2 * 6))

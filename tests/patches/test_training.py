@@ -62,8 +62,3 @@ def test_the_sweep_writes_its_file(tmp_path):
     (row,) = read_record("sample-sizes", tmp_path).rows
     assert record.settings["steps"] == 10 and row["N"] == 20
     assert [len(row[key]) for key in ("error", "association", "alignment")] == [2, 2, 2]
-
-
-def test_the_stored_sweep_has_the_settings_of_its_module(book):
-    record = read_record("sample-sizes", book / "data")
-    assert record.settings == dict(sample_sizes.RECORDING.settings) and record.points == sample_sizes.RECORDING.grid()

@@ -13,7 +13,6 @@ from attention_theory.device import generator, normal, signs
 from attention_theory.sensitivity import new_label
 from scipy.stats import binom
 from theorybook import identity, rate_interval
-from theorybook.records import Table
 
 n, d, N, k = 5, 12, 9, 80
 
@@ -32,19 +31,6 @@ def maps(seed=1):
         sensitivity.RandomAttentionFeatures.sample(d, seed, weights="relu"),
     ):
         yield map, contexts, torch.stack([map(X).flatten() for X in contexts])
-
-
-def test_solutions_are_where_gradient_descent_ends():
-    Phi, labels, phi, label, _moved = problem()
-    start = normal(30, generator=generator(5))
-    theta = sensitivity.min_norm_interpolator(Phi, labels, start)
-    assert torch.allclose(theta, new_label.gradient_descent(Phi, labels, start), atol=1e-9)
-    fine = new_label.gradient_descent(phi[None], labels.new_tensor([label]), theta)
-    assert torch.allclose(printed.equation_6_5(theta, phi, label), fine)
-    joint = torch.cat([Phi, phi[None]]), torch.cat([labels, labels.new_tensor([label])])
-    assert torch.allclose(
-        printed.equation_6_6(Phi, labels, phi, label, start), new_label.gradient_descent(*joint, start), atol=1e-8
-    )
 
 
 def test_retraining_is_one_step_also_from_old_labels_that_are_not_fitted():
@@ -147,22 +133,6 @@ def test_the_record_has_the_losses_of_the_grid(book, monkeypatch):
     assert {p for _, p in new_label_runs.PENALISED} == {0.0, *printed.FIGURE_5["p"]}
 
 
-def test_lines_and_turns():
-    runs = new_label_runs.Table([{"gamma": g, "error": e} for g, e in ((0.05, 0.9), (0.5, 2.1), (3.0, 0.0))])
-    assert np.allclose(new_label_runs.line(runs), [1.95**2, 2.25, 0])
-    assert new_label_runs.below(runs).tolist() == [True, True, False]
-    assert new_label_runs.turned_at_once(runs).tolist() == [True, False, False]
-
-
-def test_worst_moves_are_bounded_as_the_proof_says():
-    for k in (None, 40):
-        found = worst.worst_moves("iid", 5, 8, 6, 0, k)
-        assert found.fine <= found.S and found.again <= found.S * found.ratio
-        assert found.excess_fine >= -4 * found.S * found.residual
-        assert found.excess_again >= -4 * found.S * found.ratio * found.residual
-    assert worst.slack_law(10, 64, 640) == pytest.approx(3**0.5 / 10)
-
-
 def test_single_draws_leave_the_law_of_the_worst_alignment_at_few_features():
     """own-slack-decay: at k = d a plain ascent finds |a_f - 1| more than 30% above the law in some draws."""
     n, d, over = 10, 64, []
@@ -180,14 +150,6 @@ def test_single_draws_leave_the_law_of_the_worst_alignment_at_few_features():
                 delta = delta / math.sqrt(d) + uphill / uphill.norm().clamp(min=1e-12)
         over.append(worst_found / worst.slack_law(n, d, d))
     assert max(over) > 1.5 and sum(ratio > 1.3 for ratio in over) >= 2
-
-
-def test_laws_of_what_is_drawn():
-    values = laws.lipschitz_values(500, 4, 8)
-    assert {len(v) for v in values.values()} == {500} and abs(values["a direction"].mean()) < 0.2
-    for found, at in laws.gram_in_law(4, 20_000).values():
-        assert found == pytest.approx(at * np.ones(4), abs=0.1)
-    assert np.mean([found for found, at in laws.gram_in_law(20, 20_000).values() if at], axis=1) == pytest.approx(1, abs=0.02)
 
 
 def test_lipschitz_concentration_fails_for_words_of_one_number():
@@ -311,24 +273,3 @@ def test_film_reviews_bring_their_sentiment_and_other_tokens_fair_signs(monkeypa
     assert torch.equal(X, tokens.contexts("layer-0", 3, 4, 8, 1))
     X, labels = new_label_runs.labelled_contexts("iid", 50, 2, 8, 1)
     assert torch.equal(X, tokens.contexts("iid", 50, 2, 8, 1)) and set(labels.tolist()) == {1, -1}
-
-
-def test_features_of_figures_4_to_7_count_what_the_text_says():
-    def rows(map, n, N, loss, penalty, gamma, error):
-        return [
-            {"map": map, "n": n, "N": N, "kind": "iid", "trial": 0, "solution": s, "loss": f"{loss}-{t}", "penalty": penalty}
-            | {"gamma": gamma, "error": error + 0.5 * (s != t), "sensitivity": 0.5, "residual": -2.0, "smallest": 0.25}
-            for s in ("fine", "again")
-            for t in ("fine", "again")
-        ]
-
-    found = rows("RF", 40, 100, "alignment", 0.0, 1.0, 0.8)  # the line is 1
-    found += rows("RAF", 40, 100, "alignment", 0.0, 1.0, 0.97) + rows("RAF", 40, 100, "target", 1.0, 0.0, 3.0)
-    found += rows("RAF", 40, 700, "alignment", 0.0, 1.0, 0.9) + rows("RAF", 40, 1300, "alignment", 0.0, 1.0, 0.97)
-    for map, error in (("RAF", 0.0), ("ReLU-RAF", 0.75)):
-        found += rows(map, 120, 400, "alignment", 0.0, 1.0, error) + rows(map, 120, 400, "alignment", 1.0, 0.25, 2.0)
-        found += [row for p in (0.0, 0.01, 0.1) for row in rows(map, 120, 400, "error", p, 0.1, 0.1)]
-        found += rows(map, 120, 400, "error", 1.0, 0.0, 3.99)
-    expected = (0.2, 0.2 / 4, 0.0, 1.0, 0.5, 0.25, -1.0, 1.0, 0.25, 1.0)
-    assert list(new_label_runs.features(Table(found)).values()) == pytest.approx(expected)
-    assert list(new_label_runs.features(Table(found))) == list(new_label_runs.EXPECTED)

@@ -190,12 +190,6 @@ def test_the_factor_of_a_small_head_depends_on_the_draw():
     assert c.max() > 4.5 and (c[1] > c[0]).any()
 
 
-def test_least_dimension():
-    for n in (1, 4, 40, 4 * 10**9):
-        d = sensitivity.least_dimension(n)
-        assert d / math.log(d) ** 4 >= n > (d - 1) / math.log(d - 1) ** 4
-
-
 # What the chapters measure --------------------------------------------------------------------------------------------
 
 

@@ -73,16 +73,6 @@ def test_detection_where_no_network_can_be_built():
     assert share == pytest.approx(one_by_one([1.5, 0.2, 0.8], 0, 0, [0.9])[0])
 
 
-@pytest.mark.parametrize("single", [1, 2])
-@pytest.mark.parametrize("n", [1, 10, 1000, 10**5])
-def test_fitting_is_the_least_width_that_divides_n(n, single):
-    for need in {0.5, 1, 2, 2.5, n / 7, n / 2, n / 2 + 0.5, n}:
-        if need <= n:
-            least = next(p for p in range(1, n + 1) if n % p == 0 and p >= need)
-            assert chances.fitting(n, need, single) == least + single
-    assert chances.fitting(n, 1) == 3
-
-
 def test_the_bound_for_small_blocks_is_its_formula():
     n, d, a0, b = 2560, 12, 0.01, 0.8
     D = ((10 * b - 1) * (n ** (b * b) - 1) - 10 - 10 * a0 / (n / 10)) / (10 * b)

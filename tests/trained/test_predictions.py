@@ -7,7 +7,6 @@ import pytest
 from conftest import BOOK, ROOT
 from theorybook import load_ledger, load_predictions
 from theorybook.records import read_record
-from theorybook.tools.records_check import recordings, untied
 
 FILES = ("book/trained/predictions.yml", "book/patches/predictions.yml")
 TRAINED, PATCHES = (load_predictions(ROOT / file) for file in FILES)
@@ -40,13 +39,6 @@ def test_records_are_not_older_than_their_predictions():
         for path in (BOOK / "data").glob(names):
             date = read_record(path.stem, BOOK / "data").provenance["date"]
             assert date >= min(each.date for each in predictions.values())
-
-
-@pytest.mark.parametrize(
-    "name", sorted(path.stem for names in ("trained-*-*", "cifar10*") for path in (BOOK / "data").glob(f"{names}.json"))
-)
-def test_a_record_has_the_settings_and_points_of_its_recording(name):
-    assert not untied(recordings()[name], read_record(name, BOOK / "data"))
 
 
 def test_the_records_of_part_vi_are_small():
