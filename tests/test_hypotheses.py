@@ -535,6 +535,15 @@ def test_zero_derivative_needs_opposite_directions():
         assert (abs(forward - back) < 1e-9) == even
 
 
+def test_zero_derivative_needs_pairs():
+    """Two neurons that move by t g and -t g: the kernel is the same at t and -t if their keys are equal, and differs if not."""
+    values, move = np.array([1.0, -1.0]), 0.01 * np.array([[1.0, 0.5], [-1.0, -0.5]])
+    for second, even in (([1.0, 0.0], True), ([0.0, 0.5], False)):
+        keys = np.array([[1.0, 0.0], second])
+        forward, back = (kernel_of(keys + t * move, values, np.exp, np.exp, X, Y) for t in (1, -1))
+        assert (abs(forward - back) < 1e-9) == even
+
+
 def test_rank_needs_pairs():
     """Four neurons, one dimension, three inputs: rank 2 for two pairs, 3 for four keys of their own."""
     draw, values, inputs = np.random.default_rng(37), np.array([1.0, -1.0, 1.0, -1.0]), np.array([[0.2], [0.6], [1.0]])
@@ -1709,6 +1718,13 @@ def test_two_ways_need_a_division_when_a_key_is_forbidden():
     w, v, m = 0.5, 2.0, 3.0
     before, removed = w * v + (1 - w) * m, (1 - w) * m  # without division the rest stays as it was
     assert abs(removed - before) == w * v != w * abs(m - v)
+
+
+def test_one_key_needs_weights_of_one_sign():
+    """Part (ii): the others have u = 3 and -1, and the key goes from 1 to 2; no sum is 0, and its weight stays below 1."""
+    before, after = [[Fraction(u, key + 2) for u in (key, 3, -1)] for key in (1, 2)]
+    moved = [abs(new - old) for old, new in zip(before, after)]
+    assert sum(moved) / 2 == Fraction(1, 4) != Fraction(1, 6) == moved[0]
 
 
 def test_sparsemax_needs_a_lead_over_every_rival():
