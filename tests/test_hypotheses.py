@@ -6,6 +6,7 @@ The rows of the ledger name these tests in ``reasons``. Where two lines of arith
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -821,6 +822,22 @@ def test_free_diagonal_needs_independent_scores_of_one_law():
     marked = np.eye(3)
     assert settled(marked, 1) == (3, 3)  # independent constants without a common law
     assert settled(1 - marked, 1) == (0, 0)  # with the first, on average 1.5 of 1.5
+
+
+def test_free_diagonal_needs_one_rate_for_all_scores():
+    """D = 2, C = 1, scores 0 or 1 by coins, one step on an image whose first patch alone carries the feature."""
+
+    def counts(*rates):  # own and any, added up over the 16 equally likely starts
+        found = []
+        for start in product((0.0, 1.0), repeat=4):
+            A = torch.tensor(start).double().reshape(2, 2).requires_grad_()
+            seen = 2 * torch.softmax(A, dim=1)[:, 0]
+            (slope,) = torch.autograd.grad(torch.log1p(torch.exp(-(seen**3).sum())), A)
+            found.append(settled((A - torch.tensor(rates)[:, None] * slope).detach().numpy(), 1))
+        return tuple(np.sum(found, axis=0))
+
+    assert counts(1e6, 1e6) == (16, 32)  # C/D of any
+    assert counts(1e6, 0.0) == (20, 24)  # the second row stays
 
 
 def test_lost_association_needs_its_steps():
