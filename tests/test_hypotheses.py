@@ -450,6 +450,11 @@ def test_higher_threshold_needs_block_entries_that_are_not_negative():
     assert detects(self_row(0.0, c=2.0, b=-1.0), 2.0 + 0.5) > 0  # a false alarm
 
 
+def test_higher_threshold_needs_a_small_entry_that_is_not_negative():
+    """a_0 = -3, X = 1: s(a_0) = 6, so the marked row looks at itself alone, and fires with the sign - of the first column."""
+    assert -3.0 * 1.0 <= 0.5 - 0.2 and detects(self_row(1.0, a=-3.0), 0.8 + 0.5) > 0  # a false alarm
+
+
 def test_quarter_needs_block_entries_that_are_not_negative():
     """d = 3, so one block column, a_1 = 1: b + c = 1 at n = 2 (weight 4/5), b^2 + c^2 = 1 and b <= 0.4 at n = 10^6."""
     n = 10**6
@@ -479,6 +484,22 @@ def test_identity_block_needs_a_small_dimension():
     D = ((10 * b - 1) * (n ** (b * b) - 1) - k - 10 * a_0 * k / n) / (10 * b)
     counts = success_counts("self-identity", n, k + 2, a_0, 1.2, b, 0.8)
     assert D < 0 and (counts.ok - counts.ok_and_quiet) / counts.total > (math.exp(-(D**2) / 2 / k) + 2.0 ** (1 - k)) / 2
+
+
+def test_identity_block_needs_a_large_entry_that_is_not_negative():
+    """a_1 = -5, n = 300, d = 5, all sign vectors: with the signs - of the first and the last column the marked row fires."""
+    n, k, a_0, a_1, b, c = 300, 3, 0.01, -5.0, 0.6, 0.8
+    signs = np.array(list(np.ndindex(2, 2, 2, 2, 2))) * 2 - 1
+
+    def fires(a, u):
+        A = np.zeros((n, k + 2))
+        A[range(n), 1 + np.arange(n) % k], A[:, -1], A[0, 0] = b, c, a
+        scores = u(math.log(n) * A @ A.T)
+        return (scores / scores.sum(1, keepdims=True) @ A @ signs.T).max(0) > c + 0.1 + 1e-9
+
+    share = np.mean(fires(a_1, np.exp) & ~(fires(a_1, np.positive) | fires(a_0, np.exp) | fires(a_0, np.positive)))
+    D = ((10 * b - 1) * (n ** (b * b) - 1) - k - 10 * a_0 * k / n) / (10 * b)
+    assert a_1 + b <= 2 * c + 0.1 and D > 0 and share > (math.exp(-(D**2) / 2 / k) + 2.0 ** (1 - k)) / 2
 
 
 def alarms(model, n, d, b, c):
