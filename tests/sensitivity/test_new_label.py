@@ -13,6 +13,7 @@ from attention_theory.device import generator, normal, signs
 from attention_theory.sensitivity import new_label
 from scipy.stats import binom
 from theorybook import identity, rate_interval
+from theorybook.records import Table
 
 n, d, N, k = 5, 12, 9, 80
 
@@ -273,3 +274,24 @@ def test_film_reviews_bring_their_sentiment_and_other_tokens_fair_signs(monkeypa
     assert torch.equal(X, tokens.contexts("layer-0", 3, 4, 8, 1))
     X, labels = new_label_runs.labelled_contexts("iid", 50, 2, 8, 1)
     assert torch.equal(X, tokens.contexts("iid", 50, 2, 8, 1)) and set(labels.tolist()) == {1, -1}
+
+
+def test_features_of_figures_4_to_7_count_what_the_text_says():
+    def rows(map, n, N, loss, penalty, gamma, error):
+        return [
+            {"map": map, "n": n, "N": N, "kind": "iid", "trial": 0, "solution": s, "loss": f"{loss}-{t}", "penalty": penalty}
+            | {"gamma": gamma, "error": error + 0.5 * (s != t), "sensitivity": 0.5, "residual": -2.0, "smallest": 0.25}
+            for s in ("fine", "again")
+            for t in ("fine", "again")
+        ]
+
+    found = rows("RF", 40, 100, "alignment", 0.0, 1.0, 0.8)  # the line is 1
+    found += rows("RAF", 40, 100, "alignment", 0.0, 1.0, 0.97) + rows("RAF", 40, 100, "target", 1.0, 0.0, 3.0)
+    found += rows("RAF", 40, 700, "alignment", 0.0, 1.0, 0.9) + rows("RAF", 40, 1300, "alignment", 0.0, 1.0, 0.97)
+    for map, error in (("RAF", 0.0), ("ReLU-RAF", 0.75)):
+        found += rows(map, 120, 400, "alignment", 0.0, 1.0, error) + rows(map, 120, 400, "alignment", 1.0, 0.25, 2.0)
+        found += [row for p in (0.0, 0.01, 0.1) for row in rows(map, 120, 400, "error", p, 0.1, 0.1)]
+        found += rows(map, 120, 400, "error", 1.0, 0.0, 3.99)
+    expected = (0.2, 0.2 / 4, 0.0, 1.0, 0.5, 0.25, -1.0, 1.0, 0.25, 1.0)
+    assert list(new_label_runs.features(Table(found)).values()) == pytest.approx(expected)
+    assert list(new_label_runs.features(Table(found))) == list(new_label_runs.EXPECTED)
