@@ -1,6 +1,7 @@
 """What must hold for any input: weights, exact probabilities, kernels, one-token updates, Top_C."""
 
 import torch
+from attention_checks.patches.runs import worlds
 from attention_theory import patches, separation, tangent
 from attention_theory.attention import Weights, attention_weights
 from attention_theory.device import generator, normal
@@ -61,7 +62,7 @@ def test_tangent_kernels_are_kernels(seed, n, d, half):
 @given(SEEDS, st.integers(2, 8), st.floats(-5, 5))
 def test_top_c_does_not_see_a_shift_of_a_row(seed, D, shift):
     scores = drawn(seed, D, D)
-    assert torch.equal(patches.top_c(scores, 2), patches.top_c(scores + shift * drawn(seed + 1, D, 1), 2))
+    assert torch.equal(worlds.top_c(scores, 2), worlds.top_c(scores + shift * drawn(seed + 1, D, 1), 2))
 
 
 @given(SEEDS, st.integers(1, 6), st.integers(1, 4))

@@ -9,6 +9,7 @@ import torch
 from attention_checks.patches import printed as IV
 from attention_checks.patches.runs import expectation, transfer
 from attention_checks.sensitivity import printed as I
+from attention_checks.separation import chances
 from attention_checks.separation import printed as II
 from attention_checks.tangent import printed as III
 from attention_checks.tangent import reverse_process
@@ -133,7 +134,7 @@ def successes(seed, t, d):
         c = [f(A1, A2, A2, X)[2] for A1, A2, X in data for f in (II.definition_c_4, II.definition_c_1)]
         event = lambda y, c=c, tau=tau: II.section_7_success(c, y, tau + 1e-12)
         printed = event(signs(d, 4, generator=generator(seed)))
-        yield printed, separation.literal_success(model, n, d, 4, *sizes, seed=seed)
+        yield printed, chances.literal_success(model, n, d, 4, *sizes, seed=seed)
         yield printed, separation.success_rate(model, n, d, 4, *sizes, trials=1, seed=seed).successes
         if n * d <= 60:
             every, counts = separation.sign_vectors(d), separation.success_counts(model, n, d, *sizes)
@@ -283,7 +284,7 @@ def descent_on_the_population(seed, L, d):
 def hidden_groups(seed, m, C):
     m, C, q = min(m, 4) + 1, min(C, 2), 0.2 + 0.1 * (seed % 7)
     yield IV.hidden_group_error(m, C, q), hidden.hidden_error(m, C, q)
-    yield IV.theorem_5_2_distance(m, C, q), hidden.planted_distance(m, C, q)
+    yield IV.theorem_5_2_distance(m, C, q), transfer.planted_distance(m, C, q)
 
 
 @twins

@@ -244,7 +244,7 @@ MUTANTS = [
     ("jelassi2022/lemma-g.1", "patches.runs.lemmas", "< len(X) // (D // C)", "< len(X) // D"),
     ("jelassi2022/lemma-g.3", "patches.runs.lemmas", "<= share * (own", "<= 2 * share * (own"),
     ("jelassi2022/lemma-e.4", "patches.vit", "dA = -D / self.temperature * S", "dA = -D * S"),
-    ("jelassi2022/lemma-e.25", "patches.training", "rho - rate_A * d_rho", "rho"),
+    ("jelassi2022/lemma-e.25", "patches.runs.samples", "rho - rate_A * d_rho", "rho"),
     ("jelassi2022/theorem-5.1", "patches.runs.transfer", "math.log(C * math.e *", "math.log(math.e *"),
     ("jelassi2022/own-zero-diagonal", "patches.runs.samples", "same & ~diagonal", "same"),
     ("jelassi2022/own-free-diagonal", "patches.runs.expectation", "(dA if train_diagonal", "(dA.tril() if train_diagonal"),
@@ -257,7 +257,7 @@ MUTANTS = [
     ("jelassi2022/theorem-3.1-proof", "patches.errors", "minimum(plus, minus).sum() / 2", "minimum(plus, minus).sum()"),
     ("jelassi2022/theorem-3.2-1", "patches.errors", "lead = 1 + plus - minus", "lead = plus - minus"),
     ("jelassi2022/lemma-k.4", "patches.printed", "return 2**C * q**k", "return 2**C * q ** (k + 1)"),
-    ("jelassi2022/theorem-5.2-tv", "patches.hidden", "- C * math.log(q / 2)), 0", "- C * math.log(q)), 0"),
+    ("jelassi2022/theorem-5.2-tv", "patches.runs.transfer", "- C * math.log(q / 2)), 0", "- C * math.log(q)), 0"),
     # index, comparison
     # the scores and P'P exchanged
     ("jelassi2022/figure-2-pattern", "patches.runs.gaussian_patches", "in (A, gram))", "in (gram, A))"),
@@ -266,7 +266,7 @@ MUTANTS = [
     # a printed setting
     ("jelassi2022/figure-3", "patches.printed", '"C": 4, "label": 1}', '"C": 8, "label": 1}'),
     ("jelassi2022/figure-1-a", "patches.neighbours", "relabelled).abs().max()", "relabelled).abs().min()"),
-    ("jelassi2022/figure-5-a", "patches.images", "s // patch, seed)", "s // patch, seed + 1)"),
+    ("jelassi2022/figure-5-a", "patches.runs.train_images", "s // patch, seed)", "s // patch, seed + 1)"),
     ("jelassi2022/figure-5-b", "patches.printed", '"shown": (2, 4, 8)', '"shown": (2, 4, 16)'),
     ("jelassi2022/figure-5-c", "patches.runs.cifar", "(upper / 100)", "(upper[::-1] / 100)"),
     ("jelassi2022/figure-7", "patches.printed", '"svhn"), "patch": 4', '"svhn"), "patch": 2'),
@@ -379,7 +379,7 @@ MUTANTS = [
     ("trained/own-majority-features", "trained.features", "maximize=True", "maximize=False"),
     ("trained/own-majority-features", "trained.features", "(weights > 0.5)", "(weights > 0.4)"),
     ("trained/own-contraction", "trained.position", "math.tanh(spread / 4)", "math.tanh(spread / 3)"),
-    ("trained/own-contraction", "trained.position", "a * r / (a * r + b) - a", "a * r / (a * r + b) - b"),
+    ("trained/own-contraction", "trained.exact", "a * r / (a * r + b) - a", "a * r / (a * r + b) - b"),
     ("trained/own-contraction", "trained.position", "(weights, weights, p=1)", "(weights, weights, p=2)"),
     ("trained/own-nearest-key", "trained.position", "math.expm1(slope)", "math.exp(slope)"),
     # the same row for softmax, another one for a polynomial: the nearest key is the heaviest

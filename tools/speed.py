@@ -32,7 +32,7 @@ from statistics import median
 
 import numpy as np
 import torch
-from attention_checks.separation import panels
+from attention_checks.separation import chances, panels
 from attention_theory import patches, sensitivity, separation, tokens
 from attention_theory.device import generator, normal, signs
 from attention_theory.separation.data import inputs, threshold
@@ -363,7 +363,7 @@ def success(n: int, trials: int = 100, batches: int = 5) -> Bench:
         "library": lambda: separation.success_probability(**point),
         "sampled, to 0.001": lambda: separation.success_rate(**point, trials=needed, seed=0),
         "scaled_dot_product, to 0.001": by_sdpa,
-        "literal, to 0.001": lambda: separation.literal_success(**point, seed=0),
+        "literal, to 0.001": lambda: chances.literal_success(**point, seed=0),
     }
     factors = {
         "scaled_dot_product, to 0.001": needed / (trials * batches),

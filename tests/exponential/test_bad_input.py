@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from attention_checks.exponential import group_bounds, sensitivity_bounds, without_division
+from attention_checks.exponential import group_bounds, knobs, sensitivity_bounds, without_division
 from attention_theory import exponential
 from attention_theory.exponential import competition, kernels, power, relu_power, sharp, space, truncated, windows, words
 from attention_theory.sensitivity.attention_features import OneTokenAttention
@@ -24,7 +24,7 @@ ACROSS = sensitivity_bounds.raising_move(MOVED, torch.arange(1))
     [
         (lambda: exponential.separation_probability(sharp(math.inf), "cross", 20, 4, 0, 1.2, n=190), "hard maximum open"),
         (lambda: exponential.separation_probability(sharp(1), "cross", 20, 4, 0.1, 1.2), "give exactly one of the two"),
-        (lambda: exponential.least_sharpness("cross", 1, 1.2), "log_n = 0.0 is not allowed: above 0"),
+        (lambda: knobs.least_sharpness("cross", 1, 1.2), "log_n = 0.0 is not allowed: above 0"),
         (lambda: exponential.least_degree("self-ones", 100, 0.01, 0.02, 0.8), "no degree is enough"),
         (lambda: ONES.fires_at_most(sharp(1), 3), "d = None is not allowed"),
         (lambda: windows.DataSet("self-identity", 5.0, 1.1, 0.3, 0.6, d=8, key=5.0), "belongs to the model self-ones"),

@@ -45,7 +45,7 @@ def test_least_knobs_agree_with_the_exact_probability():
         p = exponential.least_degree(model, 10**12, 1.2, 0.2, 0.8)
         assert exponential.separation_probability(power(p + 1), model, **found, log_n=size) > 0.5
         assert exponential.separation_probability(power(p - 2), model, **found, log_n=size) < 0.5
-        beta = exponential.least_sharpness(model, 10**12, 1.2, 0.2, 0.8)
+        beta = knobs.least_sharpness(model, 10**12, 1.2, 0.2, 0.8)
         assert exponential.separation_probability(sharp(1.05 * beta), model, **found, log_n=size) > 0.5
         assert exponential.separation_probability(sharp(0.9 * beta), model, **found, log_n=size) < 0.5
 

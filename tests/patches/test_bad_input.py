@@ -3,7 +3,7 @@
 import pytest
 import torch
 from attention_checks.patches import flops, loaders
-from attention_checks.patches.runs import lemmas, train_images
+from attention_checks.patches.runs import lemmas, train_images, worlds
 from attention_theory import patches
 from attention_theory.patches import gaussian, similarity, transformer
 from attention_theory.patches import images as pictures
@@ -25,7 +25,7 @@ FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
         (lambda: patches.PatchDistribution(4, 2, 3, 0.5, 0.1, w=torch.ones(2)), r"shape \(3,\)"),
         (lambda: patches.PositionalViT(square, square[0], p=4), "p = 4"),
         (lambda: patches.PositionalViT(square, square[0], p=1), "p = 1"),
-        (lambda: patches.top_c(square, 5), "C = 5"),
+        (lambda: worlds.top_c(square, 5), "C = 5"),
         (lambda: patches.association(square, [0, 1, 1]), "3 labels for D = 4"),
         (lambda: patches.association(square, [0, 1, 1, 1]), r"sizes \[1, 3\]"),
         (lambda: patches.linear_error(10, 4, 0.5), "D = 10"),
@@ -44,8 +44,8 @@ FOUR = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
         (lambda: lemmas.power_sequence(1e-300, 2, 1.0, 1.0, 9.0), "steps away or more: take a larger z"),
         (lambda: gaussian.convolution_label(torch.zeros(2, 4, 3), 3), "D = 4 .* C = 3"),
         (lambda: pictures.grid_permutation(8, 3, 0), "squares of 3 x 3"),
-        (lambda: pictures.patch_permutation(8, 2, 4, 0), "torn apart"),
-        (lambda: pictures.patch_permutation(32, 5, 5, 0), "squares of 5 x 5 pixels do not tile an image of side 32"),
+        (lambda: train_images.patch_permutation(8, 2, 4, 0), "torn apart"),
+        (lambda: train_images.patch_permutation(32, 5, 5, 0), "squares of 5 x 5 pixels do not tile an image of side 32"),
         (lambda: pictures.patches_of(torch.zeros(2, 3, 32, 32), 5), "squares of 5 x 5 pixels do not tile an image of side 32"),
         (lambda: flops.forward_flops(32, 3, 10, 5, 7, 12, 384, 384), "squares of 5 x 5"),
         (lambda: loaders.load_images("mnist"), "'mnist' .* digits, cifar10"),

@@ -19,7 +19,7 @@ from attention_checks.patches import flops, loaders, neighbours
 from attention_checks.patches.runs import cifar, digits, train_images
 from attention_theory.device import generator
 from attention_theory.patches import images, similarity, transformer
-from attention_theory.patches.images import grid_permutation, patch_permutation, permute
+from attention_theory.patches.images import grid_permutation, permute
 from attention_theory.patches.similarity import cosines, locality
 from scipy.io import savemat
 from theorybook import identity
@@ -180,7 +180,7 @@ def test_permuted_encodings_undo_permuted_images(attention):
         moved = permute(pixels, grid_permutation(8, 4, 3)).double()
         return identity("outputs", other(moved).detach(), network(pixels.double()).detach()).holds
 
-    order = patch_permutation(8, 4, 2, 3)
+    order = train_images.patch_permutation(8, 4, 2, 3)
     assert gap(order)
     assert not gap(torch.arange(16))
     assert not gap(torch.argsort(order)) or torch.equal(order, torch.argsort(order))
@@ -390,7 +390,9 @@ def test_squares_are_permuted_after_the_augmentation(root):
         recipe = replace(SMALL, data="cifar10", patch=16, shuffle=shuffle)
         network = recipe.model(data).double()
         if shuffle:
-            network.positions.data = network.positions.data[images.patch_permutation(32, 16, 16, train_images.SHUFFLE_SEED)]
+            network.positions.data = network.positions.data[
+                train_images.patch_permutation(32, 16, 16, train_images.SHUFFLE_SEED)
+            ]
         torch.set_default_dtype(torch.float64)
         try:
             histories.append(train_images.train_images(recipe, data, network=network)[1])
@@ -563,7 +565,7 @@ def test_missing_data_end_the_recording_in_one_sentence(few_images, tmp_path, ca
 
 def test_inverting_the_permutation_brings_the_grid_back():
     seen = torch.randn(64, 64, generator=generator(0))
-    order = patch_permutation(8, 1, 1, train_images.SHUFFLE_SEED)
+    order = train_images.patch_permutation(8, 1, 1, train_images.SHUFFLE_SEED)
     assert torch.equal(train_images.inverted(seen[order][:, order], 8, 1, 1), seen)
 
 

@@ -1,7 +1,7 @@
 """Descent on samples: against a literal loop, its symmetries, the semi-idealised process, transfer."""
 
 import torch
-from attention_checks.patches.runs import sample_sizes
+from attention_checks.patches.runs import sample_sizes, samples
 from attention_theory import patches
 from attention_theory.patches import training
 from theorybook.records import read_record
@@ -53,7 +53,7 @@ def test_records_and_test_points():
 def test_semi_idealised_process_follows_the_population():
     """With the lengths of the idealised process it is the idealised process."""
     path = patches.population_descent(8, 4, 0.25, steps=30, rate_v=5e-3, rate_A=10.0)
-    gamma, rho = patches.semi_idealised(patches.Population(8, 4, 0.25), path.alpha, 10.0)
+    gamma, rho = samples.semi_idealised(patches.Population(8, 4, 0.25), path.alpha, 10.0)
     assert torch.allclose(gamma, path.gamma, rtol=1e-12) and torch.allclose(rho, path.rho, rtol=1e-12)
 
 

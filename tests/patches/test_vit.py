@@ -1,6 +1,7 @@
 """The positional ViT where the printed formulas of ``tests/test_twins.py`` do not look: v = 0, ties, names of groups."""
 
 import torch
+from attention_checks.patches.runs import worlds
 from attention_theory import patches
 from attention_theory.device import generator, normal
 
@@ -19,8 +20,8 @@ def test_top_c_and_association():
     assert patches.association(-same, groups) == 0
     assert patches.association(0 * same, groups) == 0  # ties associate nothing
     assert patches.association(same, groups.flip(0)) == 1  # names of the groups do not matter
-    assert patches.top_c(same, 2).tolist() == [[0, 2], [1, 3], [0, 2], [1, 3]]
-    assert patches.top_c(0 * same, 2).tolist() == [[0, 1]] * 4
+    assert worlds.top_c(same, 2).tolist() == [[0, 2], [1, 3], [0, 2], [1, 3]]
+    assert worlds.top_c(0 * same, 2).tolist() == [[0, 1]] * 4
     half = same.clone()
     half[:2] = 1 - half[:2]
     assert patches.association(half, groups) == 0.5

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from attention_checks.trained.runs.copying import key_statistics, lowest
 from attention_theory.trained import copying
 from attention_theory.trained.copying import Evidence
 
@@ -19,7 +20,7 @@ def laws():
 def test_statistics_of_a_key_are_their_definitions():
     scores = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     mask, keys = torch.ones(3, 5, dtype=torch.bool).tril(2), torch.tensor([2, 0, 4])
-    found = copying.key_statistics(scores, mask, keys)
+    found = key_statistics(scores, mask, keys)
     for head in range(2):
         for query in range(3):
             u = scores[head, query][mask[query]].exp()
@@ -59,17 +60,17 @@ def test_the_lowest_point_of_a_parabola_in_log_beta():
     betas = (0.7, 0.85, 1.0, 1.15)
     for best in (0.75, 0.97, 1.1):
         curve = [2 + 3 * (math.log(beta) - math.log(best)) ** 2 for beta in betas]
-        assert math.isclose(copying.lowest(betas, curve), best, rel_tol=1e-9)
-    assert copying.lowest(betas, [4, 3, 2, 1]) == betas[-1] and math.isclose(copying.lowest(betas, [1, 2, 4, 8]), betas[0])
+        assert math.isclose(lowest(betas, curve), best, rel_tol=1e-9)
+    assert lowest(betas, [4, 3, 2, 1]) == betas[-1] and math.isclose(lowest(betas, [1, 2, 4, 8]), betas[0])
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: Evidence((Fraction(1, 2), Fraction(1, 2)), (Fraction(1), Fraction(2))), "mean over them is one"),
-        (lambda: copying.lowest((0.9, 1.0), [1, 2]), "at least three sharpnesses"),
+        (lambda: lowest((0.9, 1.0), [1, 2]), "at least three sharpnesses"),
         (
-            lambda: copying.key_statistics(torch.zeros(1, 1, 2), torch.tensor([[True, False]]), torch.tensor([1])),
+            lambda: key_statistics(torch.zeros(1, 1, 2), torch.tensor([[True, False]]), torch.tensor([1])),
             "each row needs its key",
         ),
     ],

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 import torch
 from attention_checks.trained.exact import sparsemax_by_supports
+from attention_checks.trained.runs.replacing import undivided
 from attention_theory.exponential import power, sharp, truncated
 from attention_theory.trained import replacing
 from attention_theory.trained.models import softmax
@@ -124,7 +125,7 @@ def test_what_a_taylor_sum_keeps_of_the_exponential():
 
 def test_undivided_rows_sum_to_what_they_sum_to():
     constants = torch.logsumexp(SCORES, -1).mean(1)[None]
-    weights = replacing.undivided(constants)(SCORES, torch.ones(5, 6, dtype=torch.bool), 0)
+    weights = undivided(constants)(SCORES, torch.ones(5, 6, dtype=torch.bool), 0)
     assert torch.allclose(weights.sum(-1).log().mean(1), torch.zeros(2, dtype=torch.float64))
 
 

@@ -8,9 +8,19 @@ from collections.abc import Callable
 import numpy as np
 from attention_theory.attention import Weights
 from attention_theory.exponential.competition import needed_log_ratio
-from attention_theory.exponential.windows import lower_edge, paper_data, upper_edge
+from attention_theory.exponential.families import sharp
+from attention_theory.exponential.windows import DataSet, lower_edge, paper_data, upper_edge
+from attention_theory.separation import data
 from scipy.special import gammaln
-from theorybook.validation import OpenChance, Positive, Size
+from theorybook.validation import (
+    AtLeastOne,
+    Count,
+    Extended,
+    NonNegative,
+    OpenChance,
+    Positive,
+    Size,
+)
 
 
 def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Positive = 1e4) -> float:
@@ -27,6 +37,39 @@ def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Posit
         closed = lower_edge(family, D1) > upper_edge(family, D0)
         low, high = (low, middle) if closed else (middle, high)
     return high
+
+
+def least_sharpness(
+    model: data.Model,
+    n: AtLeastOne,
+    a1: NonNegative,
+    b: data.Scale = None,
+    c: data.Scale = None,
+    d: Count | None = None,
+) -> Extended:
+    """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for
+    cross-attention 0.45.
+
+    With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the
+    scores.
+
+    Args:
+        model: one of ``separation.MODELS``.
+        n: rows, > 1.
+        a1, b, c: sizes of D1.
+        d: columns; matters for ``self-identity``, where None stands for infinitely many blocks.
+
+    Returns:
+        beta; ``inf`` where no sharpness is enough.
+
+    Raises:
+        ValueError: parameters that do not fit, n <= 1.
+
+    >>> from attention_checks.exponential.knobs import least_sharpness
+    >>> round(least_sharpness("cross", 200, a1=1.2), 2)
+    0.8
+    """
+    return lower_edge(sharp, DataSet(model, math.log(n), a1, b, c, d))
 
 
 def least_truncation(

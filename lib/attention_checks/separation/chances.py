@@ -9,10 +9,17 @@ from decimal import Decimal, localcontext
 from typing import Annotated
 
 import numpy as np
+from attention_theory.device import generator, signs
 from attention_theory.separation import data
 from attention_theory.separation.data import Model, Scale
 from attention_theory.separation.exact import RowClass, row_classes
-from attention_theory.separation.network import ROUNDING, sign_vectors
+from attention_theory.separation.network import (
+    NETWORKS,
+    ROUNDING,
+    attention_features,
+    readout,
+    sign_vectors,
+)
 from theorybook.validation import (
     Count,
     Integer,
@@ -20,6 +27,7 @@ from theorybook.validation import (
     Natural,
     NonNegative,
     Positive,
+    Seed,
     Signed,
     Size,
     Steps,
@@ -150,3 +158,33 @@ def small_block_bound(
     more = math.expm1(min(b * b * log_n, 700.0))  # e^700 is as good as more
     D = ((10 * b - 1) * more - k - 10 * a0 * k * math.exp(-log_n)) / (10 * b)
     return (math.exp(-D * D / (2 * k)) + 2.0 ** (1 - k)) / 2 if D > 0 else 1.0
+
+
+def literal_success(
+    model: Model,
+    n: Count,
+    d: Count,
+    m: Count,
+    a0: NonNegative,
+    a1: NonNegative,
+    b: Scale = None,
+    c: Scale = None,
+    *,
+    seed: Seed,
+) -> bool:
+    """One trial of E_success as the definitions say it: four attention layers, four readouts. The
+    slow reference of :func:`attention_theory.separation.success_rate`.
+
+    >>> from attention_checks.separation.chances import literal_success
+    >>> sizes = dict(model="cross", n=12, d=4, m=4, a0=0.01, a1=1.2)
+    >>> sum(literal_success(**sizes, seed=seed) for seed in range(20))  # successes among 20 trials
+    7
+    """
+    y = signs(d, m, generator=generator(seed))
+    tau = data.threshold(model, math.sqrt(math.log(n)), c)
+    inputs = [data.inputs(model, n, d, a, b, c) for a in (a0, a1)]
+    outputs = []
+    for weights, which in NETWORKS:
+        A1, A2, X = inputs[which]
+        outputs.append(readout(attention_features(A1, A2, A2, X, weights), y, tau))
+    return outputs[0] > 0 and outputs[1:] == [0, 0, 0]

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from scipy.optimize import brentq
+from theorybook.validation import AtLeastOne, Size
 from torch import Tensor
 
 
@@ -54,3 +55,14 @@ def defined_weights(name: str, scores: Float[Tensor, "keys"]) -> Float[Tensor, "
     else:
         raise ValueError(f"there are no weights called {name}")
     return torch.tensor(u / (u.sum() or 1), dtype=torch.float64)
+
+
+def ratio_bound(r: AtLeastOne, n: Size) -> float:
+    """The largest total variation between two rows of n weights each of which is at most r times
+    any other of its row.
+
+    One row has the large weights on one half of the keys, the other on the other half; (r - 1)/(r +
+    1) for even n.
+    """
+    a, b = n // 2, n - n // 2
+    return a * r / (a * r + b) - a / (a + b * r)

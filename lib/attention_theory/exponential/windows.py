@@ -23,7 +23,7 @@ from theorybook.validation import (
 
 from attention_theory.attention import Weights
 from attention_theory.exponential.competition import log_ratio, share, solve_knob
-from attention_theory.exponential.families import power, sharp
+from attention_theory.exponential.families import power
 from attention_theory.separation import data
 from attention_theory.separation.exact import separation_probability
 
@@ -185,39 +185,6 @@ def upper_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
     return solve_knob(above, _least(family))
 
 
-def least_sharpness(
-    model: data.Model,
-    n: AtLeastOne,
-    a1: NonNegative,
-    b: data.Scale = None,
-    c: data.Scale = None,
-    d: Count | None = None,
-) -> Extended:
-    """The sharpness from which F_u fires on D1: the special key gets the share 0.1 / (a1 + b), for
-    cross-attention 0.45.
-
-    With X = 1 and for cross-attention it is log((n - 1) share / (1 - share)) over the gap of the
-    scores.
-
-    Args:
-        model: one of ``separation.MODELS``.
-        n: rows, > 1.
-        a1, b, c: sizes of D1.
-        d: columns; matters for ``self-identity``, where None stands for infinitely many blocks.
-
-    Returns:
-        beta; ``inf`` where no sharpness is enough.
-
-    Raises:
-        ValueError: parameters that do not fit, n <= 1.
-
-    >>> from attention_theory.exponential import least_sharpness
-    >>> round(least_sharpness("cross", 200, a1=1.2), 2)
-    0.8
-    """
-    return lower_edge(sharp, DataSet(model, math.log(n), a1, b, c, d))
-
-
 def least_degree(
     model: data.Model,
     n: AtLeastOne,
@@ -226,14 +193,14 @@ def least_degree(
     c: data.Scale = None,
     d: Count | None = None,
 ) -> int:
-    """The least degree p of u(z) = z^p from which F_u fires on D1, by the same share as
-    :func:`least_sharpness`.
+    """The least degree p of u(z) = z^p from which F_u fires on D1: the special key gets the share
+    0.1 / (a1 + b), for cross-attention 0.45.
 
     With X = 1 the least integer p >= log((n - 1) share / (1 - share)) / log((a1 + b + c) / (b +
     c)).
 
     Raises:
-        ValueError: as :func:`least_sharpness`; or no degree is enough.
+        ValueError: parameters that do not fit, n <= 1; or no degree is enough.
 
     >>> from attention_theory.exponential import least_degree
     >>> least_degree("cross", 200, a1=1.2)

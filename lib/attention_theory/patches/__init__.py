@@ -20,7 +20,6 @@ from attention_theory.patches.population import (
 from attention_theory.patches.training import (
     SampleTrajectory,
     error_rate,
-    semi_idealised,
     train_vit,
 )
-from attention_theory.patches.vit import PositionalViT, association, top_c
+from attention_theory.patches.vit import PositionalViT, association

@@ -5,11 +5,10 @@
 import math
 from bisect import bisect_left
 from functools import cache
-from typing import Annotated
 
 import numpy as np
 from scipy.special import gammaln
-from theorybook.validation import Chance, Count, Limits, Size, Steps
+from theorybook.validation import Chance, Count, Size, Steps
 
 from attention_theory.patches.population import check_population
 
@@ -17,21 +16,6 @@ from attention_theory.patches.population import check_population
 def log_choose(n, k):
     """Logarithm of the binomial coefficient."""
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-
-
-def planted_distance(m: Annotated[int, Limits(1, 10**10)], C: Count, q: Chance) -> float:
-    """Total variation between m strays and m patches with a random set of C ones planted, by the
-    number k of ones.
-
-    The likelihood ratio is binom(k, C) over its mean. q in (0, 1], 1 <= C <= m.
-    """
-    from scipy.stats import binom
-
-    _check(m, C, q)
-    mean, width = m * q / 2, 40 * math.sqrt(m * q / 2) + 40 + C
-    k = np.arange(max(0, int(mean - width)), min(m, int(mean + width)) + 1)
-    ratio = np.where(k >= C, np.exp(log_choose(k, C) - log_choose(m, C) - C * math.log(q / 2)), 0)
-    return float((binom.pmf(k, m, q / 2) * np.abs(ratio - 1)).sum() / 2)
 
 
 @cache

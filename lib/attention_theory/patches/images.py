@@ -150,23 +150,6 @@ def permute(
     return pixels.flatten(2)[..., order].reshape(pixels.shape)
 
 
-def patch_permutation(side: Size, s: Count, patch: Size, seed: Seed) -> Int[Tensor, "patches"]:
-    """How :func:`grid_permutation` moves patches: entry i names the patch of the original that
-    stands at place i.
-
-    Raises:
-        ValueError: s does not divide side, or the patch size does not divide s, so that patches are
-            torn apart.
-    """
-    tiles_along(side, s)
-    if s % patch:
-        raise ValueError(
-            f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must "
-            "divide s"
-        )
-    return grid_permutation(side // patch, s // patch, seed)
-
-
 def patches_of(
     pixels: Float[Tensor, "n channels side side"], patch: Size
 ) -> Float[Tensor, "n D features"]:

@@ -109,20 +109,6 @@ class PositionalViT:
         return dA, dv
 
 
-def top_c(A: Float[Tensor, "D D"], C: Count) -> Int[Tensor, "D C"]:
-    """Indices of the C largest scores of each row, largest first; among equal scores the smaller
-    index comes first.
-
-    >>> import torch
-    >>> from attention_theory.patches import top_c
-    >>> top_c(torch.tensor([[0.1, 0.9], [0.8, 0.2]]).double(), 1).tolist()
-    [[1], [0]]
-    """
-    if A.shape[1] < C:
-        raise ValueError(f"C = {C} of the scores of a row; A has shape {tuple(A.shape)}")
-    return torch.sort(A, dim=1, descending=True, stable=True).indices[:, :C]
-
-
 def association(A: Float[Tensor, "D D"], groups: Sequence[int] | Int[Tensor, "D"]) -> float:
     """Fraction of the rows i whose C largest scores are those of i's own group (jelassi2022,
     Definition 2.2).

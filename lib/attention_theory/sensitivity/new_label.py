@@ -62,22 +62,6 @@ def min_norm_interpolator(
     return theta_0 + least_squares(Phi, labels - Phi @ theta_0)
 
 
-def gradient_descent(
-    Phi: Float[Tensor, "N p"],
-    labels: Float[Tensor, "N"],
-    theta: Float[Tensor, "p"],
-    steps: Steps = 20_000,
-) -> Float[Tensor, "p"]:
-    """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges.
-
-    It ends at :func:`min_norm_interpolator`.
-    """
-    rate = 1 / torch.linalg.matrix_norm(Phi, 2) ** 2
-    for _ in range(steps):
-        theta = theta - rate * Phi.T @ (Phi @ theta - labels)
-    return theta
-
-
 def feature_alignment(
     Phi: Annotated[Float[Tensor, "N p"], EMPTY],
     phi: Float[Tensor, "p"],

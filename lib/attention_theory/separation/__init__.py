@@ -23,7 +23,6 @@ from attention_theory.separation.network import (
     SuccessCounts,
     attention_features,
     enumerated_counts,
-    literal_success,
     readout,
     sign_vectors,
     success_rate,

@@ -215,35 +215,6 @@ def success_rate(
     return Rate(successes, trials, rate_interval(successes, trials))
 
 
-def literal_success(
-    model: Model,
-    n: Count,
-    d: Count,
-    m: Count,
-    a0: NonNegative,
-    a1: NonNegative,
-    b: Scale = None,
-    c: Scale = None,
-    *,
-    seed: Seed,
-) -> bool:
-    """One trial of E_success as the definitions say it: four attention layers, four readouts. The
-    slow reference.
-
-    >>> from attention_theory.separation import literal_success
-    >>> sizes = dict(model="cross", n=12, d=4, m=4, a0=0.01, a1=1.2)
-    >>> sum(literal_success(**sizes, seed=seed) for seed in range(20))  # successes among 20 trials
-    7
-    """
-    y = signs(d, m, generator=generator(seed))
-    networks, tau = _four(model, n, d, a0, a1, b, c), _tau(model, n, c)
-    outputs = [
-        readout(attention_features(A1, A2, A2, X, weights), y, tau)
-        for A1, A2, X, weights in networks
-    ]
-    return outputs[0] > 0 and outputs[1:] == [0, 0, 0]
-
-
 # Enumeration
 # --------------------------------------------------------------------------------------------------
 

@@ -4,51 +4,12 @@ key against n").
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
-import torch
-from jaxtyping import Bool, Float, Int
-from theorybook.validation import Arithmetic, Limits, NonNegative, Numbers, Positive, Size
-from torch import Tensor
-
-
-@dataclass(frozen=True)
-class KeyStatistics:
-    """Of one key in each row: its share, and its log contrast, by how much its score is above the
-    level of the other keys.
-    """
-
-    share: Float[Tensor, "heads queries"]
-    contrast: Float[Tensor, "heads queries"]
-
-
-def key_statistics(
-    scores: Float[Tensor, "heads queries keys"],
-    mask: Bool[Tensor, "queries keys"],
-    keys: Int[Tensor, "queries"],
-) -> KeyStatistics:
-    """Share and log contrast of the key that each row names, under softmax.
-
-    Raises:
-        ValueError: a row does not see its key, or no other one.
-    """
-    if not bool(mask.gather(1, keys[:, None]).all()) or int(mask.sum(-1).min()) < 2:
-        raise ValueError(
-            "each row needs its key among the keys that it sees, and at least one other"
-        )
-    at = keys[None, :, None].expand(len(scores), -1, 1)
-    allowed = scores.masked_fill(~mask, -math.inf)
-    own, others = (
-        allowed.gather(2, at)[..., 0],
-        torch.logsumexp(allowed.scatter(2, at, -math.inf), -1),
-    )
-    return KeyStatistics(
-        torch.sigmoid(own - others), own - others + torch.log(mask.sum(-1).to(scores) - 1)
-    )
+from theorybook.validation import Arithmetic, Limits, NonNegative, Size
 
 
 def share_at(contrast: Arithmetic, n: Size) -> float:
@@ -144,25 +105,3 @@ def match_loss(
     )
     right = match * np.logaddexp(0, others - score) + (1 - match) * np.logaddexp(0, others + score)
     return float(np.exp(log_chance) @ right)
-
-
-def lowest(betas: Sequence[float], losses: Numbers) -> Positive:
-    """Where a curve of losses is least: the parabola in log beta through the least point and its
-    neighbours.
-
-    Raises:
-        ValueError: fewer than three points.
-    """
-    y = np.asarray(losses, dtype=float)
-    if len(y) != len(betas) or len(y) < 3:
-        raise ValueError(
-            f"needs at least three sharpnesses and as many losses, got {len(betas)} and {len(y)}"
-        )
-    at = min(max(int(y.argmin()), 1), len(y) - 2)
-    x = np.log(betas[at - 1 : at + 2])
-    a, b, _ = np.polyfit(x, y[at - 1 : at + 2], 2)
-    return (
-        math.exp(float(np.clip(-b / (2 * a), math.log(betas[0]), math.log(betas[-1]))))
-        if a > 0
-        else betas[int(y.argmin())]
-    )

@@ -6,7 +6,7 @@ import math
 
 import torch
 from jaxtyping import Float
-from theorybook.validation import AtLeastOne, NonNegative, Positive, Size
+from theorybook.validation import NonNegative, Positive
 from torch import Tensor
 
 
@@ -20,17 +20,6 @@ def largest_variation(weights: Float[Tensor, "*heads queries keys"]) -> Float[Te
 def diameter(points: Float[Tensor, "*heads n d"]) -> Float[Tensor, "*heads"]:
     """The largest distance between two of the points."""
     return torch.cdist(points, points).amax((-2, -1))
-
-
-def ratio_bound(r: AtLeastOne, n: Size) -> float:
-    """The largest total variation between two rows of n weights each of which is at most r times
-    any other of its row.
-
-    One row has the large weights on one half of the keys, the other on the other half; (r - 1)/(r +
-    1) for even n.
-    """
-    a, b = n // 2, n - n // 2
-    return a * r / (a * r + b) - a / (a + b * r)
 
 
 def range_bound(spread: NonNegative) -> float:

@@ -106,15 +106,6 @@ def entmax(alpha: Steepness) -> Weigh:
     return weigh
 
 
-def undivided(constants: Tensor) -> Weigh:
-    """exp(s) over a constant for each layer and head, as if no row divided by its own sum; at most
-    e^40.
-    """
-    return lambda scores, mask, layer: (
-        (scores - constants[layer][:, None, None]).clamp(max=40).exp() * mask
-    )
-
-
 def sparsemax_share(gap: NonNegative, rivals: Count) -> float:
     """Sparsemax: the share of one key whose score is by this gap above that of its equal rivals."""
     return min(1.0, (1 + rivals * gap) / (1 + rivals))

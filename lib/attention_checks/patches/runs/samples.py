@@ -15,7 +15,6 @@ from attention_theory.patches.training import (
     TEST_SEED,
     SampleTrajectory,
     missed,
-    semi_idealised,
     train_vit,
 )
 from attention_theory.patches.vit import PositionalViT
@@ -44,6 +43,36 @@ def misfit(model: PositionalViT, images: PatchDistribution, tests: Size, seed: S
     """Fraction of fresh points on which f* F > 0 fails, f* the labelling function."""
     X, _ = images.sample(tests, seed + TEST_SEED)
     return missed(images.label(X), model(X.to(model.v)))
+
+
+def semi_idealised(
+    population: Population,
+    alpha: Float[Tensor, "T"],
+    rate_A: NonNegative,
+    beta: Signed = 1.0,
+    p: Count = 3,
+    nu: NonNegative = 1e-3,
+) -> tuple[Float[Tensor, "T"], Float[Tensor, "T"]]:
+    """Scores (gamma, rho) of the semi-idealised process (jelassi2022, Appendix E.2.1), exactly.
+
+    Its value vector is alpha_t w with the lengths alpha of a realistic run; only its scores are
+    trained, on the population risk, from 0.
+
+    >>> import torch
+    >>> from attention_checks.patches.runs.samples import semi_idealised
+    >>> from attention_theory.patches import Population
+    >>> gamma, rho = semi_idealised(Population(8, 2, 0.25), torch.ones(3).double(), rate_A=1.0)
+    >>> gamma.round(decimals=3).tolist()
+    [0.0, 0.019, 0.036]
+    """
+    gamma = rho = 0.0
+    rows = []
+    for length in alpha.tolist():
+        rows.append((gamma, rho))
+        _, d_gamma, d_rho, _ = population.gradients(ReducedViT(length, gamma, rho, beta, p, nu))
+        gamma, rho = gamma - rate_A * d_gamma, rho - rate_A * d_rho
+    gammas, rhos = alpha.new_tensor(rows).T
+    return gammas, rhos
 
 
 @cache

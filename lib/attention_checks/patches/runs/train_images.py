@@ -23,13 +23,14 @@ from typing import Any
 
 import torch
 from attention_theory.device import generator
-from attention_theory.patches.images import Images, grid_permutation, patch_permutation, permute
+from attention_theory.patches.images import Images, grid_permutation, permute, tiles_along
 from attention_theory.patches.transformer import VisionTransformer
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from theorybook.devices import Device
 from theorybook.sweep import provenance
 from theorybook.validation import (
     Chance,
+    Count,
     Natural,
     NonNegative,
     Positive,
@@ -267,6 +268,23 @@ def train_images(
             torch.save(state, checkpoint.with_suffix(".partial"))
             os.replace(checkpoint.with_suffix(".partial"), checkpoint)
     return network, history
+
+
+def patch_permutation(side: Size, s: Count, patch: Size, seed: Seed) -> Int[Tensor, "patches"]:
+    """How :func:`attention_theory.patches.images.grid_permutation` moves patches: entry i names the patch of the original that
+    stands at place i.
+
+    Raises:
+        ValueError: s does not divide side, or the patch size does not divide s, so that patches are
+            torn apart.
+    """
+    tiles_along(side, s)
+    if s % patch:
+        raise ValueError(
+            f"patches of {patch} pixels are torn apart by squares of s = {s}: the patch size must "
+            "divide s"
+        )
+    return grid_permutation(side // patch, s // patch, seed)
 
 
 def inverted(

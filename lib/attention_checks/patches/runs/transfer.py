@@ -5,16 +5,19 @@ everything from scratch.
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 import torch
 from attention_theory.patches.distribution import PatchDistribution
+from attention_theory.patches.hidden import log_choose
 from attention_theory.patches.population import three_values
 from attention_theory.patches.training import TEST_SEED, missed, train_vit
 from attention_theory.patches.vit import PositionalViT
 from jaxtyping import Float, Float64
+from scipy.stats import binom
 from theorybook.devices import Device
-from theorybook.validation import Chance, Count, Seed, Size, Steps
+from theorybook.validation import Chance, Count, Limits, Seed, Size, Steps
 from torch import Tensor
 
 from attention_checks.patches.runs.samples import RATES
@@ -142,3 +145,17 @@ def failed_draws(size: Size, share: Chance, draws: Size, N: Count = 5) -> int:
         F = one_step(A, X[:N], y[:N])(X[N:])
         failed += int(task.label(X[N:]) * F <= 0)
     return failed
+
+
+def planted_distance(m: Annotated[int, Limits(1, 10**10)], C: Count, q: Chance) -> float:
+    """Total variation between m strays and m patches with a random set of C ones planted, by the
+    number k of ones.
+
+    The likelihood ratio is binom(k, C) over its mean. q in (0, 1], 1 <= C <= m.
+    """
+    if not (0 < q <= 1 and m >= C):
+        raise ValueError(f"m = {m}, C = {C}, q = {q}: choose 1 <= C <= m and 0 < q <= 1")
+    mean, width = m * q / 2, 40 * math.sqrt(m * q / 2) + 40 + C
+    k = np.arange(max(0, int(mean - width)), min(m, int(mean + width)) + 1)
+    ratio = np.where(k >= C, np.exp(log_choose(k, C) - log_choose(m, C) - C * math.log(q / 2)), 0)
+    return float((binom.pmf(k, m, q / 2) * np.abs(ratio - 1)).sum() / 2)

@@ -8,10 +8,24 @@ import torch
 from attention_theory.device import generator, normal
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.population import every_point
-from attention_theory.patches.vit import PositionalViT, top_c
+from attention_theory.patches.vit import PositionalViT
 from jaxtyping import Float, Float64, Int
 from theorybook.validation import Chance, Count, Limits, Seed, Size
 from torch import Tensor
+
+
+def top_c(A: Float[Tensor, "D D"], C: Count) -> Int[Tensor, "D C"]:
+    """Indices of the C largest scores of each row, largest first; among equal scores the smaller
+    index comes first.
+
+    >>> import torch
+    >>> from attention_checks.patches.runs.worlds import top_c
+    >>> top_c(torch.tensor([[0.1, 0.9], [0.8, 0.2]]).double(), 1).tolist()
+    [[1], [0]]
+    """
+    if A.shape[1] < C:
+        raise ValueError(f"C = {C} of the scores of a row; A has shape {tuple(A.shape)}")
+    return torch.sort(A, dim=1, descending=True, stable=True).indices[:, :C]
 
 
 class Clauses(NamedTuple):

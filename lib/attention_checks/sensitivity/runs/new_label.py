@@ -31,7 +31,7 @@ from jaxtyping import Float
 from theorybook.devices import Device
 from theorybook.records import Table, read_record
 from theorybook.sweep import Recording, command_line
-from theorybook.validation import ANY, FILLED, Count, Seed, Size
+from theorybook.validation import ANY, FILLED, Count, Seed, Size, Steps
 from torch import Tensor
 
 Map = Literal["RF", "RAF", "ReLU-RAF"]
@@ -68,6 +68,22 @@ def figures_4_to_7(
     """
     losses = next(losses for name, length, losses in GRID if (name, length) == (map, n))
     return run(map, kind, n, d, {N: losses[N] for N in sizes}, trial, None, device, **SEARCH[map])
+
+
+def gradient_descent(
+    Phi: Float[Tensor, "N p"],
+    labels: Float[Tensor, "N"],
+    theta: Float[Tensor, "p"],
+    steps: Steps = 20_000,
+) -> Float[Tensor, "p"]:
+    """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges.
+
+    It ends at :func:`attention_theory.sensitivity.min_norm_interpolator`.
+    """
+    rate = 1 / torch.linalg.matrix_norm(Phi, 2) ** 2
+    for _ in range(steps):
+        theta = theta - rate * Phi.T @ (Phi @ theta - labels)
+    return theta
 
 
 def labelled_contexts(

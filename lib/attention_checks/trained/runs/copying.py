@@ -9,17 +9,19 @@ writes ``trained-copying-smollm2.json``, ``trained-copying-weights-smollm2.json`
 
 import itertools
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from attention_theory.exponential import truncated
-from attention_theory.trained import copying, replacing, texts
+from attention_theory.trained import replacing, texts
 from attention_theory.trained.models import MiniLM, Weigh, minilm, softmax
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from theorybook.sweep import Recording, command_line
-from theorybook.validation import Bit, Size
+from theorybook.validation import Bit, Numbers, Positive, Size
 from torch import Tensor
 
 from attention_checks.trained import corpora
@@ -45,6 +47,63 @@ SPANS, SHARPNESSES, MIDDLE = (
     (0.7, 0.85, 1.0, 1.15, math.log(510) / math.log(UNSCALED), 1.5),
     64,
 )
+
+
+@dataclass(frozen=True)
+class KeyStatistics:
+    """Of one key in each row: its share, and its log contrast, by how much its score is above the
+    level of the other keys.
+    """
+
+    share: Float[Tensor, "heads queries"]
+    contrast: Float[Tensor, "heads queries"]
+
+
+def key_statistics(
+    scores: Float[Tensor, "heads queries keys"],
+    mask: Bool[Tensor, "queries keys"],
+    keys: Int[Tensor, "queries"],
+) -> KeyStatistics:
+    """Share and log contrast of the key that each row names, under softmax.
+
+    Raises:
+        ValueError: a row does not see its key, or no other one.
+    """
+    if not bool(mask.gather(1, keys[:, None]).all()) or int(mask.sum(-1).min()) < 2:
+        raise ValueError(
+            "each row needs its key among the keys that it sees, and at least one other"
+        )
+    at = keys[None, :, None].expand(len(scores), -1, 1)
+    allowed = scores.masked_fill(~mask, -math.inf)
+    own, others = (
+        allowed.gather(2, at)[..., 0],
+        torch.logsumexp(allowed.scatter(2, at, -math.inf), -1),
+    )
+    return KeyStatistics(
+        torch.sigmoid(own - others), own - others + torch.log(mask.sum(-1).to(scores) - 1)
+    )
+
+
+def lowest(betas: Sequence[float], losses: Numbers) -> Positive:
+    """Where a curve of losses is least: the parabola in log beta through the least point and its
+    neighbours.
+
+    Raises:
+        ValueError: fewer than three points.
+    """
+    y = np.asarray(losses, dtype=float)
+    if len(y) != len(betas) or len(y) < 3:
+        raise ValueError(
+            f"needs at least three sharpnesses and as many losses, got {len(betas)} and {len(y)}"
+        )
+    at = min(max(int(y.argmin()), 1), len(y) - 2)
+    x = np.log(betas[at - 1 : at + 2])
+    a, b, _ = np.polyfit(x, y[at - 1 : at + 2], 2)
+    return (
+        math.exp(float(np.clip(-b / (2 * a), math.log(betas[0]), math.log(betas[-1]))))
+        if a > 0
+        else betas[int(y.argmin())]
+    )
 
 
 def copies(draw: Bit, count: Size) -> dict[str, Any]:
@@ -145,7 +204,7 @@ def _copied(network: SmolLM2, once: Tensor) -> tuple[Tensor, Tensor, float]:
     mask = torch.ones(len(ids), len(ids), dtype=torch.bool).tril()[rows]
 
     def watch(layer: int, scores: Tensor, weights: Tensor, values: Tensor) -> None:
-        found = copying.key_statistics(scores[:, rows], mask, rows - half + 1)
+        found = key_statistics(scores[:, rows], mask, rows - half + 1)
         kept.append(torch.stack([found.contrast.median(1).values, found.share.median(1).values]))
 
     loss = float(_late(network.losses(ids, watch=watch), half))
@@ -184,7 +243,7 @@ def sharpness_of_texts(network: SmolLM2, texts: list[list[int]]) -> dict[str, An
     return {
         "best": np.array(
             [
-                [copying.lowest(BETAS, text[:-1, band]) for band in range(len(BANDS) - 1)]
+                [lowest(BETAS, text[:-1, band]) for band in range(len(BANDS) - 1)]
                 for text in bands.numpy()
             ]
         ),

@@ -18,6 +18,7 @@ from attention_theory.trained.models import MiniLM, Weigh, minilm
 from jaxtyping import Float
 from theorybook.sweep import Recording, command_line
 from theorybook.validation import Bit, Size
+from torch import Tensor
 
 from attention_checks.trained import corpora
 from attention_checks.trained.smollm2 import SmolLM2, smollm2
@@ -72,6 +73,15 @@ def run(
     return result
 
 
+def undivided(constants: Tensor) -> Weigh:
+    """exp(s) over a constant for each layer and head, as if no row divided by its own sum; at most
+    e^40.
+    """
+    return lambda scores, mask, layer: (
+        (scores - constants[layer][:, None, None]).clamp(max=40).exp() * mask
+    )
+
+
 def cosines(
     network: MiniLM, texts: list[list[int]], names: Iterable[str], fitted: Size = FITTED
 ) -> dict[str, Float[np.ndarray, "texts"]]:
@@ -81,9 +91,7 @@ def cosines(
     ``undivided`` has the constants that are fitted on the first tokens of the texts.
     """
     constants = fitted_constants(network, [text[:fitted] for text in texts])
-    weights = {name: WEIGHTS[name] for name in names} | {
-        "undivided": replacing.undivided(constants)
-    }
+    weights = {name: WEIGHTS[name] for name in names} | {"undivided": undivided(constants)}
     plain = [network.embed(network.framed(text)) for text in texts]
     return {
         name: np.array(
