@@ -1772,6 +1772,20 @@ def test_sparsemax_needs_a_lead_over_every_rival():
     assert sum(weights) == 1 and weights[0] < min(1, Fraction(1 + 2 * 1, 1 + 2))
 
 
+def test_the_two_outputs_differ_within_the_bound_only_below_the_eigenvalue():
+    """A kernel that never changes (all kernels and |Y| are 1): the outputs agree, and at epsilon_H = 2 the bound is negative."""
+    smallest, epsilon_H, epsilon_test = 1, 2, 0
+    bound = (epsilon_test + math.sqrt(1 / smallest) * epsilon_H) / (smallest - epsilon_H)
+    assert bound < 0
+
+
+def test_entmax_needs_a_lead_that_is_not_negative():
+    """Entmax with alpha = 3/2, a key at 0 and four rivals at 1 (g = -1): the key gets nothing, the formula of (ii) gives 1/4."""
+    tau = 0
+    key, *rivals = [max(Fraction(s, 2) - tau, 0) ** 2 for s in (0, 1, 1, 1, 1)]
+    assert key + sum(rivals) == 1 and key < min(1, Fraction(-1, 2)) ** 2
+
+
 def test_calibrated_needs_equal_chances_before():
     """Two keys with the same observation: softmax gives each half; the chance of the first is what it was before, 9/10."""
     before = [Fraction(9, 10), Fraction(1, 10)]
