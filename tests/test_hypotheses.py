@@ -1773,7 +1773,7 @@ def test_sparsemax_needs_a_lead_over_every_rival():
 
 
 def test_the_two_outputs_differ_within_the_bound_only_below_the_eigenvalue():
-    """A kernel that never changes (all kernels and |Y| are 1): the outputs agree, and at epsilon_H = 2 the bound is negative."""
+    """A kernel that never changes (it and |Y| are 1): the outputs agree, and at epsilon_H = 2 the bound is negative."""
     smallest, epsilon_H, epsilon_test = 1, 2, 0
     bound = (epsilon_test + math.sqrt(1 / smallest) * epsilon_H) / (smallest - epsilon_H)
     assert bound < 0
