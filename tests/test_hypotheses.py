@@ -1780,7 +1780,7 @@ def test_the_two_outputs_differ_within_the_bound_only_below_the_eigenvalue():
 
 
 def test_entmax_needs_a_lead_that_is_not_negative():
-    """Entmax with alpha = 3/2, a key at 0 and four rivals at 1 (g = -1): the key gets nothing, the formula of (ii) gives 1/4."""
+    """Entmax with alpha = 3/2, a key at 0 and four rivals at 1 (g = -1): the key gets nothing, (ii) would give 1/4."""
     tau = 0
     key, *rivals = [max(Fraction(s, 2) - tau, 0) ** 2 for s in (0, 1, 1, 1, 1)]
     assert key + sum(rivals) == 1 and key < min(1, Fraction(-1, 2)) ** 2
