@@ -77,10 +77,16 @@
     const near = new IntersectionObserver(
       async (seen) => {
         const close = seen.filter((one) => one.isIntersecting);
-        const inView = ({ boundingClientRect: { top, bottom } }) => rows || (bottom > 0 && top < innerHeight); // a row moves those below it
-        await set(close.filter(inView).map((one) => one.target));
+        const inView = ({ target }) => {
+          const { top, bottom } = (target.closest("table") ?? target).getBoundingClientRect();
+          return rows || (bottom > 0 && top < innerHeight); // a row moves those below it
+        };
+        // all cells of a table at once, since each may widen its column
+        const whole = ({ target }) => [target, ...(target.closest("table")?.querySelectorAll(".unset") ?? [])];
+        const [first, then] = [close.filter(inView), close.filter((one) => !inView(one))];
+        await set([...new Set(first.flatMap(whole))]);
         settled();
-        await set(close.filter((one) => !inView(one)).map((one) => one.target));
+        await set(then.map((one) => one.target).filter((block) => block.classList.contains("unset")));
         cut();
       },
       { rootMargin: "900px" },
