@@ -24,7 +24,7 @@ CELLS = {
     "x = torch.arange(1, 99) / 7; int((x.exp().log() == x).sum())": True,
     "f'{float((x / 3 - x / 3).min()):.2f}'": True,
     "assert bool((torch.ones(99) / 3 == torch.ones(1) / 3).all())": True,
-    "f'{float(x.double().exp().mean().log()):.6f}'": False,
+    "f'{float(x.double().exp().mean().log()):.4f}'": False,  # a unit in the last place of 14 is 1e-6
     "sorted(x.tolist()) == x.tolist()": False,
 }
 

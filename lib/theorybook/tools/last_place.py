@@ -49,15 +49,26 @@ LINALG = """
 """
 
 
+#: Steps of -1, 0 and 1 unit for each precision, drawn once: an array takes a stretch of them.
+STEPS = {
+    integers: np.random.default_rng(0).integers(-1, 2, 2**20, integers)
+    for integers in (np.int64, np.int32)
+}
+
+
 def shift(values: np.ndarray, source: np.random.Generator) -> None:
     """Move each inexact number of an array by -1, 0 or 1 unit in its last place."""
     integers, low = BITS[values.dtype]
     bits = values.view(integers)
-    exact = (bits & low == 0) | (
-        values == np.rint(values)
-    )  # infinity and NaN are among those of few digits
-    if not exact.all():  # NumPy's generators take products of integers themselves
-        bits += source.integers(-1, 2, values.shape, integers) * ~exact
+    # infinity and NaN are among those of few digits
+    inexact = (bits & low != 0) & (values != np.rint(values))
+    if inexact.any():
+        steps = STEPS[integers]
+        start = int(source.random() * steps.size)
+        here = steps[start : start + values.size]
+        if here.size < values.size:
+            here = np.take(steps, np.arange(start, start + values.size), mode="wrap")
+        bits += here.reshape(values.shape) * inexact
 
 
 class LastPlace(TorchDispatchMode):
