@@ -304,10 +304,10 @@ EXPECTED = {
     "4 RAF: share of triangles below, N = 100": (0.7, 1.0),
     "4 RAF: share of circles below, N = 700, 1300": (0.2, 1.0),
     "4 ReLU-RAF over RAF: depth of circles, n = 120": (0.0, 1.0),
-    "5: share of crosses below, p = 1 less p = 0": (0.0, 1.0),
+    "5: share of crosses below, p = 1 minus p = 0": (0.0, 1.0),
     "5: share with γ and error below 0.2, p = 0.01, 0.1": (0.0, 0.2),
     "6: median γ of circles, p = 1 over p = 0": (0.0, 0.5),
-    "7: share with the smaller error by the own loss": (0.5, 1.0),
+    "7: share with the smaller error by the matching loss": (0.5, 1.0),
 }
 
 
