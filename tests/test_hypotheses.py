@@ -721,6 +721,15 @@ def test_energy_needs_that_mixture():
     assert score.error(found, asked.truth) < 0.05 * score.error(asked.truth, 0 * asked.truth)
 
 
+def test_energy_needs_that_spread_at_the_start():
+    """At sigma = 4 the kernel sees only near pairs: after as many steps less than a fifth of the energy is learnt."""
+    problem = score.draw_score_problem(score.plane_mixture(), 1000, seed=10)
+    asked = score.draw_score_problem(score.plane_mixture(), 500, 20, radius=problem.radius)
+    for sigma, low, high in [(1.0, 0.7, 0.9), (4.0, 0.0, 0.2)]:
+        (found,) = score.regression_path(problem.X, problem.clean, asked.X, [600], sigma)
+        assert low < 1 - score.error(found, asked.truth) / score.error(asked.truth, 0 * asked.truth) < high
+
+
 # Part IV
 
 

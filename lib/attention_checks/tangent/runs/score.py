@@ -105,13 +105,14 @@ def regression_path(
     labels: Float[Tensor, "n k"],
     test: Float[Tensor, "t d"],
     steps: list[int],
+    sigma: Positive = 1.0,
 ) -> list[Float[Tensor, "t k"]]:
     """Kernel regression at infinite width, rate m eta lambda_max = 1: the predictions after each
     number of steps.
     """
-    values, vectors = torch.linalg.eigh(limit_kernel(X))
+    values, vectors = torch.linalg.eigh(limit_kernel(X, sigma=sigma))
     ratio = values.clamp(min=0) / values[-1]
-    kernel, coefficients = limit_kernel(test, X), vectors.T @ labels
+    kernel, coefficients = limit_kernel(test, X, sigma), vectors.T @ labels
     return [
         kernel @ (vectors @ ((learned(ratio, tau) / values[-1])[:, None] * coefficients))
         for tau in steps
