@@ -1,4 +1,4 @@
-"""The chance that one row of an attention layer fires, at any size: a binomial tail for each
+"""The probability that one row of an attention layer fires, at any size: a binomial tail for each
 pattern of its single signs.
 """
 

@@ -209,7 +209,7 @@ class Curve:
     def intervals(self) -> Check:
         """A check that at most one does not."""
         return compare(
-            "99.9% intervals beside the exact curve", self.misses(), "<=", 1, method="interval"
+            "99.9% intervals that miss the exact curve", self.misses(), "<=", 1, method="interval"
         )
 
 

@@ -474,7 +474,7 @@ def failures(
     b: Scale = None,
     c: Scale = None,
 ) -> list[float]:
-    """For each of the four networks by itself the chance to be wrong with m sign vectors, exactly.
+    """For each of the four networks the exact probability that it is wrong with m sign vectors.
 
     Args:
         model, n, d, m, a0, a1, b, c: as in :func:`success_probability`.
