@@ -64,3 +64,13 @@ def test_the_build_can_tell_labels_and_links_apart(root):
     for path, text in pages.items():
         for name in re.findall(r"\]\((\w+)\)", text):
             assert name not in modules, f"{path.name}: {name} is a page and a module; write {name}.ipynb"
+
+
+def test_every_reference_has_its_label(root):
+    """As the build says after minutes: references to boxes, exercises and places of the book by their labels."""
+    pages = [path.read_text(encoding="utf-8") for path in (root / "book").rglob("*.md")]
+    given = r"^(?:\((\S+)\)=|:label: (\S+)|\s+name: (\S+))$"
+    labels = {name for page in pages for found in re.findall(given, page, re.M) for name in found}
+    asked = r"\]\(#([^)\s]+)\)|\{(?:prf:ref|ref|numref|eq)\}`(?:[^`<]*<)?([^`>]+)>?`"
+    lost = {name for page in pages for found in re.findall(asked, page) for name in found if name and name not in labels}
+    assert not lost
