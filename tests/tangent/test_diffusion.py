@@ -77,6 +77,16 @@ def test_a_mixture_takes_what_it_holds_after_a_change_of_any_last_place():
             )
 
 
+def test_the_last_place_does_not_choose_the_axes_of_a_round_cluster():
+    """A covariance that is a multiple of the identity, but for rounding: the same draws."""
+    off = 0.07**2 * torch.tensor([[[1 + 2.0**-52, 1e-15], [1e-15, 1.0]]]).double()
+    one, origin = torch.ones(1).double(), torch.zeros(1, 2).double()
+    for spread in (off, off.flip(1, 2)):
+        drawn = reverse_process.GaussianMixture(one, origin, spread).sample(50, seed=0)
+        exact = reverse_process.GaussianMixture(one, origin, 0.07**2 * torch.eye(2).double()[None]).sample(50, seed=0)
+        torch.testing.assert_close(drawn, exact)
+
+
 @pytest.mark.parametrize(
     ("weights", "covariances", "message"),
     [

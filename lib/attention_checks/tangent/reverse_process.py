@@ -128,10 +128,12 @@ class GaussianMixture:
         random = generator(seed)
         n, d = len(t), self.means.shape[1]
         component = torch.multinomial(self.weights.cpu(), n, replacement=True, generator=random)
-        values, vectors = torch.linalg.eigh(self.covariances)
-        roots = (
-            vectors * values.clamp(min=0).sqrt()[:, None]
-        )  # unlike a Cholesky factor, exists for point masses
+        C = self.covariances.cpu().double()
+        scale = C.abs().amax((1, 2), keepdim=True).clamp(min=torch.finfo(C.dtype).tiny)
+        # rounded, so that the last place does not choose the axes of a round cluster
+        values, vectors = torch.linalg.eigh((C / scale).round(decimals=12))
+        # unlike a Cholesky factor, this root exists for point masses
+        roots = (vectors * (values.clamp(min=0)[:, None] * scale).sqrt()).to(self.means)
         first = normal(n, d, 1, generator=random).to(self.means)
         clean = self.means[component] + (roots[component] @ first)[..., 0]
         alpha, h = signal_and_noise(t, clean)
