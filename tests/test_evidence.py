@@ -194,7 +194,7 @@ def test_the_ledger_has_the_last_word(declared, given, shown, other, tmp_path, m
         assert capsys.readouterr().out.startswith(f"Verdict paper/lemma-1: {shown} (exact) | good")
     with pytest.raises(VerdictError, match=other):
         verdict("paper/lemma-1", printed=BAD)
-    with pytest.raises(VerdictError, match=r"lemma-2 is not in paper\.yml: is paper/lemma-1 meant"):
+    with pytest.raises(VerdictError, match=r"lemma-2 is not in paper\.yml: did you mean paper/lemma-1"):
         verdict("paper/lemma-2", printed=GOOD)
 
 
@@ -220,7 +220,7 @@ def test_a_ledger_that_is_missing_in_the_book_is_an_error(tmp_path, monkeypatch,
     path = ledger_file(root / "book", outcome="holds")
     assert not verdict("paper/lemma-1", printed=GOOD).alone
     path.write_text("- {id: [unclosed")
-    with pytest.raises(ValueError, match=r"paper\.yml: not readable as YAML; mend it .* or restore it"):
+    with pytest.raises(ValueError, match=r"paper\.yml: not readable as YAML; correct it .* or restore it"):
         verdict("paper/lemma-1", printed=GOOD)
 
 
@@ -266,8 +266,8 @@ def test_a_notebook_shows_a_verdict_once_and_stores_it(tmp_path):
         ({"outcome": "imported"}, "needs a reason"),
         ({"id": "other/lemma-1"}, "must begin with paper/"),
         ({"extra": 1}, "lemma-1 has unknown fields: extra"),
-        ({"depends": "paper/lemma-0"}, r"depends = 'paper/lemma-0' is no list\[str\]; a text may need quotes"),
-        ({"statement": 2.1}, "statement = 2.1 is no text"),
+        ({"depends": "paper/lemma-0"}, r"depends = 'paper/lemma-0' is not list\[str\]; a text may need quotes"),
+        ({"statement": 2.1}, "statement = 2.1 is not text"),
     ],
 )
 def test_a_malformed_ledger_is_refused(tmp_path, fields, message):
@@ -283,7 +283,7 @@ def test_what_yaml_would_drop_and_what_one_anchor_would_hide_is_refused(tmp_path
     path = ledger_file(tmp_path, outcome="holds")
     row = path.read_text()
     twice = row.replace("lemma-1", "lemma-1.2") + row.replace("lemma-1", "lemma-1-2")
-    for text, message in ((row + "  outcome: open\n", "outcome stands twice"), (twice, "that of paper/lemma-1.2 too")):
+    for text, message in ((row + "  outcome: open\n", "outcome occurs twice"), (twice, "that of paper/lemma-1.2 too")):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             theorybook.load_ledger(path)
@@ -316,7 +316,7 @@ def test_a_failure_beside_a_measurement_is_a_mistake_and_not_a_miss():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: text + text, "stands there twice"),
+        (lambda text: text + text, "occurs twice"),
         (lambda text: text.replace("high: .inf", "high: 0"), "is empty"),
         (lambda text: text.replace("why", "because"), "lacks: why"),
         (lambda text: text + "  more: 1\n", "unknown fields: more"),

@@ -107,7 +107,7 @@ def test_a_missing_record_names_the_remedy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"nothing\.json is not in .*git checkout -- book/data/nothing\.json"):
         read_record("nothing")
-    with pytest.raises(ValueError, match="no plain file name"):
+    with pytest.raises(ValueError, match="not a plain file name"):
         read_record("../x")
 
 
@@ -496,5 +496,5 @@ def test_a_changed_setting_is_noticed(tmp_path):
     other = Recording("example", run, RECORDING.points, settings={"scale": 2.5})
     assert untied(other, record) == ["settings: scale: 2.0 recorded, 2.5 computed (relative difference allowed: 0)"]
     fewer = Recording("example", run, RECORDING.points[1:], settings={"scale": 2.0})
-    assert untied(fewer, record) == ["1 recorded points are no points of it, first {'n': 1, 'seed': 0}"]
+    assert untied(fewer, record) == ["1 recorded points do not belong to it, first {'n': 1, 'seed': 0}"]
     assert not recomputed(RECORDING, record, 3) and len(recomputed(other, record, 3)) == 1

@@ -2,8 +2,8 @@
 be read in an afternoon.
 
 Shared modules: :mod:`attention`, :mod:`tokens`, :mod:`device`. One subpackage per part of the book
-carries that part's mathematics; what only verdicts need stands in :mod:`attention_checks`, the
-toolkit of verdicts in :mod:`theorybook`.
+holds that part's mathematics; what only the verdicts need is in :mod:`attention_checks`, and the
+verdict toolkit is :mod:`theorybook`.
 """
 
 __version__ = "0.1.0"

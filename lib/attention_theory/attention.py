@@ -25,12 +25,12 @@ FAMILIES = ("sharp", "truncated", "power", "relu_power")
 #: Up to this degree the alternating sum of a truncated exponential at negative scores loses two
 #: digits at most.
 SHORT_SUM = 10
-#: Up to this degree it loses eight digits, which float64 has to spare where float32 is wanted.
+#: Up to this degree it loses eight digits, which float64 can spare if the result is float32.
 SINGLE_SUM = 32
 
 
 def _taylor(scores: Any, degree: int) -> Any:
-    """sum_(k <= degree) z^k / k!, without cancellation also where z is negative and the degree
+    """sum_(k <= degree) z^k / k!, free of cancellation even where z is negative and the degree is
     high.
     """
     if degree > SHORT_SUM and isinstance(scores, (int, float)):
@@ -54,11 +54,11 @@ def _horner(z: Any, degree: int) -> Any:
 
 
 def _taylor_at_minus(x: Tensor, degree: int) -> Tensor:
-    """The Taylor sum at -x <= 0 by its remainder: e^-x + (-1)^p x^(p + 1) / p! J_p, J_p = int_0^1
+    """The Taylor sum at -x <= 0 from its remainder: e^-x + (-1)^p x^(p + 1) / p! J_p, J_p = int_0^1
     (1 - s)^p e^(-x s) ds.
 
-    J_p = (1 - p J_(p - 1)) / x is stable upwards where x > p, and downwards, from any start far
-    above p, elsewhere.
+    The recursion J_p = (1 - p J_(p - 1)) / x is stable upwards where x > p; elsewhere it runs
+    downwards, from any start far above p.
     """
     large, small = x.clamp(min=degree), x.clamp(max=degree)
     up = -torch.expm1(-large) / large
@@ -79,7 +79,7 @@ def _taylor_at_minus(x: Tensor, degree: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Weights:
-    """Attention weights u(score) / row sum of u(scores), from a family of u with one knob.
+    """Attention weights u(score) / (row sum of u(scores)), with u from a one-parameter family.
 
     ===============  =========================  ============================================
     family           u(z)                       knob
@@ -92,12 +92,12 @@ class Weights:
     ``relu_power``   max(z, 0)^knob             degree >= 1: 1 is ReLU attention
     ===============  =========================  ============================================
 
-    A value is u itself: it may be called on tensors, floats, and any number type with arithmetic
-    and ``exp`` (Decimal, balls). A degree of ``power`` need not be an integer where all scores are
-    positive.
+    An instance is u itself: it can be called on tensors, floats, and any number type with
+    arithmetic and ``exp`` (Decimal, balls). A degree of ``power`` need not be an integer where all
+    scores are positive.
 
     Raises:
-        ValueError: an unknown family, or a knob that the family does not have.
+        ValueError: an unknown family, or a knob outside the range of the family.
 
     >>> from attention_theory.exponential import sharp
     >>> import torch
@@ -135,8 +135,8 @@ class Weights:
         return f"{self.family}({self.knob:g})"
 
     def _knob(self, like: Any) -> Any:
-        """The knob as a number that multiplies ``like``; a decimal knob means the decimal that is
-        written.
+        """The knob in the number type of ``like``, so that a Decimal or a ball gets the decimal as
+        it is written.
         """
         if isinstance(like, (int, float, Tensor)):
             return self.knob
@@ -167,7 +167,7 @@ class Weights:
         return scores**degree
 
     def slope(self, scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """u'(scores); for the ReLU itself 0 at 0.
+        """The derivative u'(scores); for the ReLU itself it is 0 at 0.
 
         Raises:
             ValueError: infinite sharpness.
@@ -184,7 +184,7 @@ class Weights:
     def normalised(
         self, scores: Float[Tensor, "*batch keys"]
     ) -> tuple[Float[Tensor, "*batch keys"], Tensor]:
-        """Weights of each row, and where a row sums to zero (it is left as a row of zeros)."""
+        """Weights of each row, and a mask of the rows that sum to zero (left as rows of zeros)."""
         if self.family == "sharp":
             if self.knob == math.inf:
                 raised = (scores == scores.amax(dim=-1, keepdim=True)).to(scores)
@@ -194,7 +194,7 @@ class Weights:
             return weights, torch.zeros_like(weights[..., :1], dtype=torch.bool)
         if (
             self.family != "truncated" and scores.shape[-1]
-        ):  # powers do not see a scale: this one keeps them finite
+        ):  # the weights of powers do not depend on the scale of a row: this one keeps them finite
             largest = scores.abs().amax(dim=-1, keepdim=True)
             scores = scores / torch.where(largest == 0, 1, largest)
         raised = self(scores)
@@ -203,8 +203,8 @@ class Weights:
         return raised / torch.where(empty, 1, total), empty
 
 
-#: The kinds of the papers as members of the families. (A row without a positive score is refused
-#: only by the latter.)
+#: The papers' weights as members of the families. (``Weights("relu_power", 1)`` refuses a row
+#: without a positive score, ``"relu"`` does not.)
 NAMED = {
     "softmax": Weights("sharp", 1),
     "linear": Weights("power", 1),
@@ -213,7 +213,7 @@ NAMED = {
 
 
 def as_weights(kind: "str | Weights") -> Weights:
-    """The family that a name stands for.
+    """The :class:`Weights` that a name stands for.
 
     Raises:
         ValueError: an unknown name.
@@ -267,7 +267,7 @@ def attention_weights(
     if not bool(weights.isfinite().all()):
         raise ValueError(
             f"{family}: a row of weights is not finite (scores too large, or negative for a "
-            "broken power)"
+            "fractional power)"
         )
     return weights
 
@@ -277,7 +277,7 @@ def attention(
     values: Float[Tensor, "*batch keys features"],
     kind: "str | Weights" = "softmax",
 ) -> Float[Tensor, "*batch queries features"]:
-    """Attention output: each row averages the rows of ``values`` with its weights.
+    """Attention output: each row is the average of the rows of ``values`` under its weights.
 
     Args:
         scores: (..., queries, keys).
@@ -287,12 +287,12 @@ def attention(
     return attention_weights(scores, kind) @ values
 
 
-#: Scores at a time where each is needed once.
+#: Number of scores held at a time where each is needed only once.
 SCORES = 2**20
 
 
 def blocks(queries: Float[Tensor, "queries d"], keys: Float[Tensor, "keys d"]) -> list[slice]:
-    """The queries in blocks whose scores on the keys are at most 2^20 numbers, or one query's."""
+    """Slices of the queries, each with at most 2^20 scores on the keys, or with a single query."""
     size = max(1, SCORES // max(1, len(keys)))
     return [slice(start, start + size) for start in range(0, len(queries), size)]
 
@@ -303,10 +303,11 @@ def attend(
     values: Float[Tensor, "keys features"],
     kind: "str | Weights" = "softmax",
 ) -> Float[Tensor, "queries features"]:
-    """:func:`attention` with the scores <query, key>, which are never all in memory.
+    """:func:`attention` with the scores <query, key>, computed in blocks so that they are never all
+    in memory.
 
     Args:
-        queries, keys, values: one a row.
+        queries, keys, values: one per row.
         kind: as in :func:`attention_weights`.
     """
     out = values.new_empty(len(queries), values.shape[1])

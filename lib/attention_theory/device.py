@@ -1,4 +1,4 @@
-"""Where to compute, and random numbers that are the same wherever that is."""
+"""The device to compute on, and random numbers that are the same on every device."""
 
 import contextlib
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ def normal(*shape: Steps, generator: torch.Generator) -> Tensor:
 
 @contextlib.contextmanager
 def gradients() -> Iterator[None]:
-    """Gradients are computed in this block, also where the caller has switched them off by
+    """Compute gradients in this block, even where the caller has switched them off with
     ``torch.no_grad``.
 
     Raises:
-        ValueError: ``torch.inference_mode``, whose tensors never have gradients.
+        ValueError: inside ``torch.inference_mode``, whose tensors never have gradients.
     """
     if torch.is_inference_mode_enabled():
         raise ValueError(
@@ -51,9 +51,7 @@ def gradients() -> Iterator[None]:
 def least_squares(
     A: Float[Tensor, "rows columns"], b: Float[Tensor, "rows"]
 ) -> Float[Tensor, "columns"]:
-    """The x of least norm among those with least |A x - b|, at any rank; GPUs have LAPACK's driver
-    for full rank only.
-    """
-    if A.device.type == "cpu":
+    """The minimum-norm least-squares solution x of A x = b, at any rank."""
+    if A.device.type == "cpu":  # GPUs have no LAPACK driver for deficient rank
         return torch.linalg.lstsq(A, b[:, None], driver="gelsd").solution[:, 0]
     return torch.linalg.pinv(A) @ b

@@ -1,5 +1,5 @@
 """Token matrices of four kinds: iid, anisotropic, real word vectors, and film reviews as a trained
-encoder reads them.
+encoder represents them.
 
 A context is a matrix X (n, d) whose rows, the tokens, have norm sqrt d (bombari2024, Assumption 1).
 
@@ -28,10 +28,10 @@ from attention_theory.device import generator, normal
 FILE = Path(__file__).parent / "data" / "words.npz"
 #: The kinds that need nothing but this package.
 KINDS = ("iid", "anisotropic", "real")
-#: Film reviews: by MiniLM (``make models``, the file ``IMDB_REVIEWS``), or BERT-Base (transformers
-#: and, once, the network).
+#: Film reviews: encoded by MiniLM (needs ``make models`` and the file ``IMDB_REVIEWS``), or by
+#: BERT-Base (needs transformers and, once, a network connection).
 REVIEWS = ("layer-0", "layer-0-bert", "bert")
-#: The script of bombari2024's authors keeps reviews of fewer pieces, and pads them to this length.
+#: The script of bombari2024's authors keeps reviews of fewer than 240 pieces and pads them to 256.
 SHORT, PADDED = 240, 256
 #: The special pieces of the vocabulary that BERT and MiniLM share.
 CLS, SEP, PAD = 101, 102, 0
@@ -62,10 +62,10 @@ def on_sphere(X: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
 
 
 def require_on_sphere(X: Float[Tensor, "*batch d"], tolerance: NonNegative = 1e-6) -> None:
-    """Refuse tokens that are not finite or not of norm sqrt d.
+    """Raise ValueError unless all tokens are finite and of norm sqrt d.
 
     Raises:
-        ValueError: with the norm found; :func:`on_sphere` mends it.
+        ValueError: with the norm found; :func:`on_sphere` rescales the tokens.
     """
     radius = X.shape[-1] ** 0.5
     norms = X.norm(dim=-1).flatten()
@@ -88,17 +88,16 @@ def contexts(kind: str, count: Size, n: Count, d: Count, seed: Seed) -> Float[Te
     ``iid``: uniform on the sphere. ``anisotropic``: Gaussian tokens with a shared mean and a
     power-law covariance, scaled to the sphere; the eigenvectors are the coordinate axes and the
     mean is constant over them, which is no loss for feature maps with rotation-invariant weights.
-    ``real``: passages of English, see :func:`passages`, each word with the first d coordinates of
-    its vector. ``layer-0``: :func:`reviews` as MiniLM reads them; ``layer-0-bert``: as BERT-Base
-    does. ``bert``: :func:`imdb` reviews through :func:`bert_contexts`, rows of the input embedding
-    alone.
+    ``real``: passages of English, see :func:`passages`, each word given by the first d coordinates
+    of its vector. ``layer-0``: :func:`reviews` encoded by MiniLM; ``layer-0-bert``: by BERT-Base.
+    ``bert``: :func:`imdb` reviews through :func:`bert_contexts`, rows of the input embedding alone.
 
     Args:
         kind: one of ``iid``, ``anisotropic``, ``real``, ``layer-0``, ``layer-0-bert``, ``bert``.
         count: number of contexts.
         n: tokens in each.
         d: dimension; at most 768 for ``real`` and BERT's kinds, 384 for ``layer-0``.
-        seed: of the draw, or of the choice of passages.
+        seed: of the draw, or of the choice of passages or reviews.
 
     Raises:
         ValueError: unknown kind, a size below 1, or a dimension or length that the data do not
@@ -138,12 +137,12 @@ def vocabulary() -> list[str]:
 
 
 def passages(count: Size, n: Count, seed: Seed) -> list[list[str]]:
-    """``count`` different passages of ``n`` words from the text that the word vectors were learned
-    from.
+    """``count`` different passages of ``n`` words from the text on which the word vectors were
+    trained.
 
-    The text has about 48,000 words; rare ones are left out. Passages do not overlap as long as
-    ``count * n`` words are there. Beyond that their starts are spread evenly, and neighbours share
-    words at shifted places.
+    The text has about 48,000 words; rare ones are left out. Passages do not overlap as long as the
+    text has ``count * n`` words. Beyond that their starts are spread evenly, and neighbouring
+    passages share words at shifted positions.
 
     Raises:
         ValueError: the text is too short for so many different passages.
@@ -161,10 +160,10 @@ def passages(count: Size, n: Count, seed: Seed) -> list[list[str]]:
 
 
 def embed(words: Sequence, d: Count) -> Float[Tensor, "*batch d"]:
-    """Tokens of words: the first d coordinates of their vectors, scaled to norm sqrt d.
+    """Token vectors of words: the first d coordinates of each word's vector, scaled to norm sqrt d.
 
     Args:
-        words: words, or equally long lists of words.
+        words: words, or lists of words of equal length.
         d: dimension, at most 768.
 
     Raises:
@@ -194,23 +193,24 @@ def embed(words: Sequence, d: Count) -> Float[Tensor, "*batch d"]:
 
 @dataclass(frozen=True)
 class Encoder:
-    """A trained encoder, as far as it is used here: what it splits a text into, and what its first
-    layer reads.
+    """The parts of a trained encoder that are used here: its tokeniser and the input of its first
+    layer.
     """
 
     name: str
-    #: The numbers of a text's pieces, without special ones.
+    #: The token ids of a text, without special tokens.
     pieces: Callable[[str], list[int]]
-    #: Numbers (n,) -> (n, features): word, position and type embedding together, after LayerNorm.
+    #: Token ids (n,) -> (n, features): the sum of word, position and type embedding, after
+    #: LayerNorm.
     layer_zero: Callable[[Tensor], Tensor]
 
 
 @cache
 def minilm_encoder(bare: bool = False) -> Encoder:
-    """MiniLM-L6, of 384 features, from its wheel.
+    """MiniLM-L6, with 384 features, from its wheel.
 
     Args:
-        bare: the rows of the word embedding alone, without position, type and LayerNorm.
+        bare: take the rows of the word embedding alone, without position, type and LayerNorm.
 
     Raises:
         ImportError: the wheel is not installed.
@@ -227,7 +227,7 @@ def minilm_encoder(bare: bool = False) -> Encoder:
 
 @cache
 def bert_encoder() -> Encoder:
-    """BERT-Base, of 768 features, the model of bombari2024.
+    """BERT-Base, with 768 features, the model of bombari2024.
 
     Raises:
         ImportError: transformers is not installed.
@@ -239,7 +239,7 @@ def bert_encoder() -> Encoder:
     return Encoder("BERT-Base", pieces, with_places)
 
 
-#: The kinds of film reviews that come with their sentiment, and who reads them.
+#: The kinds of film reviews that come with their sentiment, and their encoders.
 ENCODERS: dict[str, Callable[[], Encoder]] = {
     "layer-0": minilm_encoder,
     "layer-0-bert": bert_encoder,
@@ -254,12 +254,13 @@ def reviews(
     encoder: Encoder,
     texts: Sequence[tuple[str, int]] | None = None,
 ) -> tuple[Float[Tensor, "count n d"], Float[Tensor, "count"]]:
-    """Film reviews as the scripts of bombari2024's authors have them, and their sentiment, 1 or -1.
+    """Film reviews prepared as in the scripts of bombari2024's authors, and their sentiment, 1 or
+    -1.
 
-    Each review is [CLS], its pieces with the HTML that is in it, [SEP], and padding to 256; reviews
-    of 240 pieces and more are left out, and so is one whose first n tokens are there already: a
-    file can hold a review twice, and two equal contexts make every kernel singular. The
-    tokens are the first d coordinates of the output of layer 0 at the first n places. So the first
+    Each review is [CLS], its pieces including any HTML, [SEP], and padding to 256. Reviews of 240
+    pieces or more are left out, and so is any review whose first n tokens repeat those of another:
+    a file can hold a review twice, and two equal contexts make every kernel singular. The tokens
+    are the first d coordinates of the output of layer 0 at the first n positions. So the first
     token, the one that moves in the figures, is always [CLS], and in a long context the last ones
     are padding.
 
@@ -272,7 +273,7 @@ def reviews(
         texts: texts and labels; the file ``IMDB_REVIEWS`` if not given.
 
     Raises:
-        ValueError: n or d too large, a label that is no sign, or too few short reviews.
+        ValueError: n or d too large, a label other than 1 and -1, or too few short reviews.
 
     bombari2024, Figures 2 to 7, by the authors' scripts.
     """
@@ -316,7 +317,7 @@ def reviews(
 
 
 def bert_base(name: str = "google-bert/bert-base-uncased") -> dict[str, Any]:
-    """Tokenizer and token embeddings of BERT-Base, as :func:`bert_contexts` takes them.
+    """Tokeniser and model of BERT-Base, as keyword arguments of :func:`bert_contexts`.
 
     Raises:
         ImportError: transformers is not installed.
@@ -351,7 +352,7 @@ def imdb(name: str = "stanfordnlp/imdb", split: str = "train") -> tuple[list[str
 
 @runtime_checkable
 class Embedding(Protocol):
-    """A model of transformers, as far as it is used here."""
+    """The only method of a transformers model that is used here."""
 
     def get_input_embeddings(self) -> Any: ...
 
@@ -386,8 +387,8 @@ def bert_contexts(
     table = model.get_input_embeddings().weight.detach().double().cpu()
     if not 1 <= d <= table.shape[1]:
         raise ValueError(
-            f"this model's tokens have {table.shape[1]} coordinates, so d must lie in 1 to that, "
-            f"got {d}"
+            f"this model's tokens have {table.shape[1]} coordinates, so d must lie between 1 and "
+            f"{table.shape[1]}, got {d}"
         )
     texts = list(texts)
     chosen = []

@@ -2,10 +2,9 @@
 says what they should be.
 
 A chapter measures something, compares it with what a statement predicts (a :class:`Check`), and
-hands the comparison to
-:func:`verdict`. The outcome follows from the checks; nobody types it. Next to a ledger
-(``ledger/<citation>.yml`` in the current folder or above) a verdict that differs from the declared
-outcome raises.
+hands the comparison to :func:`verdict`. The outcome follows from the checks; nobody types it. Where
+there is a ledger (``ledger/<citation>.yml`` in the current folder or above), a verdict that differs
+from the declared outcome raises.
 
 >>> from theorybook import compare, judge
 >>> check = compare("largest share", 0.97, "within", (0.9, 1))
@@ -13,9 +12,8 @@ outcome raises.
 Verdict doe2026/lemma-d.2-3a: holds (exact) | largest share: 0.97 within [0.9, 1]
 
 :mod:`checks` compares, :mod:`intervals` estimates, :mod:`verdicts` judges and shows, :mod:`ledger`
-reads what is declared,
-:mod:`predictions` what was predicted, :mod:`prove` covers whole boxes of parameters, :mod:`records`
-stores what took long.
+reads what is declared, :mod:`predictions` what was predicted, :mod:`prove` covers whole boxes of
+parameters, :mod:`records` stores results that take long to compute.
 """
 
 from theorybook.validation import install

@@ -1,8 +1,7 @@
-"""Where a book stands: its folder, what its ``_config.yml`` says, its version and the address at
-which it is published.
+"""A book's folder, the settings in its ``_config.yml``, its version and its published address.
 
-The section ``theorybook`` below ``sphinx: config`` of ``_config.yml`` is what this toolkit knows of
-a book::
+The section ``theorybook`` below ``sphinx: config`` of ``_config.yml`` holds what this toolkit needs
+to know of a book::
 
     theorybook:
       pyproject: lib/pyproject.toml  # where the version stands; without a library of its own, version: "1.0"
@@ -19,7 +18,7 @@ from typing import Any
 
 import yaml
 
-#: What entries of ``_toc.yml`` have below them.
+#: Keys under which entries of ``_toc.yml`` hold further entries.
 BELOW = ("parts", "chapters", "sections", "subtrees", "entries")
 _folder: list[Path] = []
 
@@ -31,11 +30,11 @@ def use(folder: Path) -> None:
 
 
 def root() -> Path:
-    """The folder of the book: the one that Sphinx builds, or the nearest above the current one that
-    has a ``_config.yml``.
+    """The folder of the book: the one that Sphinx builds, or the nearest at or above the current
+    one that has a ``_config.yml``.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: there is no such folder.
     """
     if not _folder:
         here = Path.cwd()
@@ -52,12 +51,12 @@ def root() -> Path:
 
 @cache
 def config() -> dict[str, Any]:
-    """What ``_config.yml`` says."""
+    """The contents of ``_config.yml``."""
     return yaml.safe_load((root() / "_config.yml").read_text(encoding="utf-8"))
 
 
 def settings() -> dict[str, Any]:
-    """Its section for this toolkit."""
+    """The section of ``_config.yml`` for this toolkit."""
     return config().get("sphinx", {}).get("config", {}).get("theorybook", {})
 
 
@@ -101,9 +100,7 @@ def clone() -> Path:
 
 
 def version() -> str:
-    """Of the book's library, which is the book's; of a book without one, its setting
-    ``version``.
-    """
+    """The version of the book: that of its library or, without one, its setting ``version``."""
     if "pyproject" not in settings():
         return str(settings().get("version", "0"))
     return tomllib.loads((root() / settings()["pyproject"]).read_text(encoding="utf-8"))["project"][
@@ -117,8 +114,8 @@ def repository() -> dict[str, str]:
 
 
 def address() -> str:
-    """Where the book is published: ``baseurl`` below ``html`` of ``_config.yml``, or GitHub's pages
-    of the repository.
+    """The address of the published book: ``baseurl`` below ``html`` of ``_config.yml``, or GitHub's
+    pages of the repository.
     """
     owner, name = repository()["url"].rstrip("/").removesuffix(".git").split("/")[-2:]
     own = f"{owner}.github.io".lower() == name.lower()  # the pages of the owner

@@ -23,8 +23,8 @@ from theorybook.validation import (
     to_python,
 )
 
-#: In the order of cards. Only a proof covers all cases; of the others none is stronger than its
-#: neighbour as such.
+#: In the order in which cards name them. Only a proof covers all cases; the order of the others is
+#: no ranking.
 METHODS = (
     "proof",  # covers all cases of the stated range
     "identity",  # two computations agree to rounding
@@ -36,8 +36,8 @@ METHODS = (
     "evaluation",  # constants put into numbers
     "measured",  # what a theorem predicted for trained models, against an interval over texts
 )
-#: Methods that :func:`compare` may name; the others have a function of their own, but for ``proof``
-#: by exact algebra.
+#: Methods that :func:`compare` accepts; the others have functions of their own. (``proof`` is here
+#: for proofs by exact algebra.)
 COMPARED = ("proof", "exact", "draws", "interval", "counterexample", "evaluation")
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -102,8 +102,8 @@ def number(value: Any, digits: Size = 3) -> str:
 
 
 def _read(values: Any) -> Any:
-    """The same without tensors, at any depth: NumPy reads none on a GPU and none with a
-    gradient.
+    """Values with tensors converted to arrays, at any depth: NumPy cannot read tensors on a GPU or
+    with a gradient.
     """
     return (
         [_read(item) for item in values] if isinstance(values, list | tuple) else to_numpy(values)
@@ -120,7 +120,7 @@ def _array(what: str, values: Any) -> np.ndarray:
     if array.dtype.kind == "b":
         array = array.astype(int)  # NumPy does not subtract booleans
     if isinstance(values, list) and array.dtype.kind == "f" and (abs(array) >= 2**53).any():
-        array = np.asarray(values, dtype=object)  # as floats, neighbouring integers would be one
+        array = np.asarray(values, dtype=object)  # as floats, neighbouring integers would be equal
     exact = array.dtype.kind == "O" and all(map(_is_number, array.ravel()))
     if not exact and array.dtype.kind not in "biufc":
         raise ValueError(f"{what}: {values!r} is not made of numbers")
@@ -128,7 +128,7 @@ def _array(what: str, values: Any) -> np.ndarray:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether an object is a number, also one that is too large for a float; a formula is none."""
+    """Whether an object is a number, even one too large for a float, and not a symbolic formula."""
     try:
         float(value)
     except OverflowError:
@@ -153,8 +153,8 @@ def _pair(what: str, left: Any, right: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ordered(what: str, *sides: np.ndarray) -> Iterator[list[Any]]:
-    """The numbers of each side as Python's, whose integers neither wrap around nor lose digits
-    beside a float; no NaN.
+    """The values of each side as Python numbers, whose integers neither wrap around nor lose digits
+    next to a float; ValueError for NaN.
     """
     for side in sides:
         if side.dtype.kind == "c":
@@ -168,12 +168,12 @@ def _ordered(what: str, *sides: np.ndarray) -> Iterator[list[Any]]:
 
 
 def _rational(x: Any) -> Any:
-    """A finite Decimal as a fraction, since Python computes with no float beside it."""
+    """A finite Decimal as a fraction, since Python cannot mix Decimals with floats."""
     return Fraction(x) if isinstance(x, Decimal) and x.is_finite() else x
 
 
 def _minus(x: Any, y: Any) -> Any:
-    """X - y, exact where one is a float and the other too large to be one."""
+    """The difference x - y, exact even where one is a float and the other too large to be one."""
     x, y = _rational(x), _rational(y)
     exact = isinstance(x, int | Fraction), isinstance(y, int | Fraction)
     if any(exact) and float in (type(x), type(y)) and max(abs(x), abs(y)) > 2**53:
@@ -191,11 +191,11 @@ def compare(
     slack: NonNegative = 0.0,
     digits: Size = 3,
 ) -> Check:
-    """Compare numbers.
+    """Compare measured numbers with predicted ones.
 
     Args:
         what: the measured quantity, in words.
-        measured: a number or an array; every element must satisfy the relation. The element nearest
+        measured: a number or an array; every element must satisfy the relation. The element closest
             to failure is shown. Two lists of different lengths are not equal.
         relation: one of ``==``, ``<=``, ``>=``, ``<``, ``>``, or ``within``.
         predicted: a number or an array that broadcasts against ``measured``; for ``within`` a pair
@@ -251,14 +251,14 @@ def compare(
 
 
 def _of(size: int, holds: bool) -> str:
-    """Which of several numbers is shown: the one nearest to failure, or the one that fails by
-    most.
+    """Words for which of several numbers is shown: the one nearest to failure, or the one that
+    fails by most.
     """
     return f" ({'nearest' if holds else 'worst'} of {size})" if size > 1 else ""
 
 
 def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digits: int) -> Check:
-    """Every measured number lies between its two bars."""
+    """Compare measured numbers with a lower and an upper bar each."""
     try:
         low, high = bars
     except (TypeError, ValueError):
@@ -285,7 +285,7 @@ def _within(what: str, measured: Any, bars: Any, method: str, slack: float, digi
 
 
 def identity(what: str, measured: Any, expected: Any, tolerance: NonNegative = 1e-10) -> Check:
-    """Two computations of the same thing agree to rounding.
+    """Compare two computations of the same thing, which must agree to rounding.
 
     The error is the largest difference over the largest expected magnitude. The text names the
     tolerance it stays below, since the error itself changes with the machine. Complex numbers are
@@ -336,7 +336,7 @@ def interval(
         digits: significant digits shown.
 
     Raises:
-        ValueError: unknown relation, no :class:`Interval`, or a number that is not one.
+        ValueError: unknown relation, not an :class:`Interval`, or a NaN.
 
     >>> from theorybook import interval, rate_interval
     >>> interval("a fair coin", rate_interval(52, 100), "contains", 0.5).holds
@@ -392,19 +392,17 @@ def exponent(
 
 
 def proved(what: str, *proofs: Proof) -> Check:
-    """A statement that went through :mod:`theorybook.prove` (what does not go through raises
-    there).
+    """A check of a statement proved by :mod:`theorybook.prove` (a proof that fails raises there).
 
-    It holds if what was proved is that of the layer and of the printed formula, wherever it was
-    compared with them.
+    It holds if every crosscheck of the proofs, with the layer or with the printed formula, agrees.
 
     Args:
         what: the statement, in words.
-        proofs: its proof, or one for each of its parts, tied
+        proofs: its proof, or one for each of its parts, each crosschecked
             (:meth:`~theorybook.prove.Proof.crosschecked`).
 
     Raises:
-        ValueError: nothing, a proof that is tied to nothing, or something that is no
+        ValueError: no proof, a proof without a crosscheck, or something that is not a
             :class:`~theorybook.prove.Proof`.
 
     >>> from theorybook import proved
@@ -418,7 +416,7 @@ def proved(what: str, *proofs: Proof) -> Check:
         raise ValueError(f"{what}: needs proofs of theorybook.prove, got {proofs!r}")
     if loose := [proof.what for proof in proofs if not proof.ties]:
         raise ValueError(
-            f"{what}: nothing ties {loose} to the layer or the printed formula; use "
+            f"{what}: {loose} is not compared with the layer or the printed formula; use "
             "Proof.crosschecked"
         )
     return Check(

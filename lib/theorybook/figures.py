@@ -13,20 +13,20 @@ from tabulate import tabulate
 
 from theorybook.plain import as_written
 
-#: Of text and axes; and of guide lines.
+#: Colours of text and axes, and of guide lines.
 INK, GREY = "#24292F", "#808080"
-#: Colours by Okabe and Ito, without black and yellow, told apart by colour-blind readers, on white
-#: and on black.
+#: Colours of Okabe and Ito, without black and yellow: colour-blind readers can tell them apart, on
+#: white and on black.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 
 
 def use_style() -> None:
-    """Set matplotlib's defaults for the book: the lines and colours of its interactive plots, dark
+    """Set matplotlib's defaults for the book: lines and colours as in its interactive plots, dark
     text on white.
 
-    On a dark page ``book.css`` turns light into dark and keeps the hues.
-    The reader's own ``matplotlibrc`` is set aside first: if it asks for LaTeX, say, no label can be
-    drawn without LaTeX.
+    On a dark page ``book.css`` turns light into dark and keeps the hues. The reader's own
+    ``matplotlibrc`` is reset first: if it asked for LaTeX, for example, no label could be drawn
+    without LaTeX.
     """
     style: dict[Any, Any] = {
         "figure.facecolor": "white",
@@ -78,8 +78,7 @@ def table(
     """Table from named columns of equal length.
 
     Args:
-        columns: header -> values. Text and integers are kept as they are, other numbers are
-            rounded.
+        columns: header -> values. Text and integers are unchanged, other numbers are rounded.
         formats: format of the numbers, one for all or by header. Round well inside the uncertainty:
             the cell is compared exactly on other machines.
 
@@ -96,8 +95,7 @@ def table(
         shown = format(
             float(value), formats if isinstance(formats, str) else formats.get(header, ".3g")
         )
-        # a zero has no sign: on which side of it a number was rounded differs from machine to
-        # machine
+        # no sign for a zero: from which side a number was rounded to it differs between machines
         return re.sub(r"^-(?=[0.]+(e[+-]\d+|%)?$)", "", shown)
 
     rows = [

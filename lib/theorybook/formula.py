@@ -1,4 +1,4 @@
-"""Formulas as printed: the source of a function, shown where the statement stands."""
+"""Formulas as printed: the source of a function, shown next to the statement."""
 
 import inspect
 import re
@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-#: The examples of a docstring, with the blank line before them: a page that shows a formula runs it
-#: itself.
+#: The examples of a docstring, with the blank line before them; a page that shows a formula does not
+#: need them, since it runs the formula itself.
 _EXAMPLES = re.compile(r"\n\n +>>> .*?(?=\n *\n|\n *\"\"\")", re.DOTALL)
 
 
@@ -30,8 +30,8 @@ class Source:
 
 
 def formula(*functions: Callable) -> Source:
-    """The source of one or several functions; decorators and the examples of docstrings are left
-    out.
+    """The source of one or several functions, without decorators and without the examples of
+    docstrings.
 
     Raises:
         TypeError: an object without Python source.

@@ -1,9 +1,9 @@
-"""A picture that the reader moves: curves or bars for every value of a parameter, and sliders that
-work without a kernel.
+"""Interactive plots: curves or bars for every value of a parameter, with sliders that work without
+a kernel.
 
-The values are computed once, in the cell, and travel with the output as rounded numbers beside an
-SVG and a small script. So a slider moves on the static page, in JupyterLab and in Colab alike, by
-mouse, touch and keyboard; where scripts do not run the picture stands at its first position. The
+The values are computed once, in the cell, and stored in the output as rounded numbers next to an
+SVG and a small script. So a slider works on the static page, in JupyterLab and in Colab alike, by
+mouse, touch and keyboard; where scripts do not run, the picture stays at its first position. The
 text form holds the same rounded numbers, so that nbval compares what is seen.
 """
 
@@ -25,7 +25,7 @@ from theorybook.validation import Signed, Size, to_numpy
 
 WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 52, 8, 8, 42
-#: Curves differ in their dashes too, for readers who do not tell the colours apart.
+#: Curves differ in their dashes too, for readers who cannot tell the colours apart.
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 4")
 
 # at() is Axis.place, draw() is _path and shown() is _shown: the three that must agree with
@@ -89,7 +89,7 @@ class Axis:
     end: float
 
     def place(self, value: Signed) -> float:
-        """The pixel of a value."""
+        """The pixel coordinate of a value."""
         if self.log:
             share = math.log(value / self.low) / math.log(self.high / self.low)
         else:
@@ -121,8 +121,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Slider:
-    """A parameter that the reader moves: its name, its values as shown, and the index of the one
-    shown first.
+    """A parameter with a slider: its name, its values as shown, and the index of the one shown
+    first.
     """
 
     name: str
@@ -132,8 +132,8 @@ class Slider:
 
 @dataclass(frozen=True)
 class Rows:
-    """Something that follows the sliders: slider i, moved by one, leads ``steps[i]`` rows on (0: it
-    does not matter).
+    """Rows selected by the sliders: moving slider i by one moves on by ``steps[i]`` rows (0: no
+    effect).
     """
 
     steps: list[int]
@@ -146,11 +146,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class InteractivePlot:
-    """What :func:`interactive_plot` returns: shows as the picture with its sliders, prints as the
-    rounded numbers.
+    """The result of :func:`interactive_plot`: displayed as the picture with its sliders, printed as
+    the rounded numbers.
 
     Attributes:
-        x: positions, rounded; words for a picture of bars.
+        x: positions, rounded; words for a bar chart.
         curves: name -> rows of rounded values; None where there is no point.
         sliders: one or two.
         captions: the sentences.
@@ -306,7 +306,7 @@ class InteractivePlot:
 
     @staticmethod
     def _clipped(curves: str) -> str:
-        """What leaves the axes is cut, with room for the dots on them."""
+        """The curves clipped to the axes, with room for the dots on them."""
         x, y, width, height = LEFT - 4, TOP - 4, WIDTH - LEFT - RIGHT + 8, HEIGHT - TOP - BOTTOM + 8
         size = f'x="{x}" y="{y}" width="{width}" height="{height}"'
         return f'<svg {size} viewBox="{x} {y} {width} {height}">{curves}</svg>'
@@ -414,11 +414,11 @@ def interactive_plot(
     a cell.
 
     Args:
-        x: the (k,) horizontal positions; words, each with bars above it, which begin at the lower
+        x: the (k,) horizontal positions; or words, each with bars above it that begin at the lower
             end of ``ylim``.
         curves: name -> (p, k) values, a row for each value of the parameter, or (k,) for a curve
-            that stays; with two parameters (p, r, k), where 1 in place of p or r says that the
-            curve does not follow that one. ``nan`` leaves a gap.
+            that does not change; with two parameters (p, r, k), where 1 in place of p or r means
+            that the curve does not depend on that parameter. ``nan`` leaves a gap.
         parameter: name and its p values (numbers or words), for example ``("n", [10, 100, 1000])``;
             or two such pairs.
         alt: one sentence for readers who do not see the picture: what it shows and what happens
@@ -427,11 +427,11 @@ def interactive_plot(
             and 10^-3 becomes 10⁻³.
         ylabel: vertical label.
         log: the logarithmic axes: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
-        ylim: vertical limits; all values by default. The axes stay when the picture moves.
+        ylim: vertical limits; all values by default. The axes are the same for all slider positions.
         points: names of curves that are drawn as dots.
         captions: a sentence for each value (for two parameters p lists of r), read out and shown
             below the picture.
-        start: the value shown first, with two parameters a pair; the middle one by default.
+        start: the value shown first, for two parameters a pair; the middle value by default.
         digits: significant digits that are kept, of the largest value on a linear vertical axis and
             of each value on a logarithmic one. Round well inside the uncertainty: the cell is
             compared exactly on other machines.
@@ -514,7 +514,7 @@ def interactive_plot(
         full[key] = table
     if unknown := set(points) - set(full):
         raise ValueError(
-            f"points names {sorted(unknown)}, which are no curves; there are {list(full)}"
+            f"points names {sorted(unknown)}, which are not curves; there are {list(full)}"
         )
     sentences = (
         np.asarray(captions, dtype=object)
@@ -581,7 +581,9 @@ def interactive_plot(
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
-    """How many rows each slider leads on; an axis of size 1 does not follow its slider."""
+    """The number of rows by which each slider moves on; 0 for an axis of size 1, which does not
+    follow its slider.
+    """
     return [0 if size == 1 else math.prod(shape[i + 1 :]) for i, size in enumerate(shape)]
 
 
@@ -592,7 +594,9 @@ def _label(value: Any) -> str:
 
 def _index(name: str, values: list[str], start: Any) -> int:
     if _label(start) not in values:
-        raise ValueError(f"start = {start!r} is no value of {name}; there are {', '.join(values)}")
+        raise ValueError(
+            f"start = {start!r} is not a value of {name}; there are {', '.join(values)}"
+        )
     return values.index(_label(start))
 
 

@@ -12,7 +12,7 @@ CONFIDENCE = 0.999
 
 
 class Interval(tuple):
-    """A confidence interval: the pair (low, high), which knows its ``confidence``.
+    """A confidence interval: the pair (low, high), with its ``confidence``.
 
     >>> from theorybook import rate_interval
     >>> low, high = rate_interval(5, 10)
@@ -84,14 +84,14 @@ def rate_interval(
 def mean_interval(
     samples: Numbers, confidence: OpenChance = CONFIDENCE, seed: Seed = 0, resamples: Size = 9_999
 ) -> Interval:
-    """Bootstrap (BCa) interval of a mean; a point where all samples are equal.
+    """Bootstrap (BCa) interval of a mean; a single point where all samples are equal.
 
     Args:
         samples: at least two finite numbers.
         confidence: of the interval.
-        seed: of the resamples.
-        resamples: how many; of 9,999 about five lie beyond each end of a 99.9% interval, so an end
-            moves with the seed.
+        seed: of the resampling.
+        resamples: number of resamples; of 9,999 about five lie beyond each end of a 99.9% interval,
+            so the ends depend on the seed.
 
     Raises:
         ValueError: fewer than two samples, one that is not finite, or a confidence outside (0, 1).
@@ -106,11 +106,11 @@ def mean_interval(
     values = _sample(samples, 2)
     if (values == values[0]).all():
         return Interval(float(values[0]), float(values[0]), confidence)
-    from scipy import stats  # here: a second of import for those who ask for no such interval
+    from scipy import stats  # here, since it takes a second that few callers need to spend
 
-    scale = -int(np.frexp(np.abs(values).max())[1])  # third powers of 1e-110 are no floats
+    scale = -int(np.frexp(np.abs(values).max())[1])  # third powers of 1e-110 underflow
     values = np.ldexp(values, scale)
-    # batches stay in the processor's cache: the same numbers three times as fast
+    # batches fit into the processor's cache: the same numbers three times as fast
     rng = np.random.default_rng(seed)
     found = stats.bootstrap(
         (values,), np.mean, confidence_level=confidence, n_resamples=resamples, batch=500, rng=rng

@@ -37,28 +37,28 @@ class Entry:
             the book's own.
         printed: its name in the paper; ``ours`` for own statements.
         kind: theorem, lemma, definition, equation, figure, ...
-        statement: what it claims, in our words, with every hypothesis that does not stand in
-            ``hypotheses``; a figure: which printed settings, which features. TeX stands between
+        statement: what it claims, in our words, with every hypothesis that is not in
+            ``hypotheses``; for a figure, which printed settings and which features. TeX is between
             dollars.
-        hypotheses, constants, scope: what it supposes, the numbers in the claim, and how far it
-            reaches, where they are told apart; from its box (``theorybook.tools.statements``), if
-            it has one of its own.
+        hypotheses, constants, scope: what it assumes, the numbers in the claim, and how far it
+            reaches, where these are stated separately; taken from its box
+            (``theorybook.tools.statements``), if it has one of its own.
         reasons: for an own statement each hypothesis with the reason why it is there: ``needed``,
             the test or the check of its verdict in which it alone is dropped and the claim fails;
             ``convenience``, what holds without it; or ``open``, what is not known.
         depends: ids that its proof uses.
         chapter: ``<part>/<slug>``, whose record has its verdict.
-        label: its statement box, figure or table, on the chapter's page or in the record.
+        label: label of its box, figure or table, on the chapter's page or in the record.
         code: the function that carries it, as a full path: ``doe_sums.means.harmonic``.
         method: what the statement rests on; a side check may have a stronger one.
-        seen: for a proof on the page, which people read, the method of what the machine saw of it;
-            the method is ``proof``.
+        seen: for a proof on the page, which people read, the method by which the machine checked
+            it; the method is ``proof``.
         coq: the theorems of the proof that Coq checks, as ``proofs/Share.v:share_contrast``; the
             method is ``proof``.
-        proof: for a proof by the machine, the function that gives it, as a full path; the first,
-            where it rests on several.
+        proof: for a proof by the machine, the function that gives it, as a full path; the first
+            one, if there are several.
         outcome: what its verdict must give.
-        note: what a reader should know besides; the reason, where there is no verdict.
+        note: what else a reader should know; the reason, where there is no verdict.
 
     >>> from theorybook import Entry
     >>> row = dict(id="a/lemma-1", printed="Lemma 1", kind="lemma", statement="x² >= 0.")
@@ -96,8 +96,8 @@ class Entry:
 
     @property
     def paragraphs(self) -> list[tuple[str, str]]:
-        """The statement's paragraphs for pages: name (empty for a statement in one piece) and
-        text.
+        """The statement's paragraphs for pages: name (empty for a statement in one piece) and text
+        of each.
         """
         claim = "Claim" if self.hypotheses else ""
         found = [
@@ -110,7 +110,9 @@ class Entry:
 
 
 def _loader() -> type:
-    """YAML's loader, but for two fields of one name, of which it would keep the last."""
+    """YAML's safe loader, which here refuses two fields of the same name instead of keeping the
+    last.
+    """
     import yaml  # here, so that the mathematics imports without it
 
     quick: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -119,18 +121,17 @@ def _loader() -> type:
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))
             if twice := [name for name, count in names.items() if count > 1]:
-                raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {twice[0]} stands twice")
+                raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {twice[0]} occurs twice")
             return super().construct_mapping(node, deep)
 
     return Loader
 
 
 def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
-    """The rows of a YAML file, each with the fields of a dataclass: all that it needs, and no
-    others.
+    """The rows of a YAML file, each with all required fields of a dataclass and no unknown ones.
 
     Raises:
-        ValueError: no YAML, no list of mappings, or a row with unknown or missing fields.
+        ValueError: not YAML, not a list of mappings, or a row with unknown or missing fields.
     """
     import yaml  # here, so that the mathematics imports without it
 
@@ -139,7 +140,7 @@ def read_rows(path: Path, kind: type) -> list[dict[str, Any]]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(
-            f"{path}: not readable as YAML; mend it (a text with ': ' or ' #' in it needs "
+            f"{path}: not readable as YAML; correct it (a text with ': ' or ' #' in it needs "
             "quotes), or restore it with git "
             f"checkout ({reason})"
         ) from None
@@ -166,9 +167,9 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
     """Read and check ``<citation>.yml``: a list of mappings with the fields of :class:`Entry`.
 
     Raises:
-        ValueError: no YAML, unknown or missing fields, a repeated id, an id of another paper, an
-            unknown outcome or method; an outcome that stands without a verdict but without a reason
-            in ``note``; a computed one without a chapter.
+        ValueError: not YAML, unknown or missing fields, a repeated id, an id of another paper, an
+            unknown outcome or method; an outcome without a verdict and without a reason in
+            ``note``; a computed one without a chapter.
 
     >>> import pathlib, tempfile
     >>> from theorybook import load_ledger
@@ -187,7 +188,7 @@ def load_ledger(path: str | Path) -> dict[str, Entry]:
             # their own below
             if kind in ("text", str | None, list[str]) and not is_bearable(value, hints[name]):
                 raise ValueError(
-                    f"{path.name}: {row['id']}: {name} = {value!r} is no {kind}; a text may need "
+                    f"{path.name}: {row['id']}: {name} = {value!r} is not {kind}; a text may need "
                     "quotes"
                 )
         entry = Entry(**row)
@@ -246,8 +247,8 @@ def record_of(chapter: str, book: Path) -> str:
 
 
 def book_folders() -> Iterator[Path]:
-    """Where ``ledger`` and ``data`` may be: in a clone beside the notebook (Colab), in the current
-    folder, or above it.
+    """The folders that may hold ``ledger`` and ``data``: in a clone next to the notebook (Colab),
+    the current folder, and those above it.
     """
     here = Path.cwd()
     clones = {toc.parent for toc in here.glob("*/_toc.yml")} | {
@@ -271,11 +272,11 @@ def anchor(claim: str) -> str:
 
 
 def find_ledger(claim: str) -> Path | None:
-    """``ledger/<citation>.yml`` in the nearest of :func:`book_folders`; none for a notebook opened
+    """``ledger/<citation>.yml`` in the nearest of :func:`book_folders`; None for a notebook opened
     without the book.
 
     Raises:
-        FileNotFoundError: the book is there (its ``_toc.yml``), but the file is missing.
+        FileNotFoundError: the book was found (by its ``_toc.yml``), but the file is missing.
 
     >>> import os, pathlib, tempfile
     >>> from theorybook import find_ledger

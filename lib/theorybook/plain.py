@@ -70,7 +70,7 @@ _SIGNS = {
         "square": "",
     },
 }
-#: Commands that say how something looks.
+#: TeX commands that only change how something looks.
 _LOOKS = re.compile(
     r"\\(?:left|right|[bB]igg?[lrm]?|math(?:rm|cal|bf|bb|sf)|boldsymbol|operatorname\*?|text(?:bf|rm|it)?|displaystyle"
     r"|limits|tfrac(?=\d)|tag|label|begin\{\w+\*?\}|end\{\w+\*?\}|hat|tilde|bar|widehat|overline)(?![A-Za-z])"
@@ -89,7 +89,7 @@ def _sign(name: str) -> str:
 
 
 def plain(text: str) -> str:
-    r"""Words with TeX between dollars as readable text.
+    r"""Readable text from words with TeX between dollars.
 
     >>> from theorybook.plain import plain
     >>> plain(r"the push on $a_{2r-1}$ is at most $\frac{\sqrt{d}}{2}$")
@@ -165,6 +165,6 @@ def lowered(digits: str) -> str:
 
 
 def _operand(tex: str) -> str:
-    """In brackets unless it is one symbol or already in them."""
+    """In parentheses, unless it is one symbol or already in parentheses."""
     tex = (tex or "").strip()
     return tex if re.fullmatch(r"\w+|\\[A-Za-z]+|.|√?\([^()]*\)", tex) else f"({tex})"

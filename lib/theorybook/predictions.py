@@ -1,8 +1,8 @@
 """Predictions: what a theorem says about trained models, fixed and committed before anything is
 measured.
 
-A file of predictions is a YAML list. ``commit`` is the commit that brought a prediction; it is
-written after that commit, and a test asks git whether the prediction stood there as it stands now.
+A file of predictions is a YAML list. ``commit`` is the commit that introduced a prediction; it is
+filled in after that commit, and a test asks git whether the prediction was the same there.
 """
 
 from collections.abc import Sequence
@@ -17,26 +17,26 @@ from theorybook.intervals import mean_interval
 from theorybook.ledger import book_folders, read_rows
 from theorybook.validation import ANY, Numbers, Size
 
-#: Ten times the usual number: a mean near an end of its predicted range is decided by the texts and
-#: hardly by the resamples.
+#: Ten times the usual number, so that a mean near an end of its predicted range is decided by the
+#: texts and hardly by the resampling.
 RESAMPLES = 99_999
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One prediction.
+    """A prediction about trained models.
 
     Attributes:
         id: its name.
-        theorem: the ledger id of the statement that is asked, or the label of one that its chapter
-            brings.
-        measures: the number that is taken from each text, in words.
+        theorem: the ledger id of the statement that makes it, or the label of a statement in its
+            chapter.
+        measures: the number measured on each text, in words.
         why: how the prediction follows from the theorem.
         low, high: the predicted range of its mean over texts; infinite where the theorem bounds one
             side only.
-        known: what had been seen in trials when this was written.
+        known: what trials had shown when this was written.
         date: when it was written.
-        commit: the commit that brought it.
+        commit: the commit that introduced it.
 
     >>> from theorybook import Prediction
     >>> said = ("sink", "Theorem 1", "share of the first key", "it is a sink")
@@ -63,12 +63,12 @@ class Prediction:
 def load_predictions(
     path: str | Path | None = None, part: str = "trained"
 ) -> dict[str, Prediction]:
-    """The predictions of a file by id; without a path, of the book's ``predictions.yml`` of that
-    part.
+    """The predictions of a file by id; without a path, those of the part's ``predictions.yml`` in
+    the book.
 
     Raises:
         FileNotFoundError: there is no such file here.
-        ValueError: no YAML, unknown or missing fields, a repeated id, an empty range.
+        ValueError: not YAML, unknown or missing fields, a repeated id, an empty range.
 
     >>> import pathlib, tempfile
     >>> from theorybook import load_predictions
@@ -88,7 +88,7 @@ def load_predictions(
     found: dict[str, Prediction] = {}
     for row in read_rows(path, Prediction):
         if row["id"] in found:
-            raise ValueError(f"{path.name}: the prediction {row['id']} stands there twice")
+            raise ValueError(f"{path.name}: the prediction {row['id']} occurs twice")
         found[row["id"]] = Prediction(
             **row | {"low": float(row["low"]), "high": float(row["high"]), "date": str(row["date"])}
         )
@@ -96,16 +96,16 @@ def load_predictions(
 
 
 def measured(prediction: Prediction, draws: Sequence[Numbers], digits: Size = 3) -> Check:
-    """Compare what a prediction says about trained models with what was measured on texts.
+    """Compare a prediction about trained models with measurements on texts.
 
     It is *held* if, in every draw of texts, the whole 99.9% interval of the mean over texts lies in
-    the predicted range; an interval that reaches over an end of the range counts as missed. The
+    the predicted range; an interval that extends beyond an end of the range counts as missed. The
     interval is a BCa bootstrap over the texts (not over rows or heads, which depend on each other)
     with 99,999 resamples and a fixed seed.
 
     Args:
         prediction: fixed before the run (:func:`load_predictions`).
-        draws: for each draw of texts one number for each text.
+        draws: for each draw of texts, one number per text.
         digits: significant digits shown.
 
     Raises:

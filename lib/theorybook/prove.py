@@ -1,16 +1,16 @@
 """Proofs by computation: a statement in a few real parameters, settled for a whole range at once,
 and tied to what it is about.
 
-All exact. :func:`prove_less` covers a box by smaller ones, on each of which ball arithmetic (Arb,
-through python-flint) shows left < right. :func:`prove_le` proves left <= right for rational
-functions on a box or an unbounded orthant: moved to the corner, the difference has no negative
-coefficient. :func:`prove_identity` shows by algebra that two expressions are one;
+Every proof is exact. :func:`prove_less` covers a box by smaller ones, on each of which ball
+arithmetic (Arb, through python-flint) shows left < right. :func:`prove_le` proves left <= right for
+rational functions on a box or an unbounded orthant: after a shift to the corner, the difference has
+no negative coefficient. :func:`prove_identity` shows by algebra that two expressions are equal;
 :func:`prove_by_cases` goes through all cases. Each returns a :class:`Proof` or raises
-:class:`NotProved` with the box or the point where it stops.
+:class:`NotProved` with the box or the point where it fails.
 
 A proof is about algebra. :meth:`Proof.crosschecked` compares both sides of what was proved with the
-layer and the printed formula at drawn points inside the range; only a tied proof makes a check
-(:func:`theorybook.proved`).
+layer and the printed formula at drawn points inside the range; only a crosschecked proof makes a
+check (:func:`theorybook.proved`).
 
 >>> from theorybook.prove import prove_le, prove_less
 >>> prove_less("x^2 - 2x + 2 > 0", lambda x: (0, x * x - 2 * x + 2), x=(0, 3)).range
@@ -47,24 +47,24 @@ FINEST = Fraction(1, 2**50)
 COARSE = Fraction(1, 2**8)
 #: Relative difference up to which two computations of one number agree.
 ROUNDING = 1e-9
-#: A point that is so close to an end, relative to 1 plus its size, lies at it; at an end that was
-#: rounded outward (0.693 for log 2) a point does that is so close.
+#: A point this close to an end, relative to 1 plus the end's size, counts as lying at it; the second
+#: number is for ends that were rounded outward (0.693 for log 2).
 AT_END, AT_ROUNDED_END = 1e-9, 1e-3
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proved.
+    """A proved statement.
 
     Attributes:
         what: the statement, in words or symbols.
         range: the parameters that it covers, from the box itself.
-        boxes: how many pieces the proof has.
-        by: what a piece is: boxes, coefficients, identities, cases.
+        boxes: number of pieces of the proof.
+        by: what the pieces are: boxes, coefficients, identities, cases.
         sides: the two sides at a point, given by its letters; raises :class:`NotProved` outside the
             box.
-        ties: what was compared with the layer or the printed formula, in how many comparisons (a
-            side at a point is one), and whether they agree.
+        ties: the crosschecks: what was compared with the layer or the printed formula, in how many
+            comparisons (a side at a point is one), and whether they agree.
 
     >>> from theorybook.prove import prove_le
     >>> proof = prove_le("2 x <= 1 + x^2", lambda x: (2 * x, 1 + x**2), x=(0, None))
@@ -95,14 +95,14 @@ class Proof:
         rounded: Collection[str] = (),
         inside: Mapping[str, str] | None = None,
     ) -> "Proof":
-        """The same proof, its sides compared with other computations at drawn points.
+        """The same proof, with its sides compared with other computations at drawn points.
 
         Args:
             at: the points, each by its letters or with them as its attributes, inside the range.
-                At both ends of each range lies one of them, so that a range which is narrower or
-                wider than what it is about is noticed.
-            left, right: what the sides of the statement stand for there: a number or an array for
-                each point, a function of the letters (of the object, where a point is one) that
+                Both ends of each range must have a point, so that a range narrower or wider than
+                the quantity's own is noticed.
+            left, right: the quantity that a side of the statement stands for: a number or an array
+                for each point, a function of the letters (of the object, where a point is one) that
                 gives it, or one number for all.
             rounded: parameters whose ends are decimals, rounded outward from a number that the
                 points reach: log 2 in [0.693, 0.6932].
@@ -125,7 +125,7 @@ class Proof:
             )
         if needless := [end for end in inside or {} if end not in loose]:
             raise ValueError(
-                f"{self.what}: inside names {', '.join(needless)}, which is no end without a point"
+                f"{self.what}: inside names {', '.join(needless)}, which is not an end without a point"
             )
         for name, column, side in zip(("left", "right"), zip(*pairs), (left, right)):
             if side is not None:
@@ -139,7 +139,13 @@ class Proof:
         return found
 
     def at(self, letters: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Both sides at a point, given by its letters."""
+        """Both sides at a point, given by its letters.
+
+        Raises:
+            NotProved: the point lies outside of what was proved.
+            ValueError: a proof by cases, which has no sides, or a point without the letters of the
+                range.
+        """
         if self.sides is None:
             raise ValueError(f"{self.what}: cases have no sides")
         return self.sides(letters)
@@ -150,8 +156,8 @@ class Proof:
         return [what for what, _, holds in self.ties if not holds]
 
     def crosschecked_values(self, what: str, found: Any, expected: Any) -> "Proof":
-        """The same proof with one more crosscheck: two computations of what it is about, number by
-        number.
+        """The same proof with one more crosscheck: two computations of the same quantity, compared
+        number by number.
 
         Args:
             what: what is compared.
@@ -172,7 +178,7 @@ class Proof:
             ) from error
         if not pairs or any(x.shape != y.shape or not x.size for x, y in pairs):
             raise ValueError(f"{self.what}: {what}: sizes that do not fit, or nothing to compare")
-        finite = all(np.isfinite(y).all() for _, y in pairs)  # infinities agree about nothing
+        finite = all(np.isfinite(y).all() for _, y in pairs)  # equal infinities prove nothing
         holds = finite and all(
             np.allclose(x, y, rtol=ROUNDING, atol=ROUNDING * np.abs(y).max()) for x, y in pairs
         )
@@ -218,8 +224,8 @@ class NotProved(ArithmeticError):
         )
 
     def __reduce__(self):
-        """A worker of a sweep sends what it raises; without this, Python would make it anew from
-        its text.
+        """Keep all arguments when a worker of a sweep sends the exception; Python would rebuild it
+        from its message alone.
         """
         return type(self), (self.what, self.box, self.violated, self.why), self.__dict__
 
@@ -230,12 +236,14 @@ def _floats(x: Any) -> Any:
 
 
 def _exact(x: Number) -> Fraction:
-    """A float means the decimal number that is written: 0.1 is 1/10."""
+    """A number as a fraction; a float stands for the decimal that is written: 0.1 is 1/10."""
     return Fraction(repr(float(x))) if isinstance(x, float) else Fraction(x)
 
 
 def _short(x: Fraction) -> str:
-    """10^6 for 1000000, 0.1 for 1/10, 1/3 as it is; a point found by bisection to six digits."""
+    """A fraction as text: 10^6 for 1000000, 0.1 for 1/10, 1/3 as it is; a point found by bisection
+    to six digits.
+    """
     if x and not Fraction(1, 10**300) < abs(x) < 10**300:  # no float
         return f"{Decimal(x.numerator) / Decimal(x.denominator):.6g}"
     if x.denominator == 1:
@@ -308,7 +316,9 @@ def _pair(sides: Any) -> tuple[Any, ...]:
 def _asked(
     what: str, f: Callable[..., Any], values: Mapping[str, Any], kind: str
 ) -> tuple[Any, Any]:
-    """Both sides as ``f`` gives them for parameters of this kind, or one sentence why it cannot."""
+    """Both sides that ``f`` gives for parameters of this kind; ValueError with one sentence if it
+    cannot.
+    """
     try:
         sides = _pair(f(**values))
     except _Lost as lost:
@@ -339,7 +349,7 @@ class _Sides:
     opened: tuple[str, ...] = ()
 
     def point(self, letters: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters of the box."""
+        """The parameters of the box at a point given by its letters."""
         known = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt, **letters}
         try:
             return {
@@ -389,8 +399,8 @@ def _compiled(text: str) -> types.CodeType:
 
 
 class _Lost(Exception):
-    """What a function asks of something that stands for many numbers at once, and that has no
-    answer for all of them.
+    """An operation on something that stands for many numbers at once, with no answer that is right
+    for all of them.
     """
 
 
@@ -402,7 +412,7 @@ def _refused(why: str) -> Callable:
 
 
 class _Many:
-    """What stands for all numbers of a range at once: Python may make no single number of it."""
+    """An object that stands for all numbers of a range at once and never becomes one of them."""
 
     __slots__ = ()
     __float__ = __int__ = __index__ = __complex__ = _refused(
@@ -445,12 +455,12 @@ def _computed(name: str, *, swapped: bool = False) -> Callable:
 
 
 class _WatchedBall(_Many):
-    """What :func:`prove_less` gives to its function for a parameter: a ball that cannot lose its
-    width unseen.
+    """A ball that cannot lose its width unnoticed: what :func:`prove_less` passes to its function
+    for a parameter.
 
-    It has the arithmetic and the functions of ``flint.arb``. Whatever would take it for one of its
+    It has the arithmetic and the functions of ``flint.arb``. Whatever would treat it as one of its
     values (a comparison that is not decided on the whole ball, float, int, round, a middle, a
-    lookup, a constructor) is refused. ``ball`` is the bare one.
+    lookup, a constructor) is refused. ``ball`` is the unwatched ball.
     """
 
     __slots__ = ("ball",)
@@ -503,7 +513,7 @@ _TAKEN_APART = ("mid", "rad", "lower", "upper", "abs_lower", "abs_upper", "inter
 
 
 def _watched(x: Any) -> Any:
-    """A ball, or a tuple of them, watched."""
+    """A ball, or a tuple of balls, watched."""
     return tuple(map(_watched, x)) if isinstance(x, tuple) else _WatchedBall(x)
 
 
@@ -526,12 +536,12 @@ def as_ball(x: Any) -> Any:
     import flint
 
     if x is None or isinstance(x, str):  # which flint would read as 0, and as decimals
-        raise TypeError(f"{x!r} is no number")
+        raise TypeError(f"{x!r} is not a number")
     return x if isinstance(x, _WatchedBall) else flint.arb(x)
 
 
 def _like(inputs: tuple, found: Any) -> Any:
-    """A ball that was computed from these, watched if one of them is."""
+    """A ball computed from these inputs, watched if one of them is."""
     return _WatchedBall(found) if any(isinstance(x, _WatchedBall) for x in inputs) else found
 
 
@@ -540,24 +550,24 @@ def prove_less(
 ) -> Proof:
     """Prove left < right on a closed box, by bisection in ball arithmetic.
 
-    On each box both sides are enclosed, and must be finite: where one has a pole, or no value,
-    nothing is proved. The balls are watched on every box (``_WatchedBall``), so that no ``if``,
-    ``max``, ``float``, ``round`` or lookup of a parameter can decide for a whole box by one of its
-    numbers. Not watched are constants that ``f`` makes itself, and what :func:`monotone` is told.
+    On each box both sides are enclosed, and the enclosures must be finite: where a side has a pole,
+    or no value, nothing is proved. The balls are watched on every box (``_WatchedBall``), so that
+    no ``if``, ``max``, ``float``, ``round`` or lookup of a parameter can decide for a whole box by
+    one of its numbers. Not watched are constants that ``f`` makes itself, and the claim that a
+    function given to :func:`monotone` is monotone.
 
     Args:
         what: the inequality, for the reader.
         f: takes the parameters by name as balls with the functions of ``flint.arb`` and returns
             (left, right), or right alone where left is 0. Where they are equal on the border of the
             box, divide by what vanishes first (:func:`exprel`).
-        where: what a parameter is in the paper's letters, as a Python expression:
-            ``{"x": "log(n)"}``.
+        where: a parameter in the paper's letters, as a Python expression: ``{"x": "log(n)"}``.
         ranges: (low, high) of each parameter, both ends included.
 
     Raises:
-        NotProved: at some point left >= right for certain, or a side has no finite value, or a box
-            stays undecided.
-        ValueError: a range that is empty or unbounded; or ``f`` takes a ball for one of its
+        NotProved: at some point left >= right certainly holds, or a side has no finite value, or a
+            box remains undecided.
+        ValueError: a range that is empty or unbounded; or ``f`` treats a ball as one of its
             numbers.
     """
     import flint
@@ -608,8 +618,8 @@ def prove_less(
 
 
 class _Seen(_Many):
-    """An element of a field of rational functions that notes what it is divided by, so that no
-    factor cancels unseen.
+    """An element of a field of rational functions that records its divisors, so that no factor
+    cancels unnoticed.
     """
 
     __hash__ = _Many.__hash__
@@ -666,7 +676,7 @@ def _plain(x: Any) -> Any:
 
     x = x.value if isinstance(x, _Seen) else to_python(x)
     if isinstance(x, float | Decimal) and not math.isfinite(x):
-        raise _Lost(f"it meets {x}, which is no fraction")
+        raise _Lost(f"it meets {x}, which is not a fraction")
     x = _exact(x) if isinstance(x, float | Decimal) else x
     return QQ(x.numerator, x.denominator) if isinstance(x, Fraction) else x
 
@@ -685,8 +695,8 @@ def prove_le(
 
     With x = low + s, or (low + high s)/(1 + s) where there is an upper end, s >= 0 covers the
     range; a fraction of polynomials in s with coefficients >= 0 is >= 0 there. Ranges for which
-    that fails are halved. All that is divided by on the way must have one sign on the whole range,
-    so that there is no pole and nothing cancels that could be 0.
+    that fails are halved. Every divisor in the computation must have one sign on the whole range,
+    so that there is no pole and no factor cancels that could be 0.
 
     Args:
         f: takes the parameters by name, as elements of a field of rational functions, uses + - * /
@@ -698,7 +708,7 @@ def prove_le(
 
     Raises:
         NotProved: with a point at which left > right (>=) or a side is not defined, or the range
-            that stays undecided.
+            that remains undecided.
     """
     from sympy import QQ
     from sympy.polys.fields import field as rational
@@ -741,7 +751,7 @@ def prove_le(
             pieces += coefficients
             continue
         for point in _points(box):
-            # just inside an end that does not belong to the range
+            # points just inside an end that does not belong to the range
             point |= {
                 name: whole[name][0] + Fraction(1, 1000)
                 for name in opened
@@ -780,8 +790,8 @@ def prove_le(
 
 
 def _coefficients(value: Any, bounded: list[bool], strict: bool, opened: list[bool]) -> int | None:
-    """How many coefficients the numerator has, if none is negative (and, strictly, those at the
-    corners are positive).
+    """The number of coefficients of the numerator if none is negative (and, if strict, those at the
+    corners are positive); else None.
     """
     above, below = value.numer, value.denom
     if below.LC < 0:
@@ -810,7 +820,9 @@ def _coefficients(value: Any, bounded: list[bool], strict: bool, opened: list[bo
 
 
 def _points(box: dict[str, Any]) -> Iterable[dict[str, Fraction]]:
-    """Corners and middles; from an open end on three numbers farther out."""
+    """Corners and midpoints of a box; for a range without an upper end its lower end and three
+    larger numbers.
+    """
     lines = [
         [low, low + 1, 2 * abs(low) + 10, 1000 * (abs(low) + 1)]
         if high is None
@@ -833,21 +845,20 @@ def prove_identity(
     """Prove that two SymPy expressions, numbers, or matrices of them are equal for all values of
     their symbols, by algebra.
 
-    "All values" are all that the assumptions on a symbol allow, and the card names them. At each of
-    them both sides must have a value: what is divided by, and the argument of a logarithm, must be
-    known not to be 0, tan and cot to have no pole, gamma a positive argument. (What SymPy cancels
-    while an expression is written, x/x, is no part of it.)
+    "All values" are those that the assumptions on a symbol allow, and the card names them. At each
+    of them both sides must have a value: divisors and arguments of a logarithm must be known not to
+    be 0, tan and cot must have no pole, gamma a positive argument. (What SymPy cancels while an
+    expression is written, as x/x, is not seen.)
 
     Args:
-        nonzero: what must not be 0 and may be for some values, which the card then leaves out.
-        sizes: where the symbols stand at one size, which, and why the others follow.
-        where: what a symbol is in the letters of :meth:`Proof.crosschecked`, if something else.
+        nonzero: what must not be 0 but is for some values; the card excludes these values.
+        sizes: if the symbols are for one size only, which one, and why the others follow.
+        where: what a symbol is in the letters of :meth:`Proof.crosschecked`, if they differ.
 
     Raises:
-        NotProved: a point where they differ, what is left of the difference, or where a side may
-            have no value.
-        ValueError: a side that holds anything but numbers, symbols and functions that are known
-            here.
+        NotProved: with a point where they differ, what remains of the difference, or the part of a
+            side that may have no value.
+        ValueError: a side with anything but numbers, symbols and functions that are known here.
     """
     import sympy
 
@@ -868,7 +879,7 @@ def prove_identity(
         node for entry in (*left, *right) for node in sympy.preorder_traversal(entry)
     )
     asked = [x for node in parts for x in _must_not_vanish(what, node)]
-    # what is wrong differs at almost every point, and algebra would look for long
+    # a false identity fails at almost every point, where algebra would take long
     for point in _sample_points(what, symbols):
         if _differ(symbols, point, left, right):
             shown = {str(symbol): str(x) for symbol, x in zip(symbols, point)}
@@ -899,10 +910,11 @@ def prove_identity(
     return Proof(what, covered, len(left), "identities", sides)
 
 
-#: Functions of SymPy that have a value at every number, and at every real number.
+#: SymPy's functions that have a value at every complex number, and those that have one at every
+#: real number.
 ENTIRE = ("exp", "sin", "cos", "sinh", "cosh", "erf", "erfc", "Abs", "re", "im", "conjugate")
 REAL = ("tanh", "sech", "atan", "asinh", "sign", "Max", "Min")
-#: What else an expression may hold, and how to write it for the prover.
+#: Other parts of an expression, and what to write for the prover instead.
 INSTEAD = {
     "Float": "it is rounded; write a fraction, as Rational('0.1')",
     "Piecewise": "prove an identity for each piece, with its assumptions on the symbols",
@@ -914,7 +926,7 @@ INSTEAD = {
 
 
 def _entries(what: str, name: str, side: Any) -> Any:
-    """A side as a matrix of SymPy's expressions; a float is the decimal number that is written."""
+    """A side as a matrix of SymPy expressions; a float is the decimal number that is written."""
     import sympy
 
     side = to_python(side)
@@ -929,11 +941,11 @@ def _entries(what: str, name: str, side: Any) -> Any:
         entries = sympy.Matrix([side])
     except (TypeError, ValueError, OverflowError) as error:  # SympifyError is a ValueError
         raise ValueError(
-            f"{what}: {name} = {side!r} is no expression, number or matrix of them"
+            f"{what}: {name} = {side!r} is not an expression, a number or a matrix of them"
         ) from error
     for entry in entries:
         if not (isinstance(entry, sympy.Expr) and entry.is_commutative):
-            raise ValueError(f"{what}: {name} holds {entry}, which is no commuting number")
+            raise ValueError(f"{what}: {name} holds {entry}, which is not a commuting number")
         if entry.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
             raise NotProved(
                 what, {name: str(entry)[:80]}, violated=False, why="it has no finite value"
@@ -942,8 +954,8 @@ def _entries(what: str, name: str, side: Any) -> Any:
 
 
 def _must_not_vanish(what: str, node: Any) -> list[Any]:
-    """What must not be 0, so that this part of an expression has a value where its own parts
-    have.
+    """The expressions that must not be 0 for this part of an expression to have a value wherever
+    its own parts have one.
     """
     import sympy
 
@@ -1003,14 +1015,14 @@ def _differ(symbols: list[Any], point: list[Any], left: Any, right: Any) -> bool
         both = sympy.lambdify(symbols, [*left, *right], "mpmath")
         try:
             values = both(*numbers)
-        except ZeroDivisionError:  # a point that is left out, or a pole, which is found later
+        except ZeroDivisionError:  # an excluded point, or a pole, which is found later
             return False
         pairs = zip(values[: len(left)], values[len(left) :])
         return any(abs(x - y) > mpmath.mpf(10) ** -25 * (1 + abs(x) + abs(y)) for x, y in pairs)
 
 
 def _covered(letters: Mapping[Any, str]) -> str:
-    """The values of the symbols that a proof is about, from their assumptions."""
+    """The values of the symbols that a proof covers, from their assumptions."""
     if not letters:
         return "numbers"
     signs: dict[str, list[str]] = {}
@@ -1065,11 +1077,11 @@ def prove_by_cases(
     Args:
         holds: True or False (of Python or of NumPy) for a case; anything else is refused.
         name: the letter, or letters, of a case.
-        argued: what an argument adds to the cases, and where it stands.
+        argued: what an argument adds to the cases, and where to find it.
 
     Raises:
         NotProved: the first case that fails.
-        ValueError: no case, or an answer that is no bool.
+        ValueError: no case, or an answer that is not a bool.
     """
     cases = [case if isinstance(case, tuple) else (case,) for case in cases]
     if not cases:
@@ -1080,7 +1092,7 @@ def prove_by_cases(
         except ZeroDivisionError as error:
             raise NotProved(what, {"case": case}, violated=False, why=str(error)) from error
         if not isinstance(answer, bool | np.bool_):
-            raise ValueError(f"{what}: {answer!r} at {case} is no answer, True or False is")
+            raise ValueError(f"{what}: {answer!r} at {case} is not an answer; True or False is")
         if not answer:
             raise NotProved(what, {"case": case}, violated=True)
     first, last = (", ".join(map(str, case)) for case in (cases[0], cases[-1]))
@@ -1095,6 +1107,9 @@ def prove_by_cases(
 def conjunction(what: str, *proofs: Proof) -> Proof:
     """One statement proved in several steps or piece by piece; it is crosschecked if every step
     is.
+
+    Raises:
+        ValueError: no proof was given.
     """
     if not proofs:
         raise ValueError(f"{what}: no proof was given")
@@ -1126,7 +1141,7 @@ def letters(**vectors: Any) -> dict[str, float]:
             or not hasattr(values, "__iter__")
             or getattr(values, "ndim", 1) != 1
         ):
-            raise ValueError(f"{name} = {values!r} is no list of numbers")
+            raise ValueError(f"{name} = {values!r} is not a list of numbers")
     return {
         f"{name}{i + 1}": float(x) for name, values in vectors.items() for i, x in enumerate(values)
     }
@@ -1150,7 +1165,7 @@ def monotone(f: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _within(name: str, x: Any, high: float, shown: str = "1") -> Any:
-    """A bare ball between 0 and ``high``, but for the rounding of its ends."""
+    """A bare ball that lies between 0 and ``high``, up to the rounding of its ends."""
     import flint
 
     x = flint.arb(_bare(x))
@@ -1179,7 +1194,11 @@ def entropy(x: Any) -> Any:
 
 
 def power(x: Any, p: Any) -> Any:
-    """x^p of balls, x in [0, 1] and p > 0: monotone in both, so that its corners enclose it."""
+    """x^p of balls, x in [0, 1] and p > 0: monotone in both, so that its corners enclose it.
+
+    Raises:
+        ValueError: x is not in [0, 1], or p is not positive.
+    """
     import flint
 
     base, exponent = _within("x", x, 1), flint.arb(_bare(p))

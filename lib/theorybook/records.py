@@ -1,8 +1,7 @@
-"""Records: what took too long for a chapter, stored with where it came from. One format, one
-reader, one writer.
+"""Records: results that take too long for a chapter, stored with their provenance in one format.
 
 A record is one JSON file, ``book/data/<name>.json``: ``provenance`` (command, function, device,
-versions, date), ``settings`` (arguments that all points share) and ``points``, one to a line, each
+versions, date), ``settings`` (arguments that all points share) and ``points``, one per line, each
 with its arguments, its result and the seconds it took. Numbers are readable and rounded; an array
 of more than one dimension or of more than 256 numbers is stored inside by shape, dtype and
 compressed bytes (base64). No pickles.
@@ -50,8 +49,8 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class Row(dict):
-    """A row of a record; a column that it does not have is named, since a record may be older than
-    the page that reads it.
+    """A row of a record. A missing column raises an error that names it, since the record may be
+    older than the page that reads it.
     """
 
     def __missing__(self, key: str) -> Any:
@@ -63,7 +62,7 @@ class Row(dict):
 
 @dataclass(frozen=True)
 class Table(Sequence):
-    """Rows: what records and sweeps give, and what chapters ask of it.
+    """Rows of a record or a sweep, with the queries that chapters make.
 
     >>> from theorybook.records import Table
     >>> table = Table([{"n": n, "seed": s, "error": (1 + s) / n} for n in (2, 4) for s in (0, 1)])
@@ -90,7 +89,7 @@ class Table(Sequence):
         """The rows that have these values (a tuple allows several).
 
         Raises:
-            ValueError: no row has.
+            ValueError: no row has them.
         """
         allowed = {
             key: value if isinstance(value, tuple) else (value,) for key, value in values.items()
@@ -121,7 +120,7 @@ class Table(Sequence):
         )
 
     def spread(self, name: str, axis: str, **values: Any) -> NDArray[Any]:
-        """Its standard deviation."""
+        """The standard deviation of a column at each value of an axis, in order."""
         return np.array(
             [
                 self.of(name, **values, **{axis: value}).std(ddof=1)
@@ -130,12 +129,12 @@ class Table(Sequence):
         )
 
     def settings(self, *names: str) -> dict[str, tuple]:
-        """The values that a run went through, in order."""
+        """The different values of each of these columns, in order."""
         return {name: tuple(np.unique(self[name]).tolist()) for name in names}
 
 
 def _same(cell: Any, value: Any) -> bool:
-    """Whether a cell has a value; arrays as a whole."""
+    """Whether a cell has a value; arrays are compared as a whole."""
     if isinstance(cell, np.ndarray) or isinstance(value, np.ndarray):
         return np.array_equal(cell, value)
     return cell is value or bool(cell == value)
@@ -143,16 +142,16 @@ def _same(cell: Any, value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """Points and their results, and where they come from.
+    """Points, their results, and their provenance.
 
     Attributes:
-        name: of the file, without ``.json``.
+        name: name of the file, without ``.json``.
         provenance: command, function, device, versions, date.
         settings: arguments that all points share.
         points: the arguments of each point.
-        results: what each point gave: a dict, or a list of dicts (rows), or a number; dataclasses
+        results: the result of each point: a dict, a list of dicts (rows), or a number; dataclasses
             come back as dicts.
-        seconds: how long each point took; empty if nobody looked.
+        seconds: how long each point took; empty if not measured.
     """
 
     name: str
@@ -170,8 +169,8 @@ class Record:
 
     @property
     def rows(self) -> Table:
-        """Point and result of each point as one row; a result that is a list of rows gives several,
-        a number ``value``.
+        """Arguments and result of each point as one row; a list of rows gives several rows, and a
+        number a column ``value``.
         """
         found = []
         for point, result in zip(self.points, self.results):
@@ -201,8 +200,8 @@ class Record:
 
 
 def encoded(value: Any, digits: Size = DIGITS) -> Any:
-    """A value as JSON can hold it; :func:`decoded` is its inverse, up to rounding and the names of
-    dataclasses.
+    """A value in a form that JSON can hold; :func:`decoded` is the inverse, up to rounding and the
+    names of dataclasses.
 
     Raises:
         TypeError: an object that a record cannot hold.
@@ -272,7 +271,7 @@ def _encoded_array(value: np.ndarray, digits: int) -> dict[str, Any]:
 
 
 def decoded(value: Any) -> Any:
-    """The value behind what :func:`encoded` made."""
+    """The value that :func:`encoded` encoded."""
     if isinstance(value, list):
         return [decoded(item) for item in value]
     if not isinstance(value, dict):
@@ -289,16 +288,15 @@ def decoded(value: Any) -> Any:
 
 
 def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> Path:
-    """Write ``<folder>/<name>.json``, whole or not at all, and return its path; where that is a
-    link, what it leads to.
+    """Write ``<folder>/<name>.json`` atomically, following a link, and return its path.
 
     Raises:
-        ValueError: a name that is no file name.
+        ValueError: a name that is not a file name.
         TypeError: a result that a record cannot hold.
         OSError: the folder cannot be written.
     """
     if not _NAME.fullmatch(record.name):
-        raise ValueError(f"record name {record.name!r} is no plain file name")
+        raise ValueError(f"record name {record.name!r} is not a plain file name")
     head = {"provenance": encoded(record.provenance, 17), "settings": encoded(record.settings, 17)}
     lines = []
     for i, (point, result) in enumerate(zip(record.points, record.results)):
@@ -315,7 +313,7 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
     target = path.resolve()
     partial = target.with_suffix(".json.tmp")
     try:
-        # a path on the command line may hold bytes that are no text; JSON escapes these as Python
+        # a path on the command line may hold bytes that are not text; JSON escapes these as Python
         # does
         partial.write_text(text, encoding="utf-8", errors="backslashreplace")
         partial.replace(target)
@@ -326,15 +324,15 @@ def write_record(record: Record, folder: str | Path, digits: Size = DIGITS) -> P
 
 
 def find_record(name: str, folder: str | Path | None = None) -> Path:
-    """``data/<name>.json`` in the nearest of :func:`theorybook.ledger.book_folders`; with
-    ``folder``, there.
+    """``data/<name>.json`` in the nearest of :func:`theorybook.ledger.book_folders`, or in
+    ``folder``.
 
     Raises:
-        ValueError: a name that is no file name.
+        ValueError: a name that is not a file name.
         FileNotFoundError: there is no such file.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(f"record name {name!r} is no plain file name")
+        raise ValueError(f"record name {name!r} is not a plain file name")
     for place in (
         [Path(folder)] if folder is not None else [base / "data" for base in book_folders()]
     ):
@@ -349,7 +347,7 @@ def find_record(name: str, folder: str | Path | None = None) -> Path:
 
 
 def read_record(name: str, folder: str | Path | None = None) -> Record:
-    """Read a record; where from, see :func:`find_record`.
+    """Read the record that :func:`find_record` finds.
 
     Raises:
         FileNotFoundError: there is no such record.
@@ -359,7 +357,7 @@ def read_record(name: str, folder: str | Path | None = None) -> Record:
     try:
         data = json.loads(
             path.read_text(encoding="utf-8-sig")
-        )  # Windows' editors begin a file with a mark
+        )  # Windows editors may begin a file with a byte order mark
         lines = data["points"]
         return Record(
             name,
@@ -382,14 +380,15 @@ def differences(
     tolerance: NonNegative | Mapping[str, float] = TOLERANCE,
     path: str = "",
 ) -> Iterator[str]:
-    """Where a recomputed result differs from the recorded one, as sentences; nothing if they agree.
+    """Sentences that say where a recomputed result differs from the recorded one; none if they
+    agree.
 
     Args:
-        recorded, computed: results, both as they come from a record.
+        recorded, computed: results, both as read from a record.
         tolerance: relative difference allowed between floats (of arrays: of the largest difference,
             over the largest number). A mapping gives it for each field by name, and for the others
-            under ``""``. Integers, text and shapes agree exactly, unless their field is named.
-        path: where we are.
+            under ``""``. Integers, text and shapes must agree exactly, unless their field is named.
+        path: place of these results in the whole, for the sentences.
     """
     name = re.sub(r"\[\d+\]$", "", path).rpartition(".")[2]
     named = isinstance(tolerance, Mapping) and name in tolerance
@@ -420,7 +419,7 @@ def differences(
             yield f"{path}: shape {left.shape} recorded, {right.shape} computed"
             return
         exact = not named and left.dtype.kind not in "fc" and right.dtype.kind not in "fc"
-        # integers as they are: as floats, neighbours beyond 2^53 would be one
+        # integers are compared as integers: as floats, neighbours beyond 2^53 would be equal
         errors, scale = (
             ((left != right).ravel().astype(float), 1.0) if exact else _errors(left, right)
         )
@@ -439,8 +438,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _errors(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
-    """Difference of each pair, infinite where one is not finite and the other is something else;
-    and the largest number.
+    """Difference of each pair, infinite where one is not finite and the other is different; and the
+    largest number.
     """
     left, right = left.astype(complex).ravel(), right.astype(complex).ravel()
     finite = np.isfinite(left) & np.isfinite(right)

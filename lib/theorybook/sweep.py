@@ -1,5 +1,5 @@
 """Sweeps: one function over a list of points, in parallel, with a progress bar; and recordings,
-sweeps that are kept.
+sweeps whose results are kept.
 
 A module of ``<part>/runs/`` whose result is a file in ``book/data/`` ends with::
 
@@ -50,14 +50,14 @@ from theorybook.devices import Device
 from theorybook.records import DIGITS, TOLERANCE, Record, decoded, encoded, write_record
 from theorybook.validation import ANY, Count, NonNegative, Size, finite, recheck_callback
 
-#: After so many deaths, the last of them alone with its worker, a point is given up.
+#: A point is given up after this many worker deaths, the last of them while the point ran alone.
 DEATHS = 3
-#: Points that a Dask scheduler is given ahead of its workers; more where they are more than a
-#: quarter of it.
+#: Number of points that a Dask scheduler holds ahead of its workers, or four per worker if that is
+#: more.
 AHEAD = 1000
-#: What file systems without locks say: cluster file systems, NFS without its daemon.
+#: Errors of file systems without locks: cluster file systems, NFS without its daemon.
 LOCKLESS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-#: What a full disk and a folder that is not ours to write, or no folder, say.
+#: Errors of a full disk, and of a folder that is missing or cannot be written.
 UNWRITABLE = (
     errno.ENOSPC,
     errno.EDQUOT,
@@ -71,7 +71,7 @@ UNWRITABLE = (
 
 
 class _Died(Exception):
-    """Workers died over points that a cluster has given up."""
+    """Workers died on points that a cluster has given up."""
 
 
 def sweep(
@@ -84,20 +84,20 @@ def sweep(
     """``[function(**point) for point in points]``, in order.
 
     Runs on joblib: ``jobs`` processes, or whatever backend is active, so that the same call runs on
-    a cluster inside ``with joblib.parallel_config(backend="dask")``. A worker that dies costs the
-    points it worked on, which are started again after all others, and alone after a second death.
-    Randomness belongs into the points, as seeds. A result that is infinite or NaN is returned as it
-    is, and a warning names its point. The bar shows on a terminal and in a notebook that somebody
-    looks at; a notebook that a program executes stays without.
+    a cluster inside ``with joblib.parallel_config(backend="dask")``. The points that a dying worker
+    was computing are started again after all others, and alone after a second death. Randomness
+    belongs in the points, as seeds. A result that is infinite or NaN is returned unchanged, and a
+    warning names its point. The progress bar shows on a terminal and in an interactive notebook,
+    not in a notebook that a program executes.
 
     Args:
-        function: of a point's arguments.
+        function: called with each point's arguments.
         points: the arguments, by name.
-        jobs: processes, -1 for all cores; if not given, the ``n_jobs`` of the active backend,
-            without that all workers of a cluster, and one process where no backend is active.
-        title: of the bar.
-        finished: called here, in this process, with the number and the result of each point as soon
-            as it is there.
+        jobs: number of processes, -1 for all cores; by default the ``n_jobs`` of the active backend,
+            otherwise all workers of a cluster, and one process where no backend is active.
+        title: title of the bar.
+        finished: called in this process with the number and the result of each point as soon as it
+            is available.
 
     Raises:
         RuntimeError: workers die again and again; the points that are left are named.
@@ -111,7 +111,7 @@ def sweep(
         raise ValueError("sweep: jobs = 0 is not allowed: at least 1, or -1 for all cores")
     points = list(points)
     results: dict[int, Any] = {}
-    blame: Counter[int] = Counter()  # of how many deaths each point may be guilty
+    blame: Counter[int] = Counter()  # how many deaths each point may have caused
     fruitless, death = 0, None
     with _bar(len(points), title) as bar:
         while fruitless < 2 * DEATHS and (
@@ -119,7 +119,7 @@ def sweep(
         ):
             left = (
                 sorted((i for i in left if blame[i] < 2), key=blame.__getitem__) or left[:1]
-            )  # twice blamed: alone
+            )  # a point blamed twice runs alone
             before, begun = len(results), set()
             tasks = (begun.add(i) or (i, function, points[i]) for i in left)
             try:
@@ -159,8 +159,8 @@ def _numbered(i: int, function: Callable, point: dict[str, Any]) -> tuple[int, A
 
 
 def _comes_back(error: Exception) -> bool:
-    """Whether an error survives the way from a worker; one whose constructor asks for more than
-    its text breaks the pool and hides its point.
+    """Whether an error can be unpickled when a worker sends it; one whose constructor needs more
+    than its text breaks the pool and hides its point.
     """
     try:
         copy.copy(error)  # as pickle makes it anew
@@ -170,8 +170,8 @@ def _comes_back(error: Exception) -> bool:
 
 
 def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[int, Any]]:
-    """Number and result of each point, as it finishes; on backends that answer at the end only, in
-    batches.
+    """Number and result of each point as it finishes; in batches on backends that only answer at
+    the end.
     """
     backend, active = cast(tuple[Any, Any], get_active_backend())
     if type(backend).__module__ == "joblib._dask":
@@ -189,10 +189,10 @@ def _as_they_finish(tasks: Iterable[tuple], jobs: int | None) -> Iterator[tuple[
 
 
 def _on_dask(backend: Any, tasks: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
-    """The same without joblib, whose Dask backend waits for ever for a point that kills its
-    workers.
+    """:func:`_as_they_finish` without joblib, whose Dask backend waits forever for a point that
+    kills its workers.
 
-    The scheduler holds a bounded number of points: another one goes there when one comes back.
+    The scheduler holds a bounded number of points: whenever one comes back, another one is sent.
     """
     from distributed import KilledWorker, as_completed
 
@@ -222,9 +222,7 @@ def _on_dask(backend: Any, tasks: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
 
 
 def _bar(total: int, title: str) -> Any:
-    """A bar where somebody looks: on a terminal, or in a notebook whose front end can be asked for
-    input.
-    """
+    """A progress bar, shown only on a terminal, or in a notebook whose front end accepts input."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     kernel = getattr(shell, "kernel", None)
     if getattr(kernel, "_allow_stdin", False):
@@ -236,9 +234,7 @@ def _bar(total: int, title: str) -> Any:
 
 
 def provenance(device: Device = "cpu") -> dict[str, Any]:
-    """Where, with what and when a record was computed; its command and seeds are for the record to
-    add.
-    """
+    """Device, versions and date of a computation; a record adds its command and seeds."""
     device = torch.device(device)
     libraries = {module.__name__: str(module.__version__) for module in (torch, numpy, scipy)}
     return {
@@ -255,18 +251,18 @@ class Recording:
     """A sweep whose result is kept as a record (:mod:`theorybook.records`), and its command line.
 
     Attributes:
-        name: the record's: ``book/data/<name>.json``.
-        function: of a module, called as ``function(**settings, **point)``; what it returns goes
-            into the record.
+        name: name of the record ``book/data/<name>.json``.
+        function: a module-level function, called as ``function(**settings, **point)``; its result
+            goes into the record.
         points: the arguments of each point, or a function without arguments that gives them.
         settings: arguments that all points share; stored in the record, and a test compares them
             with it.
-        tolerance: relative difference at which a recomputed number counts as another one; by field
-            name if a mapping (``""`` for all others, ``math.inf`` for what cannot be repeated, as
-            seconds).
+        tolerance: relative difference beyond which a recomputed number counts as different; by field
+            name if a mapping (``""`` for all others, ``math.inf`` for what cannot be repeated, such
+            as seconds).
         digits: significant digits of the numbers in the record.
-        chaotic: values of the points that follow rounding, so that another processor comes to other
-            numbers: they are not compared.
+        chaotic: argument values of the points whose results amplify rounding, so that another
+            processor gets other numbers; these points are not compared.
         shipped: False for a record that is not part of the book (for example of data that must be
             downloaded).
 
@@ -291,10 +287,10 @@ class Recording:
     shipped: bool = True
 
     def grid(self) -> list[dict[str, Any]]:
-        """The points, checked: each fits the function, and none comes twice.
+        """The points, after checking that each fits the function and none occurs twice.
 
         Raises:
-            ValueError: they do not.
+            ValueError: a point does not fit, or occurs twice.
         """
         points = [
             dict(point) for point in (self.points() if callable(self.points) else self.points)
@@ -312,11 +308,11 @@ class Recording:
         return points
 
     def repeats(self, point: Mapping[str, Any]) -> bool:
-        """Whether another processor comes to the same numbers."""
+        """Whether another processor gets the same numbers at this point."""
         return not self.chaotic or any(point[name] != value for name, value in self.chaotic.items())
 
     def compute(self, point: Mapping[str, Any], **extra: Any) -> Any:
-        """The result of one point, as it comes back from a record."""
+        """The result of one point, as it would be read from a record."""
         return decoded(encoded(self._here()(**{**self.settings, **extra, **point}), self.digits))
 
     def record(
@@ -336,22 +332,22 @@ class Recording:
         continues from there, and a damaged line costs its point.
 
         Args:
-            folder: where to.
-            points: which of them.
-            jobs: as of :func:`sweep`.
-            command: for the provenance.
+            folder: where to write.
+            points: the points to compute.
+            jobs: as in :func:`sweep`.
+            command: the command for the provenance.
             device: given to the function as its argument ``device``, if not empty.
             share: (3, 16) computes every sixteenth point from the third on and leaves them in
                 ``<name>.3of16.json.partial``. Runs of all shares, on any machines, may write to one
                 folder at a time; a call without ``share`` afterwards computes what they did not
                 finish, writes the record and removes their files.
-            take_over: continue the file of a run on another machine that is dead, but still named
-                as its writer. Only a file system without locks leaves such a name behind.
-            extra: settings instead of the recording's.
+            take_over: continue the file of a dead run on another machine that is still named as its
+                writer. Only a file system without locks leaves such a name behind.
+            extra: settings that replace the recording's.
 
         Raises:
-            ValueError: another run writes there, or what is there belongs to other settings or
-                another version.
+            ValueError: another run writes there, or the file there belongs to other settings or
+                versions.
             OSError: the folder cannot be written.
         """
         points = self.grid() if points is None else list(points)
@@ -415,17 +411,17 @@ class Recording:
         return record
 
     def _shares(self, folder: Path) -> list[Path]:
-        """What the runs of shares have left in a folder."""
+        """The files that runs of shares have left in a folder."""
         pattern = re.compile(re.escape(self.name) + r"\.\d+of\d+\.json\.partial")
         return sorted(path for path in folder.iterdir() if pattern.fullmatch(path.name))
 
     def main(self, arguments: Sequence[str] | None = None) -> None:
-        """The command line; ``--help`` says it all and computes nothing."""
+        """Run the command line, which ``--help`` describes."""
         command_line([self], arguments)
 
     def _here(self) -> Callable:
-        """The function as a module has it: ``python -m`` calls that module ``__main__``, where no
-        process would find it.
+        """The function under its module's real name: ``python -m`` calls that module ``__main__``,
+        where other processes cannot find it.
         """
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         if self.function.__module__ != "__main__" or spec is None:
@@ -435,8 +431,8 @@ class Recording:
 
 @contextlib.contextmanager
 def _writing(partial: Path, take_over: bool) -> Iterator[None]:
-    """Nobody else writes this file: a lock that ends with its process; on a file system without
-    locks, a holder's name.
+    """Hold the exclusive right to write a file, by a lock that ends with its process or, on a file
+    system without locks, a file with the holder's name.
 
     Raises:
         ValueError: another run writes it.
@@ -476,9 +472,10 @@ def _acquired(lock: BaseFileLock) -> BaseFileLock | None:
 
 
 def _elsewhere(holder: Path) -> str:
-    """Which process of another machine a holder's file names, and since when; empty if none.
+    """The process on another machine that a holder's file names, and since when; empty if there is
+    none.
 
-    One of this machine is alive: filelock forgets the dead ones itself.
+    A process on this machine is alive: filelock itself removes the files of dead ones.
     """
     with tempfile.TemporaryDirectory() as folder, SoftFileLock(Path(folder, "holder")) as ours:
         _, here, *_ = Path(ours.lock_file).read_text(encoding="utf-8").split()
@@ -508,10 +505,10 @@ def _summed(line: str, head: str = "") -> str:
 
 
 def _resumed(partial: Path, head: str) -> dict[str, tuple[float, Any]]:
-    """Seconds and results of the points that an interrupted run has finished: of the whole lines
-    whose checksum is right.
+    """Seconds and results of the points that an interrupted run has finished, from the complete
+    lines with a correct checksum.
 
-    Afterwards the file can be written on; nothing in it is overwritten.
+    Afterwards the file can be appended to; nothing in it is overwritten.
     """
     text = partial.read_text(encoding="utf-8", errors="replace") if partial.exists() else ""
     first, *lines = text.splitlines() or [""]
@@ -620,7 +617,7 @@ def command_line(recordings: Sequence[Recording], arguments: Sequence[str] | Non
             of = f"share {given.share} of " if share else ""
             print(f"{of}{given.out / recording.name}.json: {len(record.points)} points")
     except OSError as error:
-        if error.errno is None:  # a loader's sentence about the file that it misses
+        if error.errno is None:  # a loader's message about a missing file
             parser.exit(1, f"{parser.prog}: {error}\n")
         if error.errno not in UNWRITABLE:
             raise

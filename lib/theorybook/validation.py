@@ -1,36 +1,36 @@
-"""What arguments may be: one check for all public functions, made from their signatures.
+"""Checks of arguments for all public functions, made from their signatures.
 
-Importing the package puts :func:`checked` around every public function, method and constructor, so
-that none has to check by hand what its signature says already. In every call, whoever makes it:
+Importing the package wraps :func:`checked` around every public function, method and constructor, so
+that none has to check by hand what its signature already says. In every call, from outside or
+inside the library:
 
-- numbers and words lie in their range, from the annotation: ``n: Count``, ``delta: OpenChance``,
+- numbers and words must lie in the range of their annotation: ``n: Count``, ``delta: OpenChance``,
   ``m: Annotated[int, Limits(1, 10)]``, ``model: Literal["cross"]``; so a formula refuses the same
-  inside another function as by itself;
+  values inside another function as on its own;
 - NumPy's integers and floats become Python's, which do not overflow and which every library takes,
-  and where a list is meant, an array becomes one.
+  and an array becomes a list where the annotation asks for one.
 
-At the boundary only (inside the library tensors are not looked at again, since their values take
-time):
+At the boundary only (inside the library tensors are not checked again, since reading their values
+takes time):
 
 - types and shapes, by beartype and jaxtyping; the same letter is the same size in all arguments of
   a call, and in its object;
-- tensors are dense and hold numbers (no sparse, nested or meta ones);
-- numbers and tensors are finite and at most 1e150 (1e12 in float32), tensors are not empty, and all
-  floating tensors of a call (those that its object holds included) have one precision, float32 or
-  float64, and one device;
-- what comes back: all its numbers are finite, but for results and their fields that are marked
-  ``ANY``.
+- tensors must be dense and hold numbers (no sparse, nested or meta ones);
+- numbers and tensors must be finite and at most 1e150 (1e12 in float32), tensors must not be empty,
+  and all floating tensors of a call (those that its object holds included) must have one precision,
+  float32 or float64, and one device;
+- all numbers of the result must be finite, except in results and fields that are marked ``ANY``.
 
-What ``torch.compile`` and ``torch.export`` trace is not checked. Computed is in the precision of
-the tensors that were given: ``torch.autocast`` ends at the boundary (else a kernel in float32 would
-be off by .7%, unseen), and so does ``torch.set_default_device``: a function's own argument says
+What ``torch.compile`` and ``torch.export`` trace is not checked. Functions compute in the precision
+of the given tensors: ``torch.autocast`` ends at the boundary (otherwise a kernel in float32 would
+be off by 0.7%, unnoticed), and so does ``torch.set_default_device``: a function's own argument says
 where it draws.
 
 A violation raises :class:`InputError`, both a ValueError and a TypeError, with the argument, the
-value and the rule. What depends on several arguments (n a multiple of d - 2) remains with the
-function. What shows only while computing (a number overflows, a matrix is singular, memory does not
-suffice, the result is NaN) becomes an InputError that names the arguments. A call costs some tens
-of microseconds.
+value and the rule. Conditions on several arguments (n a multiple of d - 2) remain with the
+function. Failures that show only during the computation (a number overflows, a matrix is singular,
+memory does not suffice, the result is NaN) become an InputError that names the arguments. A call
+costs some tens of microseconds.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ R = TypeVar("R")
 
 
 class InputError(ValueError, TypeError):
-    """An argument that its function does not take: which one, what was given, what is allowed."""
+    """An argument that its function does not accept: which one, what was given, what is allowed."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,8 +80,8 @@ class Limits:
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, (int, float)) and not isinstance(
             value, numbers.Real
-        ):  # the first is quick
-            return True  # the limits are those of numbers; what else it may be says the type
+        ):  # the first test is quick
+            return True  # limits are for numbers; the type decides about anything else
         above = value > self.low if self.open in ("low", "both") else value >= self.low  # type: ignore[operator]
         return bool(
             above and (value < self.high if self.open in ("high", "both") else value <= self.high)
@@ -125,8 +125,8 @@ def _is_number(value: Any) -> bool:
     )
 
 
-#: Plain numbers and words, which are looked at in every call. (Balls, symbols and arrays go where
-#: their function takes them.)
+#: Plain numbers and words, which are checked in every call. (Balls, symbols and arrays are left to
+#: the function that takes them.)
 PLAIN = (int, float, Fraction, str)
 
 
@@ -149,8 +149,8 @@ def to_python(value: Any) -> Any:
 
 
 def _surroundings() -> contextlib.AbstractContextManager[Any]:
-    """Computing in the precision of the tensors and on the device that is named, whatever the
-    caller made torch's defaults.
+    """A context in which torch uses the tensors' precision and the named device, whatever defaults
+    the caller has set.
     """
     torch = sys.modules.get("torch")
     if torch is None:
@@ -188,14 +188,14 @@ EMPTY, FILLED = "may be empty", "not empty"
 Extended = Annotated[float, ANY]
 #: A number of any type with arithmetic: Fraction, Decimal, a ball, a symbol, a tensor.
 Arithmetic = Annotated[Any, Rule("a number", _is_number)]
-#: What NumPy makes an array of numbers of, fractions too.
+#: Anything that NumPy can turn into an array of numbers, fractions included.
 Numbers = Annotated[Any, Rule("numbers", _is_array_like)]
 Integer = Annotated[int, Limits()]
 Natural = Annotated[int, Limits(0)]
 Count = Annotated[int, Limits(1)]
 Bit = Annotated[int, Limits(0, 1)]
 Seed = Annotated[int, Limits(0, 2**63 - 1)]
-#: Sizes of what is held in memory or done one by one: a larger one would not end. (Those of
+#: Sizes of what is held in memory or done one by one: for larger ones that would not end. (Sizes in
 #: formulas have no such limit.)
 Size = Annotated[int, Limits(1, 2**31)]
 Steps = Annotated[int, Limits(0, 2**31)]
@@ -204,13 +204,13 @@ NonNegative = Annotated[float, Limits(0)]
 Positive = Annotated[float, Limits(0, open="low")]
 AtLeastOne = Annotated[float, Limits(1)]
 Chance = Annotated[float, Limits(0, 1)]
-#: A failure probability, a confidence, a share that is neither nothing nor all.
+#: A failure probability, a confidence, a share: strictly between 0 and 1.
 OpenChance = Annotated[float, Limits(0, 1, open="both")]
 Cosine = Annotated[float, Limits(-1, 1)]
 
-#: The largest numbers: products of two are finite.
+#: The largest numbers allowed: products of two of them are finite.
 LARGE, LARGE_FLOAT32 = 1e150, 1e12
-#: How many forms of calls are remembered for each function.
+#: Number of forms of calls that are remembered for each function.
 FORMS = 1000
 _CONF = BeartypeConf(is_pep484_tower=True)
 
@@ -231,8 +231,8 @@ def _is_dense(value: "torch.Tensor") -> bool:
 
 
 def to_numpy(values: Any) -> Any:
-    """A tensor as an array, on whatever device, of whatever precision, view or layout; anything
-    else unchanged.
+    """A tensor as an array, whatever its device, precision, view or layout; anything else
+    unchanged.
 
     Raises:
         ValueError: an array with masked entries, which NumPy would use as if they were not.
@@ -266,9 +266,7 @@ def _brief(value: Any) -> str:
 
 
 def _largest(value: Any) -> float:
-    """The size of the largest float that a value holds, NaN if one is NaN; 0 for what holds
-    none.
-    """
+    """The largest absolute value among a value's floats, NaN if one is NaN; 0 if there are none."""
     if isinstance(value, float):
         return abs(value)
     if is_tensor(value):
@@ -281,7 +279,7 @@ def _largest(value: Any) -> float:
             return 0.0
         low, high = torch.aminmax(
             value.detach().abs() if value.is_complex() else value.detach()
-        )  # a fifth of a norm's time
+        )  # five times as fast as a norm
         return max(-low.item(), high.item())
     if isinstance(value, np.ndarray):
         return float(np.abs(value).max()) if value.dtype.kind in "fc" and value.size else 0.0
@@ -297,8 +295,8 @@ def is_ours(made: type) -> bool:
 
 
 def finite(result: Any) -> bool:
-    """Whether all numbers of a result are finite: a number, a tensor, what lists, dicts and our
-    frozen results hold.
+    """Whether all numbers of a result are finite: a number, a tensor, the contents of lists, dicts
+    and our frozen results.
     """
     if is_ours(type(result)) and (dataclasses.is_dataclass(result) or hasattr(result, "_fields")):
         return all(finite(getattr(result, name, None)) for name in _finite_fields(type(result)))
@@ -309,7 +307,7 @@ def finite(result: Any) -> bool:
 
 @functools.cache
 def _finite_fields(made: type) -> list[str]:
-    """The fields of a class of results that are finite."""
+    """The fields of a class of results that must be finite."""
     return [
         name
         for name, hint in typing.get_type_hints(made, include_extras=True).items()
@@ -415,7 +413,7 @@ def _name_of(hint: Any) -> str:
 
 
 class _Argument:
-    """What one argument may be, from its annotation."""
+    """What one argument may be, according to its annotation."""
 
     def __init__(self, hint: Any):
         self.hint, self.kinds, self.seen = hint, _members(hint), {}
@@ -430,8 +428,8 @@ class _Argument:
         self.collects = any(
             (typing.get_origin(kind) or kind) in (Iterable, Sequence, list) for kind in self.kinds
         )
-        # bool is an int, and a string a sequence, to Python; where another one is meant it is a
-        # mistake
+        # to Python a bool is an int and a string a sequence; where another int or sequence is meant,
+        # that is a mistake
         self.truth = any(kind in (bool, object, Any) for kind in self.kinds)
         self.words = any(
             kind in (str, bytes, object) or typing.get_origin(kind) is Literal
@@ -474,7 +472,9 @@ class _Argument:
         return next((("", str(rule)) for rule in self.rules if value not in rule), None)
 
     def python(self, value: Any) -> Any:
-        """A value whose numbers are Python's, as is an array where a list of them is meant."""
+        """The value with Python's numbers, and an array as a list where the annotation asks for
+        one.
+        """
         return (
             value.tolist() if self.collects and isinstance(value, np.ndarray) else to_python(value)
         )
@@ -501,7 +501,7 @@ class _Argument:
 # Calls
 # --------------------------------------------------------------------------------------------------
 
-#: What C code says of numbers and sizes that it cannot compute with; other errors are faults of
+#: Messages of C code about numbers and sizes that it cannot compute with; other errors are bugs of
 #: ours.
 _BEYOND = re.compile(
     r"overflow|allocate|maximum (supported|allowed) |too big|math domain error|different "
@@ -518,15 +518,15 @@ def _beyond(error: Exception) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] if trace else ""
-    ours = is_ours(type(error))  # NotProved says what it has to say
+    ours = is_ours(type(error))  # NotProved has its own message
     if ours or package not in (
         *PACKAGES,
         "torch",
         "numpy",
         "scipy",
-    ):  # the reader's own function fails in its own words
+    ):  # an error of the reader's own function keeps its message
         return False
-    # torch's LinAlgError, and its way of saying that memory does not suffice, are RuntimeErrors
+    # torch's LinAlgError and its out-of-memory error are RuntimeErrors
     kinds = ArithmeticError | MemoryError | np.linalg.LinAlgError
     return (
         isinstance(error, kinds)
@@ -556,8 +556,8 @@ def _sizes(wrong: _Argument, shapes: list[tuple[Any, Any]]) -> str:
 
 
 class Checks:
-    """The checks of one function, made when it is called first. Types and shapes are checked once
-    for each form of call.
+    """The checks of one function, made at its first call. Types and shapes are checked once for
+    each form of call.
     """
 
     def __init__(self, function: Callable):
@@ -691,7 +691,7 @@ class Checks:
         found = [item for name, value in values if name in of for item in _tensors(value, name)]
         for name, tensor in found[:1]:
             if str(tensor.dtype) not in ("torch.float32", "torch.float64"):
-                self.refuse(name, _brief(tensor), "computed with are float32 and float64")
+                self.refuse(name, _brief(tensor), "only float32 and float64 are supported")
         for name, tensor in found[1:]:
             first, other = found[0]
             for what, a, b in (
@@ -706,7 +706,7 @@ class Checks:
                     self.refuse(name, text, f"all tensors of a call have one {what}")
 
     def computed(self, arguments: tuple, keywords: dict[str, Any]) -> Any:
-        """What the function makes of its arguments; InputError where that cannot be computed."""
+        """The function's result; InputError where it cannot be computed."""
         try:
             result, error = self.function(*arguments, **keywords), None
             if not self.finite or finite(result):
@@ -780,8 +780,8 @@ def _is_traced() -> bool:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which now refuses arguments that its signature does not allow; inside another
-    call, numbers and words only.
+    """The function with a check that refuses arguments its signature does not allow; inside another
+    call, only of numbers and words.
 
     >>> from theorybook.validation import NonNegative, checked
     >>> @checked
@@ -821,8 +821,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_module(module: types.ModuleType) -> None:
-    """Put :func:`checked` around the public functions of a module and around the methods and
-    constructors of its classes.
+    """Wrap :func:`checked` around the public functions of a module and the methods and constructors
+    of its classes.
     """
     for name, thing in list(vars(module).items()):
         if (
@@ -844,7 +844,7 @@ def check_module(module: types.ModuleType) -> None:
 
 
 class _Finder:
-    """An import finder that puts the checks around a package's modules once they are loaded."""
+    """An import finder that adds the checks to a package's modules once they are loaded."""
 
     def __init__(self, package: str, but: Collection[str]):
         self.package, self.but = package, but

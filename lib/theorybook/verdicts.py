@@ -42,7 +42,7 @@ class Verdict:
         remark: one sentence on the card.
         label: anchor of the statement's box on the page, from the ledger.
         code: the function that carries the statement, from the ledger.
-        alone: no ledger was at hand to compare the outcome with.
+        alone: whether there was no ledger to compare the outcome with.
 
     >>> from theorybook import compare, judge
     >>> judge("a/lemma-1", printed=compare("sum", 1, "==", 1)).outcome
@@ -59,7 +59,7 @@ class Verdict:
 
     @property
     def methods(self) -> list[str]:
-        """The methods of the checks, the strongest first."""
+        """The methods of the checks, in the order of ``METHODS``."""
         return sorted({check.method for check in self.checks}, key=METHODS.index)
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class Verdict:
         )
 
     def data(self) -> dict[str, Any]:
-        """What the notebook stores."""
+        """The data that a notebook stores."""
         checks = [{"method": c.method, "holds": c.holds, "text": c.text} for c in self.checks]
         return {
             "claim": self.claim,
@@ -99,7 +99,7 @@ class Verdict:
         }
 
     def show(self) -> None:
-        """The card in a notebook, the line elsewhere."""
+        """Show the card in a notebook; print the line elsewhere."""
         from IPython.core.getipython import get_ipython
         from IPython.display import display
 
@@ -116,20 +116,20 @@ class Verdict:
 
 
 def _line(words: str, shown: str = "{}") -> str:
-    """A line of a card: readable text, since not every notebook sets TeX; the page takes the TeX
-    from its attribute.
+    """A line of a card, as readable text, since not every notebook renders TeX; the page takes the
+    TeX from its attribute.
     """
     tex = f' data-tex="{html.escape(words)}"' if plain(words) != words else ""
     return f"<div{tex}>{shown.format(html.escape(plain(words)))}</div>"
 
 
 class ShownVerdict(Verdict):
-    """A verdict that :func:`verdict` has shown already: as the last line of a cell it is not shown
+    """A verdict that :func:`verdict` has already shown: as the last line of a cell it is not shown
     again.
     """
 
     def _ipython_display_(self) -> None:
-        """Shown already."""
+        """Show nothing: the verdict was shown already."""
 
 
 def judge(
@@ -142,7 +142,7 @@ def judge(
     regime: str = "",
     remark: str = "",
 ) -> Verdict:
-    """The outcome that the checks give, compared with nothing.
+    """The outcome that the checks give, not compared with any ledger.
 
     Args:
         claim: ledger id, for example ``doe2026/lemma-4.2-2``.
@@ -153,7 +153,7 @@ def judge(
         settings: for a figure or table, checks that the run has the printed settings.
         regime: the range of parameters in which the checks of ``printed`` were made, when it is not
             the printed one; for a figure the data, when they are not the printed ones.
-        remark: one sentence that stands on the card.
+        remark: one sentence for the card.
 
     ===================  ==================================================================
     ``holds``            ``printed`` holds
@@ -238,10 +238,10 @@ def verdict(
     regime: str = "",
     remark: str = "",
 ) -> Verdict:
-    """State what was found on a numbered statement: judge it, show it, and compare it with the
-    ledger.
+    """Judge a numbered statement by its checks, compare the outcome with the ledger, and show the
+    verdict.
 
-    Takes the arguments of :func:`judge`. Where the ledger says ``open``, a statement without a
+    Takes the arguments of :func:`judge`. Where the ledger says ``open``, for a statement without a
     proof, checks that hold give ``open``.
 
     Raises:
@@ -249,7 +249,7 @@ def verdict(
             ledger lacks the claim. Without the book (no ledger in
             :func:`theorybook.ledger.book_folders`) only ``unsettled`` raises, and the verdict says
             that its outcome was not compared.
-        FileNotFoundError: the book is there but its ledger is not.
+        FileNotFoundError: the book was found but its ledger was not.
 
     >>> import os, tempfile
     >>> from theorybook import compare, verdict
@@ -289,7 +289,11 @@ def verdict(
 
 
 def declared(claim: str) -> Entry | None:
-    """What the ledger at hand says about a claim; none for a notebook opened alone."""
+    """The ledger's row for a claim; None for a notebook opened alone, without a ledger.
+
+    Raises:
+        VerdictError: the ledger lacks the claim.
+    """
     path = find_ledger(claim)
     if path is None:
         return None
@@ -298,7 +302,7 @@ def declared(claim: str) -> Entry | None:
         near = difflib.get_close_matches(claim, entries, n=1)
         raise VerdictError(
             f"{claim} is not in {path.name}: "
-            f"{f'is {near[0]} meant?' if near else 'it needs a row there'}"
+            f"{f'did you mean {near[0]}?' if near else 'it needs a row there'}"
         )
     return entries[claim]
 
@@ -313,7 +317,7 @@ def stored_verdicts(notebook: str | Path) -> list[dict[str, Any]]:
     """The verdicts stored in an executed notebook, in order, as :meth:`Verdict.data` wrote them.
 
     Raises:
-        ValueError: the file is no notebook.
+        ValueError: the file is not a notebook.
 
     >>> import pathlib, tempfile
     >>> from theorybook import stored_verdicts

@@ -342,7 +342,7 @@ def test_a_deferred_matrix_follows_its_questions():
     small = 1e-25 * normal(3, 5, generator=generator(2)).float()  # their squares are 0 in float32
     assert A.transpose_times(small).dtype == torch.float32 and len(A.left) == 3
     torch.testing.assert_close(A.left @ A.left.T, torch.eye(3))
-    with pytest.raises(ValueError, match="vectors in float64; this matrix was asked in float32"):
+    with pytest.raises(ValueError, match="vectors in float64; this matrix has been queried in float32"):
         A.transpose_times(small.double())
 
 

@@ -1,5 +1,5 @@
-"""How much of the exponential? Attention weights u(score) / row sum with one knob, in the four
-worlds of the book.
+"""Part V: how much of the exponential is needed? Weights u(score) / row sum with one knob, in the
+settings of Parts I to IV.
 """
 
 from attention_theory.attention import Weights

@@ -1,7 +1,7 @@
-"""One key against its rivals: the ratio u(score) / u(rival's) against their number (chapter
-"Contrast against the crowd").
+"""One key against its rivals: the ratio u(score) / u(rival's score) against the number of rivals
+(chapter "Contrast against the crowd").
 
-All in logarithms, so that 10^100 rivals are as good as ten.
+Everything is computed in logarithms, so that 10^100 rivals are no harder than ten.
 """
 
 import math
@@ -43,7 +43,7 @@ def log_ratio(weights: Weights, high: Signed, low: Signed) -> float:
 
 
 def share(log_ratio: Signed, log_rivals: Signed) -> float:
-    """Weight of one key against equal rivals: 1 / (1 + rivals / ratio)."""
+    """Weight of one key against rivals of equal score: 1 / (1 + rivals / ratio)."""
     excess = log_rivals - log_ratio
     return math.exp(-excess) / (1 + math.exp(-excess)) if excess > 0 else 1 / (1 + math.exp(excess))
 
@@ -66,15 +66,15 @@ def least_knob(
     rivals: Positive,
     wanted: OpenChance = 0.5,
 ) -> float:
-    """The least sharpness, or least real degree of a power, at which a key at ``high`` has its
-    share against rivals at ``low``.
+    """The least sharpness, or least real degree of a power, at which a key at ``high`` has the
+    wanted share against rivals at ``low``.
 
     ``sharp``: needed_log_ratio / (high - low). ``power``: needed_log_ratio / log(high / low).
 
     Args:
         family: :func:`sharp` or :func:`power` (also ``relu_power``).
         high, low: scores, high > low > 0 (sharp: any with high > low).
-        rivals: their number.
+        rivals: number of rivals.
         wanted: the share.
 
     Raises:
@@ -96,8 +96,8 @@ def least_knob(
 def solve_knob(
     excess: Callable[[float], float], low: Positive = 1e-9, high: Positive = 1e9
 ) -> Extended:
-    """The knob at which an increasing function crosses 0, ``inf`` if it stays below, ``low`` if it
-    starts above.
+    """The knob at which an increasing function crosses 0; ``inf`` if it stays below 0, ``low`` if
+    it starts above.
     """
     if excess(low) >= 0:
         return low
@@ -107,7 +107,7 @@ def solve_knob(
 
 
 def largest_share(weights: Weights, low: Signed, high: Signed, n: AtLeastOne) -> float:
-    """No key gets more than u(high) / (u(high) + (n - 1) u(low)) where all n scores lie in [low,
-    high] and u grows on it.
+    """Upper bound u(high) / (u(high) + (n - 1) u(low)) on the share of any key, when all n scores
+    lie in [low, high] and u grows on it.
     """
     return share(log_ratio(weights, high, low), math.log(n - 1))

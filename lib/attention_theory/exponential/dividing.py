@@ -1,5 +1,5 @@
-"""What weights are divided by, and thresholds of a layer that does not divide (chapter "Why divide
-by the sum?").
+"""What the weights of a row are divided by, and the thresholds of a layer that does not divide
+(chapter "Why divide by the sum?").
 """
 
 import math
@@ -18,7 +18,7 @@ Over = Literal["sum", "count", "largest", "nothing"]
 
 
 def divided(raw: Float[Tensor, "*rows keys"], over: Over) -> Float[Tensor, "*rows keys"]:
-    """The values u of each row over their sum, their number, the largest of them, or 1."""
+    """The values u of each row, divided by their sum, their number, the largest of them, or 1."""
     if over == "sum":
         return raw / raw.sum(-1, keepdim=True)
     if over == "largest":
@@ -28,7 +28,7 @@ def divided(raw: Float[Tensor, "*rows keys"], over: Over) -> Float[Tensor, "*row
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Logarithms of thresholds of a layer that does not divide, in units of sqrt(log n)."""
+    """Logarithms of the thresholds of a layer that does not divide, in units of sqrt(log n)."""
 
     alarm: float
     silent: float
@@ -36,8 +36,8 @@ class Thresholds:
 
 
 def thresholds(beta: Positive, log_n: Positive) -> Thresholds:
-    """X = 1, the paper's sizes, u = exp(beta z), no division: between which thresholds the layer
-    tells D1 from D0.
+    """The thresholds between which a layer without division separates D1 from D0, for X all ones,
+    the paper's sizes and u = exp(beta z).
 
     Below ``alarm`` D0 fires with probability at least 1 - (7/8)^m, from ``silent`` on never; below
     ``fires`` D1 fires with probability at least 1 - (7/8)^m.

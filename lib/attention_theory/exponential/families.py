@@ -1,6 +1,4 @@
-"""Families of attention weights with one knob, and when one key stands out among n (chapter
-"Contrast against the crowd").
-"""
+"""Families of attention weights with one knob (chapter "Contrast against the crowd")."""
 
 from theorybook.validation import Extended, Natural, NonNegative
 

@@ -1,5 +1,5 @@
-"""Networks with any u in place of exp: the limit kernel, its rank, what can be fitted at all
-(chapter "Training").
+"""Networks with any u in place of exp: the limit kernel, its rank, and which labels can be fitted
+at all (chapter "Training").
 
 The network of cao2024 with weights u: F(x) = m sum_r a_r u(<w_r, x>) / sum_r u(<w_r, x>), neurons
 in pairs with a_2r = -a_2r-1.
@@ -79,7 +79,9 @@ def kernel_coefficients(
 
 def _polynomial_degree(weights: Weights) -> int:
     if weights.family not in ("truncated", "power") or weights.knob != int(weights.knob):
-        raise ValueError(f"{weights} is no polynomial; choose truncated(degree) or power(degree)")
+        raise ValueError(
+            f"{weights} is not a polynomial; choose truncated(degree) or power(degree)"
+        )
     if weights.knob % 2:
         raise ValueError(
             f"{weights}: the mean of an odd power vanishes, and the network divides by it; take "
@@ -103,8 +105,7 @@ def hermite_coefficients(
     """c_0, ..., c_(count-1) of u'(sigma g) (or of u) in orthonormal Hermite polynomials, by
     Gauss-Hermite quadrature.
 
-    The independent computation beside :func:`kernel_coefficients`; for smooth u, any function of
-    torch.
+    An independent check of :func:`kernel_coefficients`, for any smooth function u of tensors.
     """
     nodes, masses = (
         torch.from_numpy(part) for part in special.roots_hermitenorm(max(80, 2 * count))
@@ -168,7 +169,7 @@ def smooth_limit_kernel(
     x: Float[Tensor, "n d"],
     terms: Annotated[int, Limits(1, 1000)] = 60,
 ) -> Float[Tensor, "n n"]:
-    """The limit kernel of any smooth u at points of the unit sphere, sigma = 1, from this many
+    """The limit kernel of any smooth u at points of the unit sphere, for sigma = 1, from ``terms``
     Hermite coefficients.
     """
     gram, total = (x @ x.T).clamp(-1, 1), x.new_zeros(len(x), len(x))
@@ -181,15 +182,15 @@ def smooth_limit_kernel(
 
 def pair_rank(even: Extended, odd: Extended, pairs: Count, d: Count) -> int:
     """Rank of the limit kernel at pairs of opposite points in general position on S^(d-1), from the
-    degrees of u's parts.
+    degrees of the even and odd parts of u.
 
     min(k, h(even)) + min(k, h(odd)), where h(p) = C(p + d - 1, d - 1) counts the monomials of
     degree p, and h(0) = 0.
 
     Args:
         even, odd: degree of the even and of the odd part of u; 0 for a constant, infinite if the
-            part is no polynomial.
-        pairs: k; 2 k points.
+            part is not a polynomial.
+        pairs: k, the number of pairs, for 2 k points.
     """
 
     def seen(degree: float) -> float:
@@ -202,7 +203,7 @@ def circle_eigenvalues(n: Count, sharpness: Positive) -> Float[Tensor, "half"]:
     """Eigenvalues of softmax's limit kernel at n equally spaced points of the circle, wave number
     0, ..., n // 2 (sigma = 1).
 
-    n b (I'_j(b) + sum_i I'_(in-j)(b) + I'_(in+j)(b)), b = sharpness^2, with the modified Bessel
+    n b (I'_j(b) + sum_i I'_(in-j)(b) + I'_(in+j)(b)), b = sharpness^2, with modified Bessel
     functions: the kernel is b cos t exp(b cos t) at angle t, and e^(b cos t) = sum_j I_j(b)
     e^(ijt). At even n the last one belongs to labels that alternate.
     """
@@ -214,8 +215,8 @@ def circle_eigenvalues(n: Count, sharpness: Positive) -> Float[Tensor, "half"]:
 
 
 def _relu_kernel(x: Tensor, degree: float, sigma: float) -> Tensor:
-    """The kernel rho p^2 E[relu(g)^q relu(g')^q] / E[relu(g)^p]^2 / sigma^2 with q = p - 1, in
-    polar coordinates.
+    """The kernel rho p^2 E[relu(g)^q relu(g')^q] / E[relu(g)^p]^2 / sigma^2 with q = p - 1, by
+    integration in polar coordinates.
     """
     q = degree - 1
     radial = 2**q * math.gamma(q + 1) / (2 * math.pi)
@@ -232,8 +233,8 @@ def _relu_kernel(x: Tensor, degree: float, sigma: float) -> Tensor:
 
 
 def seen_dimension(degree: Count, d: Count) -> int:
-    """Dimension of the polynomials that a network of this degree can see on the sphere S^(d-1): it
-    bounds the kernel's rank.
+    """Dimension of the space of polynomials that a network of this degree can see on the sphere
+    S^(d-1): a bound on the rank of the kernel.
 
     C(p + d - 1, d - 1) + C(p + d - 2, d - 1), all polynomials of degree <= p; for degree 1 only the
     d linear ones.
@@ -251,7 +252,7 @@ def least_fitting_degree(n: Annotated[int, Limits(1, 10**9)], d: Annotated[int, 
     """The least even degree whose :func:`seen_dimension` reaches n: below it the tangent kernel of
     n points is singular.
 
-    (With d = 1 two points are all there is.)
+    (d = 1 is excluded, where the sphere has only two points.)
     """
     degree = 2
     while seen_dimension(degree, d) < n:
@@ -262,8 +263,8 @@ def least_fitting_degree(n: Annotated[int, Limits(1, 10**9)], d: Annotated[int, 
 def monomials(
     degree: Annotated[int, Limits(1, 100)], x: Float[Tensor, "n d"]
 ) -> Float[Tensor, "n k"]:
-    """All monomials of this degree and of the one below, at each point: on the sphere a basis of
-    the polynomials up to it.
+    """All monomials of this degree and of the degree below, at each point: on the sphere a basis of
+    the polynomials up to this degree.
     """
     factors = [
         list(combinations_with_replacement(range(x.shape[1]), k)) for k in (degree - 1, degree)
@@ -275,7 +276,7 @@ def monomials(
 
 
 def reachable(features: Float[Tensor, "n k"], y: Float[Tensor, "n"]) -> bool:
-    """Whether a vector of the features' span has these signs, by a linear programme."""
+    """Whether some vector in the span of the features has these signs, by a linear programme."""
     from scipy.optimize import linprog
 
     A = to_numpy(-y[:, None] * features)
@@ -286,8 +287,8 @@ def reachable(features: Float[Tensor, "n k"], y: Float[Tensor, "n"]) -> bool:
 
 
 def reachable_labellings(features: Float[Tensor, "n k"]) -> int:
-    """How many of the 2^n labellings by signs some vector of the features' span has; one and its
-    opposite go together.
+    """Number of the 2^n sign labellings that some vector in the span of the features has; each
+    counts together with its opposite.
     """
     labels = (
         torch.tensor((1, *rest)).to(features)
@@ -311,14 +312,14 @@ def exact_rank(rows: list[list[Fraction]]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class WeightedNetwork(SoftmaxNetwork):
-    """The network of Part III with u(score) over its row sum in place of the softmax."""
+    """The network of Part III with u(score) / row sum in place of the softmax."""
 
     family: Weights = NAMED["softmax"]
 
     def score_derivative(
         self, x: Float[Tensor, "n d"]
     ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
-        """The weights u(score) and the rises u'(score), over the row sum of u."""
+        """The weights u(score) and the derivatives u'(score), both over the row sum of u."""
         score = x @ self.W
         S = attention_weights(score, self.family)
         if (
@@ -331,7 +332,8 @@ class WeightedNetwork(SoftmaxNetwork):
 def start_network(
     weights: Weights, d: Count, m: Count, seed: Seed, sigma: Positive = 1.0
 ) -> WeightedNetwork:
-    """Paired weights and one output: w from N(0, sigma^2), each twice, with signs a that cancel.
+    """A network with paired weights and one output: each w, from N(0, sigma^2), occurs twice, with
+    signs a that cancel.
 
     Raises:
         ValueError: an odd m.

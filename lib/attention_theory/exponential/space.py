@@ -1,5 +1,5 @@
-"""Patches with any weights: exact population descent, and what averaging and hard groups can do
-(chapter "Space").
+"""Patches with any weights: exact population descent, and the errors of averaging and of hard
+groups (chapter "Space").
 """
 
 import math
@@ -34,7 +34,7 @@ class WeightedPopulation(Population):
     """The population of jelassi2022, Assumption 1, seen through attention weights u(score) / row
     sum.
 
-    The enumeration of group contents does not know u; only the three weights of a row do.
+    The enumeration of group contents does not depend on u; only the three weights of a row do.
 
     Args:
         weights: the family.
@@ -49,8 +49,8 @@ class WeightedPopulation(Population):
         self.family = weights
 
     def _over_sum(self, vit: ReducedViT) -> tuple[Tensor, Tensor]:
-        """U and u' at the three scores of a row, over the row sum of u. The hard maximum has slope
-        0.
+        """The values u and u' at the three scores of a row, over the row sum of u. The hard maximum
+        has slope 0.
 
         Raises:
             ValueError: the weights of a row sum to zero.
@@ -66,7 +66,8 @@ class WeightedPopulation(Population):
         return raised / total, (0 * scores if hard else self.family.slope(scores)) / total
 
     def weights(self, vit: ReducedViT) -> Float[Tensor, "3"]:
-        """Attention of a row on itself, on another patch of its group, on a patch elsewhere.
+        """Attention weights of a row: on itself, on another patch of its group, on a patch
+        elsewhere.
 
         Raises:
             ValueError: the weights of a row sum to zero.
@@ -88,8 +89,8 @@ def population_descent_with(
 
     Args:
         weights: the family. The hard maximum has no slope: descent does not move its scores.
-        D, C, q, options: as in :func:`attention_theory.patches.population.population_descent`. Its
-            ``start`` = 0 leaves powers of the score no slope.
+        D, C, q, options: as in :func:`attention_theory.patches.population.population_descent`. At
+            its ``start`` = 0 powers of the score have no slope.
 
     Raises:
         ValueError: sizes, p or numbers that are not allowed; weights of a row that sum to zero.
@@ -105,8 +106,8 @@ def population_descent_with(
 
 
 def _law_of_sum(step: dict[int, Fraction], times: int, start: int) -> dict[int, Fraction]:
-    """Values and chances of start plus ``times`` independent draws of a step: a power of its
-    generating polynomial.
+    """Values and probabilities of ``start`` plus ``times`` independent draws of a step: a power of
+    its generating polynomial.
     """
     import flint
 
@@ -132,11 +133,11 @@ def _wrong_sign(law: dict[Any, Fraction]) -> Fraction:
 
 
 def averaging_error(D: Count, C: Count, q: Fraction) -> Fraction:
-    """Error of averaging, in fractions: the sum of D - C patches, each -1, 0, 1, outweighs the
-    signal C; a tie counts half.
+    """Exact error of averaging: the sum of D - C patches, each -1, 0 or 1, outweighs the signal C;
+    a tie counts half.
 
-    With equal weights all rows see the same, F = D sigma(alpha * sum of all patches), so that sign
-    F is the majority.
+    With equal weights all rows have the same pre-activation: F = D sigma(alpha * sum of all
+    patches), so that sign F is the majority.
 
     Raises:
         ValueError: sizes and probability that are not allowed.
@@ -146,7 +147,7 @@ def averaging_error(D: Count, C: Count, q: Fraction) -> Fraction:
 
 
 def group_error(D: Count, C: Count, q: Fraction) -> Fraction:
-    """Error of hard groups, in fractions: each row averages its own group.
+    """Exact error of hard groups, where each row averages its own group.
 
     F is C times the sum over groups of sigma(D alpha * group sum / C); with sigma(z) = z^3 its sign
     is that of the sum of the cubes of the group sums.
@@ -162,12 +163,12 @@ def group_error(D: Count, C: Count, q: Fraction) -> Fraction:
 
 
 def least_range(D: Count, C: Count, against: Count) -> float:
-    """(L - 1) k / C, L = D/C: rows whose largest weight is less than so many times the smallest
-    misread one kind of image.
+    """(L - 1) k / C with L = D/C: rows whose largest weight is less than this many times the
+    smallest misclassify one kind of image.
 
-    It has one group full of the label's sign, k = ``against`` patches of the other sign in each
-    other group, and else nothing (chapter "Space", "The range at any size"). Below 1 no row is
-    meant.
+    Such an image has one group full of the label's sign, k = ``against`` patches of the other sign
+    in each other group, and zeros elsewhere (chapter "Space", "The range at any size"). A value
+    below 1 concerns no row.
 
     Raises:
         ValueError: C does not divide D, or more patches against the label than a group has without
@@ -182,8 +183,8 @@ def least_range(D: Count, C: Count, against: Count) -> float:
 
 
 def crowd_images(D: Count, C: Count, against: Count) -> Float[Tensor, "images D"]:
-    """All images with one group full of +1, ``against`` patches -1 in each other group, and nothing
-    else.
+    """All images with one group full of +1, ``against`` patches -1 in each other group, and zeros
+    elsewhere.
 
     There are L binom(C, k)^(L - 1) of them: each group may be the full one, and each other group
     chooses its patches.
@@ -212,15 +213,15 @@ def margin(
     group: Arithmetic,
     other: Arithmetic = 1,
 ) -> Any:
-    """The sum of the cubes of what the patches read, when each weighs itself, its group and the
-    others by these numbers.
+    """The sum over all patches of the cube of the patch's weighted sum, with these weights on
+    itself, its group and the others.
 
     Its sign is the answer F of the layer (p = 3, nu = 0) on contents with the label +1.
 
     Args:
-        groups: of each group how many of its C patches are +1 and -1.
-        own, group, other: any numbers with arithmetic, tensors and balls too; a common factor cubes
-            into the result.
+        groups: for each group, how many of its C patches are +1 and -1.
+        own, group, other: any numbers with arithmetic, tensors and balls too; a common factor
+            enters the result cubed.
     """
     total, found = sum(a - b for a, b in groups), 0
     for a, b in groups:
@@ -233,8 +234,8 @@ def margin(
 
 
 def _contents(D: int, C: int, q: Fraction) -> Iterator[tuple[list[tuple[int, int]], Fraction]]:
-    """What the groups hold, given the label +1 in the first, up to the order of the others:
-    (pluses, minuses) each, chance.
+    """All contents of the groups with their probabilities, given the label +1 in the first group:
+    (pluses, minuses) of each, up to the order of the others.
     """
     kinds = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
     chances = {
@@ -254,7 +255,7 @@ def _contents(D: int, C: int, q: Fraction) -> Iterator[tuple[list[tuple[int, int
 def reading_error(
     own: Arithmetic, group: Arithmetic, other: Arithmetic, D: Count, C: Count, q: Fraction
 ) -> Fraction:
-    """Error, in fractions, of rows that give these weights to a patch itself, to its group, to the
+    """Exact error when every row gives these weights to the patch itself, to its group and to the
     others; a tie counts half.
 
     Raises:
@@ -301,6 +302,10 @@ def push_difference(
         ratio: a number or a ``flint.arb``.
         D, C, q, p, nu: as in :func:`population_descent_with`, fractions where they are not
             integers.
+
+    Raises:
+        ValueError: sizes and probability that are not allowed, or a ratio that is neither a number
+            nor a ball.
     """
     import flint
 

@@ -1,9 +1,9 @@
-"""Separation with any weights: the window of the knob in which F_u tells D1 from D0 (chapter
+"""Separation with any weights: the window of the knob in which F_u separates D1 from D0 (chapter
 "Separation").
 
-Everything hangs on two numbers of a data set: ``own``, the weight that the special row gives to its
-own key (the special query to the special key), and ``block``, the weight that a plain row gives to
-its own block (X = I only).
+Everything depends on two numbers of a data set: ``own``, the weight that the special row gives to
+its own key (the special query to the special key), and ``block``, the weight that a plain row gives
+to its own block (X = I only).
 """
 
 import math
@@ -35,8 +35,8 @@ MODELS = {"self-ones": SIZES, "self-identity": SIZES, "cross": dict(a0=0.1, a1=1
 
 @dataclass(frozen=True)
 class Shares:
-    """Weights that decide: of the special key in the special row, and of a plain row's own
-    block.
+    """The two decisive weights: that of the special key in the special row, and that of a plain
+    row's own block.
     """
 
     own: float
@@ -75,7 +75,7 @@ class DataSet:
 
     @property
     def row(self) -> tuple[float, float, float]:
-        """The sizes a and b of a row's value, and the kappa by which it must exceed c: in units of
+        """The sizes a and b of a row's value, and the kappa by which it must exceed c, in units of
         sqrt(log n).
         """
         return (1.0, 1.0, 0.9) if self.b is None else (self.a, self.b, 0.1)
@@ -100,7 +100,7 @@ class DataSet:
         return special, near, far
 
     def shares(self, weights: Weights) -> Shares:
-        """The two weights, in logarithms, for any n."""
+        """The two weights, computed in logarithms for any n."""
         special, near, far = self.scores
         log_n = self.log_n
         if self.model != "self-identity" or self.d is None:
@@ -134,6 +134,9 @@ class DataSet:
     def fires_at_most(self, weights: Weights, m: Count) -> float:
         """The theorem's upper bound: m exp(-N h^2 / 2), N block columns, h = (kappa - (a + b) own -
         b block) / b.
+
+        Raises:
+            ValueError: data without d.
         """
         (a, b, kappa), found = self.row, self.shares(weights)
         room = kappa - (a + b) * found.own - b * found.block
@@ -146,12 +149,12 @@ class DataSet:
 
 
 def _least(family: Callable[[float], Weights]) -> float:
-    """Where a search for a knob begins: next to averaging, or at the degree 1."""
+    """Start of a search for a knob: close to averaging, or degree 1."""
     return 1e-9 if family(1).family == "sharp" else 1.0
 
 
 def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
-    """The knob at which (a + b) own = kappa: its own key brings the special row to tau, if y_1 =
+    """The knob at which (a + b) own = kappa: the special key brings the special row to tau if y_1 =
     y_* = y_d = 1.
 
     Args:
@@ -159,7 +162,7 @@ def lower_edge(family: Callable[[float], Weights], found: DataSet) -> Extended:
         found: D1; with b = c = None cross-attention, where the own weight is then 0.45.
 
     Returns:
-        the knob; ``inf`` where none is enough.
+        the knob; ``inf`` where no knob is large enough.
     """
     a, b, kappa = found.row
     special, _, far = found.scores
@@ -196,8 +199,8 @@ def least_degree(
     """The least degree p of u(z) = z^p from which F_u fires on D1: the special key gets the share
     0.1 / (a1 + b), for cross-attention 0.45.
 
-    With X = 1 the least integer p >= log((n - 1) share / (1 - share)) / log((a1 + b + c) / (b +
-    c)).
+    With X all ones it is the least integer p >= log((n - 1) share / (1 - share)) / log((a1 + b + c)
+    / (b + c)).
 
     Raises:
         ValueError: parameters that do not fit, n <= 1; or no degree is enough.
@@ -217,7 +220,7 @@ def least_degree(
 
 def paper_sizes(log_n: Positive, delta: OpenChance = 0.01) -> dict[str, int]:
     """Columns d = 10 log(n / delta) and signs m = 9 log(n / delta), rounded up: sizes of the order
-    that deng2023 asks for.
+    that deng2023 requires.
     """
     size = log_n - math.log(delta)
     return dict(d=math.ceil(10 * size), m=math.ceil(9 * size))
@@ -241,8 +244,8 @@ def paper_data(model: data.Model, log_n: Positive) -> tuple[DataSet, DataSet]:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge of the window: the knob of the formula, the one that the theorem's noise term allows,
-    the exact crossing.
+    """An edge of the window: the knob of the formula, the knob that the theorem's noise term
+    allows, and the exact crossing.
     """
 
     formula: float
@@ -253,12 +256,15 @@ class Edge:
 def edge(
     family: Callable[[float], Weights], model: data.Model, log_n: Positive, upper: bool = False
 ) -> Edge:
-    """Where the exact probability crosses half of its limit 1 - (3/4)^m, at the paper's sizes, and
-    where the theorem says.
+    """The knob at which the exact probability crosses half of its limit 1 - (3/4)^m at the paper's
+    sizes, and the theorem's values for it.
 
     At the formula's knob the theorem's median bound applies. Below its ``bound`` the noise of m
-    sign vectors is too small: the upper bound on D1's firing is under that level, or (``upper``)
-    D0's leaves it.
+    sign vectors is too small: the upper bound on D1's firing is below that level, or (``upper``)
+    the one on D0's firing still allows it.
+
+    Raises:
+        ArithmeticError: the probability does not cross that level near the theorem's values.
     """
     m = paper_sizes(log_n)["m"]
     level = (1 - 0.75**m) / 2
@@ -284,7 +290,7 @@ def edge(
 
 @dataclass(frozen=True)
 class Window:
-    """Sharpnesses between two edges; none if they have crossed."""
+    """The sharpnesses between two edges; empty if the edges have crossed."""
 
     lower: float
     upper: Extended
@@ -322,8 +328,8 @@ def contest(
     c: data.Scale = None,
     growth: Chance = 0.0,
 ) -> Extended:
-    """The sharpness at which the special key is level with the crowd, n large: log of the rivals
-    over the gap of the scores.
+    """The sharpness at which the special key matches the crowd for large n: the log of the number
+    of rivals over the gap of the scores.
 
     Args:
         model, a, b, c, growth: as in :func:`limit_window`.
@@ -340,25 +346,25 @@ def contest(
 
 
 def largest_block(log_ratio: NonNegative, blocks: Count) -> float:
-    """No block of columns gets more where the largest u of a row is at most exp(log_ratio) times
-    the smallest.
+    """Upper bound on the weight of a block of columns when the largest u of a row is at most
+    exp(log_ratio) times the smallest.
     """
     return share(log_ratio, math.log(blocks - 1)) if blocks > 1 else 1.0
 
 
 def fires_at_most_for_any_scores(log_ratio: NonNegative, found: DataSet, m: Count) -> float:
-    """P[one of m sign vectors makes a row exceed tau] is at most this, whatever the scores are.
+    """Upper bound on P[one of m sign vectors makes a row exceed tau], whatever the scores are.
 
-    m n exp(-h^2 / (2 g)): every weight is at most s, every block's at most g, and h = (kappa - a s)
-    / b.
+    m n exp(-h^2 / (2 g)) with h = (kappa - a s) / b, where every weight is at most s and every
+    block's weight at most g.
 
     Args:
         log_ratio: in each row the largest u is at most exp(log_ratio) times the smallest.
-        found: the data; of it n, a, b, kappa and d are used, not the scores.
+        found: the data, of which n, a, b, kappa and d are used, not the scores.
         m: sign vectors.
 
     Raises:
-        ValueError: data without a, b (cross-attention), without d.
+        ValueError: data without b (cross-attention) or without d.
     """
     if found.b is None or found.d is None:
         raise ValueError(
@@ -376,7 +382,7 @@ def fires_at_most_for_any_scores(log_ratio: NonNegative, found: DataSet, m: Coun
 
 
 def needed_log_ratio_for_any_scores(found: DataSet, m: Count, chance: OpenChance = 0.5) -> float:
-    """Below this log of the ratio of largest to smallest u in a row no scores let D1 fire with the
-    given chance.
+    """The log ratio of the largest to the smallest u in a row below which no scores let D1 fire
+    with the given chance.
     """
     return solve_knob(lambda x: fires_at_most_for_any_scores(x, found, m) - chance, 1e-9)

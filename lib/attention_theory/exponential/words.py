@@ -18,7 +18,7 @@ from attention_theory.sensitivity.word import search
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """A lower bound on S(X) by search, |phi(X)| / sqrt(n d), and the move that was found."""
+    """A lower bound on S(X) by search, |phi(X)| / sqrt(n d), and the move found."""
 
     value: float
     size: float
@@ -33,10 +33,10 @@ def word_sensitivity_with(
     starts: Size = 24,
     steps: Steps = 50,
 ) -> Sensitivity:
-    """S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d): a lower bound, by
+    """A lower bound on S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d), by
     search.
 
-    (ReLU powers jump where a row's last positive score vanishes, and need not attain it.)
+    (ReLU powers jump where a row's last positive score vanishes, and need not attain the supremum.)
 
     Args:
         weights: as in :class:`OneTokenAttention`. The hard maximum has no slope: its starts are
@@ -63,7 +63,7 @@ def word_sensitivity_with(
 
 def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
     """S(X) of averaging, exactly: every row is the mean token, so S = sqrt(d) / |sum of the
-    tokens|, for any moved token.
+    tokens|, whichever token moves.
 
     Raises:
         ValueError: the tokens sum to zero.
@@ -80,12 +80,12 @@ def averaging_sensitivity(X: Float[Tensor, "n d"]) -> float:
 def vanishing_move(
     degree: Count, X: Float[Tensor, "n d"], token: Natural = 0, seed: Seed = 0
 ) -> Float[Tensor, "d"]:
-    """The shortest move of a token at which z^degree, of odd degree, sums to zero in the row of
-    another token.
+    """The shortest move of a token that makes the row sum of another token zero, for u(z) =
+    z^degree of odd degree.
 
-    Row j vanishes where its score on the moved token is -sign(Z) |Z|^(1/degree), Z the sum of the
-    row without it. Near there the row is as long as one likes: if the move is shorter than sqrt(d),
-    S(X) is infinite.
+    The sum of row j is zero where its score on the moved token is -sign(Z) |Z|^(1/degree), with Z
+    the sum of the row without that token. Near there the output of the row is arbitrarily long: if
+    the move is shorter than sqrt(d), S(X) is infinite.
 
     Args:
         degree: of the power, odd.
@@ -112,7 +112,7 @@ def mean_sensitivity(
     weights: Weights, X: Float[Tensor, "c n d"], starts: Size = 24, steps: Steps = 50
 ) -> Extended:
     """The mean of S(X) over several contexts, each with its own W (seed 0, 1, ...); infinite for
-    odd powers that may vanish.
+    odd powers whose row sums may vanish.
     """
     if weights.family == "power" and weights.knob % 2 == 1:
         lengths = [

@@ -1,5 +1,5 @@
-"""Part IV, spatial structure (jelassi2022): images of hidden patch groups, and what positional
-attention learns of them.
+"""Part IV: spatial structure (jelassi2022). Images with hidden groups of patches, and what
+positional attention learns about them.
 """
 
 from attention_theory.patches.distribution import PatchDistribution

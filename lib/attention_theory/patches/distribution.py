@@ -76,8 +76,8 @@ class PatchDistribution:
             )
 
     def coefficients(self, N: Count, seed: Seed) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N"]]:
-        """What each patch carries of the feature, <w, X_j>, and the labels: (N, D) in {-1, 0, 1}
-        and (N,).
+        """The coefficient <w, X_j> of the feature in each patch, and the labels: (N, D) in {-1, 0,
+        1} and (N,).
 
         The same draw as in :meth:`sample` with this seed, without its noise.
         """
@@ -109,7 +109,11 @@ class PatchDistribution:
         return torch.where(self.groups == signal[:, None], y[:, None], delta), y
 
     def group_sums(self, X: Float[Tensor, "N D d"]) -> Float[Tensor, "N L"]:
-        """Sum of <w, X_j> over each group: (N, L), groups in increasing order of their labels."""
+        """Sum of <w, X_j> over each group: (N, L), groups in increasing order of their labels.
+
+        Raises:
+            ValueError: X of another shape.
+        """
         if X.shape[1:] != (self.D, self.d):
             raise ValueError(f"X must be (N, D, d) = (N, {self.D}, {self.d}), got {tuple(X.shape)}")
         labels = self.groups.unique()
@@ -117,13 +121,13 @@ class PatchDistribution:
         return X @ self.w.to(X) @ member
 
     def label(self, X: Float[Tensor, "N D d"], threshold: NonNegative = 0.9) -> Float[Tensor, "N"]:
-        """Sign of the labelling function f*(X): the sum over groups of Threshold(group sum): (N,)
-        in {-1, 0, 1}.
+        """Sign of the labelling function f*(X), the sum of Threshold(group sum) over all groups:
+        (N,) in {-1, 0, 1}.
 
         Threshold(z) = z if abs(z) > threshold * C and 0 otherwise (jelassi2022, Assumption 1). A
-        pure signal group has the sum C, so with this strict inequality 1 would drop it; 0.9 keeps
-        it and, for C <= 10, nothing else. The label is 0 when no group passes, or when groups of
-        both signs cancel.
+        pure signal group has the sum C, so with this strict inequality a threshold of 1 would drop
+        it; 0.9 keeps it and, for C <= 10, nothing else. The label is 0 when no group passes, or
+        when groups of both signs cancel.
 
         Raises:
             ValueError: X of another shape or not finite, a threshold that is not finite or
@@ -140,6 +144,10 @@ def check_groups(
 ) -> Int[Tensor, "D"]:
     """Group labels as an integer tensor; every label must be used equally often (C times, where C
     is given).
+
+    Raises:
+        ValueError: anything but a vector of integers, another number of labels, or groups of
+            different sizes.
     """
     groups = torch.as_tensor(groups)
     if groups.ndim != 1 or groups.is_floating_point() or groups.is_complex():

@@ -1,5 +1,5 @@
-"""Exact 0-1 errors on Assumption 1, by convolution: the linear score, attention inside groups, the
-label noise.
+"""Exact 0-1 errors under Assumption 1, by convolution: of the linear score, of attention inside
+groups, and from label noise.
 
 A tie counts half everywhere, as for a classifier that then tosses a coin.
 """
@@ -16,11 +16,11 @@ from theorybook.validation import Chance, Count, Extended, Integer, Limits, Natu
 
 from attention_theory.patches.population import check_groups_fit
 
-#: Numbers of patches for which sums are right to ten digits.
+#: Numbers of patches for which sums are accurate to ten digits.
 Patches = Annotated[int, Limits(1, 10**7)]
-#: So many multiplications one exact law may cost: about half a minute.
+#: The most multiplications that one exact law may cost: about half a minute.
 MOST_PRODUCTS = 10**10
-#: So many numbers one Fourier transform may have: 1 GB.
+#: The most numbers that one Fourier transform may have: 1 GB.
 MOST_NUMBERS = 2**26
 
 
@@ -29,8 +29,8 @@ def stray_law(n: Natural, q: Chance) -> tuple[np.ndarray, np.ndarray]:
     probabilities.
 
     With f = q/2 (x + 1/x) + 1 - q, f (f^n)' = n f' f^n gives the ratios of neighbouring
-    probabilities from -n up to 0 by sums of positive numbers only. So each probability is right to
-    rounding, however small, after n steps.
+    probabilities from -n up to 0 by sums of positive numbers only. So each probability, however
+    small, is accurate to rounding after n steps.
     """
     values = np.arange(-n, n + 1)
     if q == 0:
@@ -53,8 +53,8 @@ def stray_law(n: Natural, q: Chance) -> tuple[np.ndarray, np.ndarray]:
 
 
 def linear_error(D: Patches, C: Count, q: Chance) -> float:
-    """Least error of any function of the equal-weight score sum_j <w*, X_j>: the Bayes error of
-    that number.
+    """Least error of any function of the equal-weight score sum_j <w*, X_j>: the Bayes error given
+    that score.
 
     Given the label y the score is y C plus the sum of D - C values in {-1, 0, 1}.
 
@@ -71,7 +71,7 @@ def linear_error(D: Patches, C: Count, q: Chance) -> float:
     return float(np.minimum(plus, minus).sum() / 2)
 
 
-#: Limit, for large groups, of q (D - C) / C^2 where the least linear error passes 1/8: 1 /
+#: Limit for large groups of the q (D - C) / C^2 at which the least linear error passes 1/8: 1 /
 #: quantile(7/8)^2 = 0.7557.
 LINEAR_LIMIT = float(ndtri(7 / 8) ** -2)
 
@@ -84,8 +84,8 @@ def critical_q(D: Count, C: Count, error: Chance = 1 / 8) -> Extended:
 
 
 def _power_of_group(D: int, C: int, q: float, p: int) -> tuple[list[int], np.ndarray]:
-    """The p-th powers of what a random group can sum up to, and their probabilities where these are
-    not 0.
+    """The p-th powers of the possible sums of a random group, and their probabilities, where these
+    are not 0.
     """
     check_groups_fit(D, C)
     if p < 1 or p % 2 == 0:
@@ -95,7 +95,9 @@ def _power_of_group(D: int, C: int, q: float, p: int) -> tuple[list[int], np.nda
 
 
 def _one_more(law: np.ndarray, powers: list[int], chance: np.ndarray) -> np.ndarray:
-    """The law of a sum on -m ... m with one more group, whose power has at most 2 C + 1 values."""
+    """The law of a sum on -m ... m after adding one more group, whose power has at most 2 C + 1
+    values.
+    """
     largest = max(map(abs, powers), default=0)
     found = np.zeros(len(law) + 2 * largest)
     for power, probability in zip(powers, chance):
@@ -118,8 +120,8 @@ def block_score(D: Patches, C: Count, q: Chance, p: Count = 3) -> tuple[np.ndarr
     """Values of the sum over groups of the p-th power of the group sum, given the label +1, and
     their probabilities.
 
-    At p = 1 it is the sum of all patches. The values come in one step, and include some that no
-    image has.
+    At p = 1 it is the sum of all patches. The values are consecutive integers, including some that
+    no image has.
 
     Raises:
         ValueError: as :func:`block_error`, or sizes for which the whole law takes too long.
@@ -136,10 +138,10 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
     """P[S < edge] and P[S = edge] for the sum S of n independent integers with this law, by one
     Fourier transform.
 
-    Each value gets the weight e^(theta value) first, with the theta <= 0 that puts the mean of S at
-    the edge, so that rare sums become common and rounding is small beside what is asked for.
-    Numbers are added modulo the width of a window outside of which (by Chernoff's bound) less than
-    1e-18 of the weighted law lies.
+    Each value is first weighted by e^(theta value), with the theta <= 0 that moves the mean of S to
+    the edge, so that rare sums become common and rounding errors are small compared with the
+    result. Sums are taken modulo the width of a window outside of which, by Chernoff's bound, less
+    than 1e-18 of the weighted law lies.
 
     Raises:
         ValueError: a window of more than :data:`MOST_NUMBERS` integers.
@@ -172,7 +174,7 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
         return 0.0, 0.0  # below the smallest float, by Chernoff's bound
 
     def reach(sign: int) -> int:
-        """From this distance of the edge on, to one side, less than 1e-18 of the weighted law
+        """The distance from the edge beyond which, on one side, less than 1e-18 of the weighted law
         lies.
         """
         far = math.inf
@@ -186,7 +188,7 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
     if size > MOST_NUMBERS:
         raise ValueError(
             f"the sum of {n} numbers from {low} to {high} needs {size} places, at most "
-            f"{MOST_NUMBERS} are taken"
+            f"{MOST_NUMBERS} are allowed"
         )
     places = np.zeros(size)
     np.add.at(places, [x % size for x in values], law)
@@ -197,11 +199,11 @@ def below(values: list[int], chance: np.ndarray, n: Natural, edge: Integer) -> t
 
 
 def block_error(D: Patches, C: Count, q: Chance, p: Count = 3) -> float:
-    """Error of sign(sum over groups of the p-th power of the group sum), right to ten digits
-    however small.
+    """Error of sign(sum over groups of the p-th power of the group sum), accurate to ten digits
+    however small it is.
 
-    That is model (T) with nu = 0 where each row attends evenly to its own group, or each to another
-    group (Theorem 3.2).
+    This is model (T) with nu = 0 when each row attends evenly to its own group, or each group to a
+    different one (Theorem 3.2).
 
     Raises:
         ValueError: C does not divide D, q outside [0, 1], p not a positive odd number, or sizes
@@ -219,11 +221,11 @@ def block_error(D: Patches, C: Count, q: Chance, p: Count = 3) -> float:
 
 
 def block_disagreement(D: Patches, C: Count, q: Chance, p: Count = 3, ties: bool = False) -> float:
-    """P[f* F < 0] for the classifier of :func:`block_error`: it is held against the labelling
-    function, not the label.
+    """P[f* F < 0] for the classifier of :func:`block_error`, which is compared here with the
+    labelling function, not the label.
 
-    With ``ties`` it is P[f* F <= 0], which Theorem 3.2 is about: F = 0 and f* = 0 count as well. f*
-    counts the groups that are full of +1, less those full of -1. Given these counts the other
+    With ``ties`` it is P[f* F <= 0], the quantity of Theorem 3.2: F = 0 and f* = 0 count as well.
+    f* counts the groups that are full of +1, minus those full of -1. Given these counts the other
     groups are independent, and their sum has a symmetric law.
 
     Raises:
@@ -266,12 +268,12 @@ def block_disagreement(D: Patches, C: Count, q: Chance, p: Count = 3, ties: bool
 
 
 def stray_power(C: Count, a: NonNegative, p: Count = 3) -> float:
-    """The x in Phi(-C^(p - a/2)) = D^(-x) at D = 2^C: the error of the cubes (p-th powers) against
-    C^a lone strays, C large.
+    """The x with Phi(-C^(p - a/2)) = D^(-x) at D = 2^C, for the error of p-th powers against C^a
+    lone strays at large C.
 
-    Among so many patches the strays lie one to a group, so that their powers +1 and -1 add up to a
-    normal number of variance C^a, against C^p. The power x grows with C if 2p - a > 1, and vanishes
-    if 2p - a < 1 (Theorem 3.2).
+    Among so many patches no two strays share a group, so that their powers +1 and -1 add up to a
+    normal variable of variance C^a, against C^p. The exponent x grows with C if 2p - a > 1, and
+    vanishes if 2p - a < 1 (Theorem 3.2).
     """
     return -float(log_ndtr(-(C ** (p - a / 2)))) / (C * math.log(2))
 
@@ -309,7 +311,7 @@ def label_noise_floor(D: Patches, C: Count, q: Chance) -> tuple[float, float]:
 
 
 def _likely(n: int, chance: float) -> np.ndarray:
-    """The numbers of successes in n trials, but for those on both ends that have less than 1e-20 of
+    """The numbers of successes in n trials, without the two tails, which have less than 1e-20 of
     the probability.
     """
     mean, width = n * chance, 12 * math.sqrt(n * chance * (1 - chance)) + 40

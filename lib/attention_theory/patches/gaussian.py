@@ -6,8 +6,11 @@ from torch import Tensor
 
 
 def convolution_label(X: Float[Tensor, "N D d"], C: Count) -> Float[Tensor, "N"]:
-    """sign(sum over groups of (sum over the group of <w*, X_j>)^3), w* the first unit vector,
-    groups of C neighbours.
+    """sign(sum over groups of (sum over the group of <w*, X_j>)^3), with w* the first unit vector
+    and groups of C consecutive patches.
+
+    Raises:
+        ValueError: C does not divide D.
     """
     N, D, _ = X.shape
     if D % C:

@@ -1,4 +1,4 @@
-"""What the groups are worth: exact errors of a classifier to which the signal group is hidden
+"""The value of knowing the groups: exact errors of a classifier that does not know the signal group
 (jelassi2022, Theorem 5.2).
 """
 
@@ -20,7 +20,7 @@ def log_choose(n, k):
 
 @cache
 def hidden_error(m: Count, C: Count, q: Chance) -> float:
-    """e(m): least error of the label when the planted group is unknown among m patches, by the
+    """e(m): least error in the label when the signal group is unknown among m patches, given the
     numbers of both signs.
 
     It is the least error of the equal-weight linear score on m patches.
@@ -57,11 +57,11 @@ def groups_seen(L: Size, N: Steps) -> np.ndarray:
 
 
 def lower_bound(D: Count, C: Count, q: Chance, N: Size) -> float:
-    """Least error after N images, averaged over a uniformly random partition: the sum over the
-    numbers u of groups seen.
+    """Lower bound on the error after N images, averaged over a uniformly random partition into
+    groups.
 
-    P(u seen) (1 - u / L) e(D - u C); exact for a classifier that is told the feature and each
-    training image's group.
+    The sum over u of P(u groups seen) (1 - u / L) e(D - u C): the least error of a classifier that
+    is told the feature and each training image's group.
     """
     check_population(D, C, q)
     L = D // C
@@ -74,7 +74,7 @@ def lower_bound(D: Count, C: Count, q: Chance, N: Size) -> float:
 
 
 def needed_samples(D: Count, C: Count, q: Chance, error: Chance) -> int:
-    """Least N for which :func:`lower_bound`, which falls with N, allows this error."""
+    """The least N at which :func:`lower_bound`, which falls with N, is at most ``error``."""
     enough, most = (lambda N: lower_bound(D, C, q, N) <= error), 1
     while not enough(most):
         most *= 2

@@ -1,4 +1,4 @@
-"""Real images and permutations of their patches; scikit-learn's digits are at hand."""
+"""Real images and permutations of their patches; the digits come with scikit-learn."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -79,6 +79,10 @@ def check_labelled(where: str, pixels: Tensor, labels: Tensor, classes: Count) -
 def load_digits(seed: Seed = 0, test: Size = 360) -> Images:
     """scikit-learn's 1797 digits, 8 x 8 grey values, split at random into training and test
     images.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
+        ValueError: ``test`` leaves no training images.
     """
     try:
         from sklearn.datasets import load_digits as load
@@ -97,7 +101,11 @@ def load_digits(seed: Seed = 0, test: Size = 360) -> Images:
 
 
 def load_photograph(side: Annotated[int, Limits(1, 416)] = 32) -> UInt8[Tensor, "1 3 side side"]:
-    """scikit-learn's photograph of a flower, cut to a square and reduced by averaging."""
+    """scikit-learn's photograph of a flower, cropped to a square and reduced by averaging.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
+    """
     try:
         from sklearn.datasets import load_sample_image
     except ImportError:
@@ -109,7 +117,7 @@ def load_photograph(side: Annotated[int, Limits(1, 416)] = 32) -> UInt8[Tensor, 
 
 
 def tiles_along(side: Size, size: Size) -> int:
-    """How many squares of this size fit along an edge of an image.
+    """Number of squares of this size along an edge of an image.
 
     Raises:
         ValueError: the size does not divide the side, so that pixels would be dropped.
@@ -126,8 +134,8 @@ def grid_permutation(side: Size, s: Count, seed: Seed) -> Int[Tensor, "pixels"]:
     """A permutation of the pixels that moves whole s x s squares of a side x side image
     (jelassi2022, Section 6).
 
-    Entry i names the pixel of the original that stands at place i of the permuted image, both in
-    reading order.
+    Entry i is the index of the original pixel that moves to position i of the permuted image, both
+    in reading order.
 
     Raises:
         ValueError: s does not divide side.

@@ -1,5 +1,5 @@
-"""Descent on the population risk of Assumption 1, exactly: a finite sum over what the groups carry
-(jelassi2022, Section 4.1).
+"""Exact descent on the population risk of Assumption 1, a finite sum over the contents of the
+groups (jelassi2022, Section 4.1).
 
 With v = alpha w* and scores A of three values (beta on the diagonal, gamma inside a group, rho
 elsewhere; Lemmas 4.1 and 4.2) the margin y F(X) depends only on how many groups carry which numbers
@@ -24,7 +24,8 @@ MOST_MULTISETS, MOST_COUNTS = 2_000_000, 100_000_000
 
 @dataclass(frozen=True)
 class ReducedViT:
-    """The positional ViT of Lemmas 4.1 and 4.2 in three numbers, and what descent leaves fixed.
+    """The positional ViT of Lemmas 4.1 and 4.2: the three numbers that descent trains (alpha,
+    gamma, rho), and its constants.
 
     v = alpha w*; scores beta on the diagonal, gamma inside a group, rho elsewhere, all divided by
     the temperature; activation z^p + nu z.
@@ -46,7 +47,9 @@ class ReducedViT:
 
 
 def group_kinds(C: Count, q: Chance) -> tuple[Int[Tensor, "K 2"], Float[Tensor, "K"]]:
-    """What a random group can carry, (number of +1, number of -1), and the probability of each."""
+    """The possible contents of a random group, as (number of +1, number of -1), and the probability
+    of each.
+    """
     kinds = torch.tensor([(a, b) for a in range(C + 1) for b in range(C + 1 - a)])
     # by logarithms: the counts of arrangements have hundreds of digits for large C
     ways = torch.tensor(
@@ -92,18 +95,19 @@ def every_point(
 
 
 def critical_stray_rate(C: Count, beta: Signed) -> float:
-    """q* = (2 C + a) / (6 + 3 a), a = e^beta - 1: the score inside a group grows at the start
-    exactly for q < q* (p = 3).
+    """q* = (2 C + a) / (6 + 3 a), a = e^beta - 1: the score inside a group grows at the start if
+    and only if q < q* (p = 3).
     """
     a = math.expm1(beta)
     return (2 * C + a) / (6 + 3 * a)
 
 
 def initial_growth(D: Count, C: Count, q: Chance, beta: Signed) -> tuple[float, float]:
-    """Growth (g_gamma, g_rho) of the scores at the start, p = 3, small alpha, no linear part, in
-    common units (closed form).
+    """Initial growth (g_gamma, g_rho) of the scores in closed form, for p = 3, small alpha and no
+    linear part, in a common unit.
 
-    The unit is 3/2 times the cube of D alpha / (D - 1 + e^beta), a step of rate 1, temperature 1.
+    The unit is 3/2 times the cube of D alpha / (D - 1 + e^beta), for a step of rate 1 at
+    temperature 1.
     """
     check_population(D, C, q)
     a = math.expm1(beta)
@@ -175,7 +179,7 @@ class Population:
         self.totals, self.column, self.sizes = total[order].unique_consecutive(
             return_inverse=True, return_counts=True
         )
-        # rows of a group of each kind that carry +1, -1, 0: (3, kinds, 1)
+        # number of rows of a group of each kind that carry +1, -1, 0: (3, kinds, 1)
         plus, minus = self.kinds.T.to(torch.float64)
         self._rows = torch.stack([plus, minus, C - plus - minus])[..., None]
         self._sums, self._own = (
@@ -184,8 +188,8 @@ class Population:
         )
 
     def weights(self, vit: ReducedViT) -> Float[Tensor, "3"]:
-        """Attention of a row on itself, on another patch of its group, on a patch elsewhere:
-        Lambda, Gamma, Xi.
+        """Attention weights Lambda, Gamma, Xi of a row: on itself, on another patch of its group,
+        on a patch elsewhere.
 
         They satisfy Lambda + (C - 1) Gamma + (D - C) Xi = 1.
         """
@@ -195,14 +199,14 @@ class Population:
         return raised / (raised[0] + (self.C - 1) * raised[1] + (self.D - self.C) * raised[2])
 
     def score_derivative(self, vit: ReducedViT) -> Float[Tensor, "3"]:
-        """u'(score) over the row sum of u, for the three scores: with u = exp the weights
-        themselves.
+        """The derivatives u'(score) over the row sum of u, for the three scores; for u = exp these
+        are the weights.
         """
         return self.weights(vit)
 
     def _seen(self, vit):
-        """z_i of a row that carries +1, -1 or 0, in a group of each kind, for each total: (3,
-        kinds, totals).
+        """The pre-activation z_i of a row that carries +1, -1 or 0, in a group of each kind, for
+        each total: (3, kinds, totals).
         """
         own, inside, outside = self.weights(vit)
         return (
@@ -221,12 +225,12 @@ class Population:
         return torch.einsum("mk,mk->m", self.counts, table.T[self.column])
 
     def margins(self, vit: ReducedViT) -> Float[Tensor, "M"]:
-        """Y F(X) of each multiset."""
+        """The margin y F(X) of each multiset."""
         return self._margins(self._table(lambda z: z**vit.p + vit.nu * z, vit))
 
     def feature_pull(self, vit: ReducedViT) -> tuple[float, float]:
-        """What one unit of learning rate adds to alpha, by rows: of the signal group, and of all
-        others (update GD-a).
+        """The step of alpha per unit of learning rate, split by rows: those of the signal group,
+        and all others (update GD-a).
         """
         sigmoid = self.probability * torch.sigmoid(-self.margins(vit))
         table = self._table(lambda z: (vit.p * z**vit.p + vit.nu * z) / vit.alpha, vit)
@@ -234,15 +238,15 @@ class Population:
         return float(sigmoid @ signal), float(sigmoid @ (self._margins(table) - signal))
 
     def error(self, margins: Float[Tensor, "M"]) -> float:
-        """Probability of the wrong sign; a tie counts half. Below 1e-12 of the largest margin
+        """Probability of the wrong sign; a tie counts half. A margin below 1e-12 of the largest
         counts as a tie.
         """
         tie = margins.abs() <= 1e-12 * margins.abs().max()
         return float((self.probability * torch.where(tie, 0.5, (margins < 0).double())).sum())
 
     def labelling(self) -> Float[Tensor, "M"]:
-        """Y f*(X)/C of each multiset: groups full of the label's sign, less those full of the other
-        (Assumption 1).
+        """The value y f*(X) / C of each multiset: the number of groups full of the label's sign,
+        minus that of groups full of the other (Assumption 1).
         """
         return self.counts[:, self.signal] - self.counts[:, self.kinds.tolist().index([0, self.C])]
 
@@ -257,7 +261,7 @@ class Population:
         return float((self.probability * torch.nn.functional.softplus(-margins)).sum())
 
     def gradients(self, vit: ReducedViT) -> tuple[float, float, float, Float[Tensor, "M"]]:
-        """Derivatives of the risk along w*, and with respect to one score inside and one outside a
+        """Derivatives of the risk along w*, with respect to one score inside and to one outside a
         group; and the margins.
 
         These are <w*, dv>, dA_ij for i != j of one group, and dA_ij for different groups (Lemmas
@@ -282,8 +286,8 @@ class Population:
         def along(a, b, c):
             return self.D * ((a - b) * own + (b - c) * group + c * all_rows)
 
-        # one score of a row raises its own weight and lowers all others; a mean over the equal
-        # scores of the row
+        # raising one score of a row raises its weight and lowers all others; this is the mean over
+        # the equal scores of the row
         up_inside = (-weights[0], (self.C > 1) / max(self.C - 1, 1) - weights[1], -weights[2])
         up_outside = (
             -weights[0],
@@ -297,8 +301,8 @@ class Population:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Population descent: one entry for each step, the initial point first; ``group`` is what a row
-    gives to its group.
+    """Course of population descent: one entry per step, the initial point first; ``group`` is the
+    weight of a row on its own group.
 
     >>> from attention_theory.patches import population_descent
     >>> path = population_descent(8, 2, 0.25, steps=3)
@@ -314,7 +318,7 @@ class Trajectory:
     error: Float[Tensor, "T"]
 
     def reaches(self, share: Chance = 0.8) -> int | None:
-        """The first step at which a row gives this share to its group; none if it never does."""
+        """The first step at which a row gives this share to its group; None if there is none."""
         found = torch.nonzero(self.group >= share)
         return int(found[0, 0]) if len(found) else None
 
@@ -337,9 +341,9 @@ def population_descent(
     """Gradient descent on the population risk from gamma = rho = start (jelassi2022,
     Parametrization 3.1, idealised case).
 
-    The paper has one rate for both and temperature sqrt(d); see the chapter on learning in
-    expectation for the number of steps that takes. The defaults work in hundreds of steps at D = 16
-    and D = 32.
+    The paper uses one rate for both and temperature sqrt(d); see the chapter on learning in
+    expectation for the number of steps that takes. The defaults work within hundreds of steps at D
+    = 16 and D = 32.
 
     Args:
         D, C, q: sizes and probability, as in :class:`Population`.
@@ -350,8 +354,8 @@ def population_descent(
             symmetry their gradient is 0.
         alpha: initial length of v; default nu^(1 / (p - 1)).
         temperature: divisor of the scores in the softmax.
-        start: first value of all scores off the diagonal.
-        kind: of (D, C, q), how the population is seen: by softmax, or by other weights.
+        start: initial value of all scores off the diagonal.
+        kind: makes the population from (D, C, q), with softmax weights or with others.
 
     Raises:
         ValueError: C does not divide D, or p is even or below 3.

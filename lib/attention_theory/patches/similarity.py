@@ -1,8 +1,7 @@
-"""What positional encodings have learned: their similarities, against the grid of positions and
-against the pixels.
+"""Similarities of learned positional encodings, compared with the grid of positions and with the
+pixels.
 
-Positions stand on a square grid in reading order. A similarity is a Gram matrix of encodings, P
-P^T.
+Positions lie on a square grid in reading order. A similarity is a Gram matrix of encodings, P P^T.
 """
 
 from typing import Any, NamedTuple, cast
@@ -20,7 +19,7 @@ def places(D: Count) -> Int[Tensor, "D 2"]:
     """Row and column of each of D positions.
 
     Raises:
-        ValueError: D is no square.
+        ValueError: D is not a square number.
     """
     side = round(D**0.5)
     if side * side != D:
@@ -29,8 +28,8 @@ def places(D: Count) -> Int[Tensor, "D 2"]:
 
 
 def adjacency(D: Count) -> tuple[Bool[Tensor, "D D"], Bool[Tensor, "D D"]]:
-    """Which pairs of D positions, on a square grid in reading order, have an edge in common, and
-    which other pairs do not.
+    """Masks of the pairs of D positions, on a square grid in reading order, that share an edge, and
+    of the other pairs.
     """
     place = places(D)
     steps = (place[:, None] - place).abs().sum(2)
@@ -47,7 +46,7 @@ def cosines(similarity: Float[Tensor, "D D"]) -> Float[Tensor, "D D"]:
 
 
 def locality_of(c: Float[Tensor, "*batch D D"]) -> Float[Tensor, "*batch"]:
-    """:func:`locality` of each of a batch of matrices of cosines."""
+    """:func:`locality` of each matrix of cosines in a batch."""
     adjacent, apart = adjacency(c.shape[-1])
     return c[..., adjacent].mean(-1) - c[..., apart].mean(-1)
 
@@ -63,13 +62,13 @@ def locality(similarity: Float[Tensor, "D D"]) -> float:
 
 class Pairs(NamedTuple):
     """All pairs of positions i < j: similarity, distance, correlation of the pixels over images,
-    and how often inked.
+    and whether both are blank.
 
     Attributes:
         cosine: of the two encodings.
         distance: in steps of the grid, Euclidean.
         likeness: correlation of the two pixels over the images; 0 where a pixel is constant.
-        blank: both pixels are inked in under 2% of the images.
+        blank: whether both pixels are inked in under 2% of the images.
     """
 
     cosine: np.ndarray
@@ -91,8 +90,8 @@ def pairs_alike(
     likeness: Float[Tensor, "D D"],
     blank: Bool[Tensor, "D"] | None = None,
 ) -> Pairs:
-    """The pairs of positions with these cosines and likenesses; none is blank unless it is said
-    which positions are.
+    """The pairs of positions with these cosines and likenesses; no pair is blank unless ``blank``
+    names the blank positions.
     """
     i, j = np.triu_indices(len(cosine), 1)
     place = places(len(cosine)).double()
@@ -110,7 +109,7 @@ def likeness(images: UInt8[Tensor, "N channels side side"], patch: Size) -> Floa
 
 
 class Likeness(NamedTuple):
-    """What the similarities of one run follow.
+    """How closely the similarities of one run follow the grid and the pixels.
 
     Attributes:
         nearness: rank correlation with minus the distance.

@@ -14,14 +14,14 @@ from attention_theory.device import generator, normal
 from attention_theory.patches.distribution import PatchDistribution
 from attention_theory.patches.vit import PositionalViT, association
 
-#: Test points and the start are drawn with these offsets to the seed: from streams of which no run
-#: draws training points.
+#: Offsets to the seed for test points and for the start, whose streams no run uses for training
+#: points.
 TEST_SEED, START_SEED = 1_000_003, 2_000_003
 
 
 @dataclass(frozen=True, eq=False)
 class SampleTrajectory:
-    """What gradient descent passed through: a row for each recorded step, the start included.
+    """Course of gradient descent: one row per recorded step, the start included.
 
     >>> from attention_theory.patches import PatchDistribution, train_vit
     >>> world = PatchDistribution(D=8, C=2, d=4, q=0.25, sigma=0.1)
@@ -66,8 +66,8 @@ class SampleTrajectory:
 
 
 def missed(signs: Float[Tensor, "N"], F: Float[Tensor, "N"]) -> float:
-    """Fraction of points on which the output F does not have this sign; an output or a sign of 0 is
-    a miss.
+    """Fraction of points on which the output F does not have this sign; an output or a sign of 0
+    counts as a miss.
     """
     return float((signs.to(F) * F <= 0).double().mean())
 
@@ -110,7 +110,7 @@ def train_vit(
     """Full-batch gradient descent on N samples (jelassi2022, problem (E) with Parametrization 3.1,
     realistic case).
 
-    The diagonal of A keeps its value. The paper has one rate for A and v and divides the scores by
+    The diagonal of A keeps its value. The paper uses one rate for A and v and divides the scores by
     sqrt(d) (``temperature=None``); the defaults let A move within hundreds of steps.
 
     Args:
@@ -119,16 +119,16 @@ def train_vit(
         steps: number of gradient steps.
         seed: of the training points; the start uses seed + START_SEED, the test points seed +
             TEST_SEED.
-        rate_A, rate_v: learning rates; ``rate_A=0`` keeps the attention as it is (fine-tuning).
+        rate_A, rate_v: learning rates; ``rate_A=0`` leaves the attention unchanged (fine-tuning).
         p, nu, temperature: as in :class:`PositionalViT`.
         beta: diagonal of A at the start; its other entries and v have standard deviation ``omega``.
-        A, v: another start, for example the attention that was learned before.
-        every: record each so many steps, and the last one.
+        A, v: another start, for example attention learned before.
+        every: number of steps between records; the last step is always recorded.
         tests: number of fresh points behind each test error.
         device: where to compute.
 
     Raises:
-        ValueError: what the distribution and the model refuse.
+        ValueError: as in :class:`PatchDistribution` and :class:`PositionalViT`.
 
     >>> from attention_theory.patches import PatchDistribution, train_vit
     >>> world = PatchDistribution(D=8, C=2, d=4, q=0.25, sigma=0.1)

@@ -1,4 +1,4 @@
-"""A vision transformer in full, whose scores come from the tokens or from the positions only."""
+"""A full vision transformer, whose scores come from the tokens or from the positions alone."""
 
 import torch
 from jaxtyping import Float
@@ -13,7 +13,7 @@ ATTENTION = ("vanilla", "positional")
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention; queries and keys are read off the tokens, or off the positional
+    """Multi-head attention; queries and keys are computed from the tokens, or from the positional
     encodings.
     """
 
@@ -25,7 +25,9 @@ class SelfAttention(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(dim, dim) for _ in range(4))
 
     def forward(self, tokens: Float[Tensor, "*batch D dim"], source: Float[Tensor, "*lead D dim"]):
-        """``source`` is what queries and keys see: the tokens, or (1, D, dim) positions."""
+        """The attention output; queries and keys come from ``source``: the tokens, or (1, D, dim)
+        positions.
+        """
 
         def split(x):
             return x.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
@@ -36,7 +38,9 @@ class SelfAttention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and a two-layer network, each behind a layer norm and beside a skip connection."""
+    """Attention and a two-layer network, each preceded by a layer norm and bypassed by a skip
+    connection.
+    """
 
     def __init__(self, dim: Size, heads: Size, hidden: Size):
         super().__init__()
@@ -67,7 +71,7 @@ class VisionTransformer(nn.Module):
         channels: colour channels.
         classes: outputs.
         patch: pixels along an edge of a patch, a divisor of ``side``.
-        layers, heads, dim, hidden: as named; the paper's are 7, 12, 384, 384.
+        layers, heads, dim, hidden: sizes of the network; the paper's are 7, 12, 384, 384.
         attention: ``vanilla`` or ``positional``.
         position_scale: standard deviation of the positional encodings at the start.
         seed: of the initial parameters.

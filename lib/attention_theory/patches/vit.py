@@ -1,5 +1,5 @@
 """One layer of positional attention with a polynomial head (jelassi2022, model (T)), its gradients
-and what it associates.
+and its patch association.
 """
 
 import math

@@ -61,19 +61,19 @@ class RandomAttentionFeatures(FeatureMap):
         return X @ self.W @ X.mT / math.sqrt(X.shape[-1])
 
     def attention(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
-        """The attention pattern: row j says how token j divides its attention."""
+        """The attention matrix: row j holds the weights of token j on all tokens."""
         return attention_weights(self.scores(X), self.weights)
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """The literal map."""
+        """phi(X), as the definition reads."""
         return attend(X @ self.W / math.sqrt(X.shape[1]), X, X, self.weights)
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenAttention":
-        """The map as a function of one token, with everything that the token does not touch
+        """The map as a function of one token; everything that does not depend on that token is
         computed once.
 
         Raises:
-            ValueError: tokens that are not of norm sqrt(d), or no such token.
+            ValueError: tokens that are not of norm sqrt(d), or X has no such token.
         """
         require_on_sphere(X)
         return OneTokenAttention(self.weights, self.W, X, token)
@@ -82,9 +82,9 @@ class RandomAttentionFeatures(FeatureMap):
 def level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"] | None:
     """The move of length sqrt(d) that raises the inner products with all rows by the same amount.
 
-    delta is proportional to R^T (R R^T)^(-1) 1, the shortest solution of R delta = 1 (by the
-    pseudo-inverse, so that more rows than dimensions are served in the sense of least squares).
-    None where every move raises some as much as it lowers others.
+    delta is proportional to R^T (R R^T)^(-1) 1, the shortest solution of R delta = 1 (computed with
+    the pseudo-inverse, so with more rows than dimensions it is the least-squares solution). None
+    where every move raises some inner products as much as it lowers others.
     """
     delta = least_squares(rows, torch.ones_like(rows[:, 0]))
     rise = torch.linalg.vector_norm(rows @ delta) / math.sqrt(len(rows))  # at most 1
@@ -94,10 +94,10 @@ def level_move(rows: Float[Tensor, "others d"]) -> Float[Tensor, "d"] | None:
 
 
 class OneTokenAttention:
-    """phi(X) = weights(X W X^T / sqrt d) X as a function of the move of one token, in O(nd + d^2)
-    operations a move.
+    """phi(X) = weights(X W X^T / sqrt d) X as a function of the move of one token, at O(nd + d^2)
+    operations per move.
 
-    Moving token i changes row i and column i of the scores only. For weights u(score) / row sum, u
+    Moving token i changes only row i and column i of the scores. For weights u(score) / row sum, u
     >= 0, row j != i is (1 - p_j) M_j + p_j x' with p_j = u(s_j) / (Z_j + u(s_j)), where M_j and Z_j
     are the attention average and the normaliser of row j without token i, and s_j = K_j x' its
     score on the moved token, K = X W / sqrt d. For softmax p_j = sigmoid(s_j - log Z_j).
@@ -109,7 +109,7 @@ class OneTokenAttention:
         token: the row that moves.
 
     Raises:
-        ValueError: an odd power, which is negative at negative scores; no such token.
+        ValueError: an odd power, which is negative at negative scores; or X has no such token.
 
     >>> from attention_theory.sensitivity import RandomAttentionFeatures
     >>> from attention_theory.tokens import contexts
@@ -166,11 +166,11 @@ class OneTokenAttention:
         self._own_weights, _ = self.weights.normalised(self._own_scores)
 
     def weight(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch others"]:
-        """The weight of the moved token in the rows of the others."""
+        """The weight of the moved token in each of the other rows."""
         return self.weight_at(moved @ self.K.T)
 
     def weight_at(self, scores: Float[Tensor, "*batch others"]) -> Float[Tensor, "*batch others"]:
-        """The weight of a token on which the other rows have these scores."""
+        """The weight of the token in the other rows when these are their scores on it."""
         if self.weights.family == "sharp":
             if self.weights.knob == math.inf:
                 return (scores > self.Z).to(scores)
@@ -180,12 +180,12 @@ class OneTokenAttention:
         return raised / torch.where(total == 0, 1, total)
 
     def own_row(self, moved: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
-        """The features of the moved token itself (zero if it finds nothing to attend to)."""
+        """The features of the moved token itself (zero if all its weights are zero)."""
         weights, _ = self.weights.normalised(self._scores_of(moved))
         return weights[:, :-1] @ self.others + weights[:, -1:] * moved
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch n d"]:
-        """Phi of the context with the token moved by each delta."""
+        """phi(X^i(delta)), the features with the token moved by each delta."""
         moved = self.x + deltas
         p = self.weight(moved)[:, :, None]
         rows = (1 - p) * self.M + p * moved[:, None]
@@ -196,8 +196,11 @@ class OneTokenAttention:
     def readout(
         self, deltas: Float[Tensor, "batch d"], directions: Float[Tensor, "m nd"]
     ) -> Float[Tensor, "batch m"]:
-        """Inner products of flat phi(X^i(delta)) with each direction, without the (n, d) features
-        of each move.
+        """Inner products of flat phi(X^i(delta)) with each direction, without forming the (n, d)
+        features of each move.
+
+        Raises:
+            ValueError: directions of another length than n d.
         """
         if directions.shape[1] != self._keys.numel():
             n, d = self._keys.shape
@@ -214,11 +217,11 @@ class OneTokenAttention:
         return parts.sum(dim=2) + self.own_row(moved) @ rows[:, self.token].T
 
     def change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
-        """|phi(X^i(delta)) - phi(X)|^2, without an (n, d) array for each move and without
-        cancellation for small ones.
+        """|phi(X^i(delta)) - phi(X)|^2, without an (n, d) array per move and without cancellation
+        for small moves.
 
         Row j != i changes by p_j delta + (p_j - a_j)(x - M_j), with a_j and p_j the weights before
-        and after. The weights' differences are computed from those of the scores.
+        and after the move. The differences of the weights are computed from those of the scores.
         """
         p, rise = self.moved_weight(deltas @ self.K.T)
         square, along = deltas.square().sum(dim=1), deltas @ self._gap.T
@@ -232,8 +235,8 @@ class OneTokenAttention:
     def moved_weight(
         self, added: Float[Tensor, "batch others"]
     ) -> tuple[Float[Tensor, "batch others"], Float[Tensor, "batch others"]]:
-        """The other rows' weights of the token when their scores on it grow by ``added``, and by
-        how much these grow.
+        """The other rows' weights on the token when their scores on it grow by ``added``, and the
+        increase of these weights.
         """
         after, knob = self.scores + added, self.weights.knob
         p, a = self.weight_at(after), self.unmoved_weight
@@ -251,7 +254,7 @@ class OneTokenAttention:
         return p, torch.where(self.Z > 0, small, p - a)
 
     def own_change(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch d"]:
-        """By how much the features of the moved token itself change.
+        """The change of the features of the moved token itself.
 
         Where the scores move little, the differences of weights are computed from those of the
         scores.
@@ -283,11 +286,11 @@ class OneTokenAttention:
         return rise @ self._keys + (a[-1] + rise[:, -1:]) * deltas
 
     def _own_scores_after(self, deltas: Tensor, sums: Tensor) -> Tensor:
-        """The moved token's scores: the sums of scores before and added ones, but where only their
+        """The moved token's scores: the sums of old and added scores, except where only their
         rounding errors are left.
 
-        The move to 0 does that. Powers do not see the scale of a row, and would make weights of the
-        errors.
+        The move to 0 does that. The weights of powers do not depend on the scale of a row, so they
+        would turn the errors into weights.
         """
         if self.weights.family in ("sharp", "truncated"):
             return sums
@@ -298,12 +301,12 @@ class OneTokenAttention:
         )
 
     def _scores_of(self, moved: Tensor) -> Tensor:
-        """The scores of the token itself at its new places, on the others and on itself."""
+        """The scores of the moved token on the others and on itself."""
         query = moved @ self.W / math.sqrt(len(self.x))
         return torch.cat([query @ self.others.T, (query * moved).sum(dim=1, keepdim=True)], dim=1)
 
     def _rise(self, before: Tensor, added: Tensor) -> Tensor:
-        """u(before + added) - u(before); for ReLU weights without cancellation where both scores
+        """u(before + added) - u(before); for ReLU weights free of cancellation where both scores
         are positive.
         """
         after = before + added
@@ -313,7 +316,7 @@ class OneTokenAttention:
 
     def starts(self) -> Float[Tensor, "starts d"]:
         """Constructive moves to start an ascent from: :meth:`even_move` and :meth:`averting_move`,
-        or the token if none is.
+        or the token itself if neither exists.
         """
         even, averting = (
             level_move(rows) if len(rows) else None for rows in (self.K, -self._images)
@@ -322,10 +325,10 @@ class OneTokenAttention:
         return torch.stack(found or [self.x])
 
     def aimed_moves(self, count: Steps) -> Float[Tensor, "aimed d"]:
-        """The moves of length sqrt(d) that raise one other row's score most, for the rows that then
-        give the largest weights.
+        """For each of the other rows that these moves give the largest weights, the move of length
+        sqrt(d) that raises its score most.
 
-        At most ``count`` of them: rows whose score no move changes have none.
+        At most ``count`` moves; rows whose score no move changes have none.
         """
         reach = torch.linalg.vector_norm(self.K, dim=1)
         weight = self.weight_at(self.scores + math.sqrt(len(self.x)) * reach)
@@ -339,7 +342,7 @@ class OneTokenAttention:
         other rows.
 
         Raises:
-            ValueError: there is none, as with W = 0, or a single token.
+            ValueError: there is no such move, as with W = 0 or a single token.
         """
         return self._existing(
             self.K, "raises the scores on the token by the same amount in all other rows"
@@ -352,7 +355,7 @@ class OneTokenAttention:
         With ReLU weights the token then attends to itself alone.
 
         Raises:
-            ValueError: there is none, as with W = 0, or a single token.
+            ValueError: there is no such move, as with W = 0 or a single token.
         """
         return -self._existing(
             self._images, "lowers the token's scores on all others by the same amount"
@@ -360,8 +363,8 @@ class OneTokenAttention:
 
     @property
     def _images(self) -> Float[Tensor, "others d"]:
-        """Row j has the inner products with a move that this adds to the token's score on token
-        j.
+        """(n - 1, d): the inner product of row j with a move is what the move adds to the token's
+        score on token j.
         """
         return self.others @ self.W.T / math.sqrt(len(self.x))
 

@@ -1,4 +1,4 @@
-"""From which dimension on the hypothesis of Theorem 3 holds (bombari2024)."""
+"""The smallest dimension that the hypothesis of Theorem 3 allows (bombari2024)."""
 
 import math
 from bisect import bisect_left
@@ -17,4 +17,4 @@ def least_dimension(n: AtLeastOne) -> int:
     served, high = (lambda d: d / math.log(d) ** 4), 110
     while served(high) < n:
         high *= 2
-    return bisect_left(range(high), n, lo=55, key=served)  # it grows from e^4 = 54.6 on
+    return bisect_left(range(high), n, lo=55, key=served)  # the ratio grows from e^4 = 54.6 on

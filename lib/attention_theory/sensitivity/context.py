@@ -1,6 +1,4 @@
-"""Contexts, what may be moved in them, and maps that make features of them (bombari2024, Section
-3).
-"""
+"""Contexts, the moves allowed in them, and feature maps of contexts (bombari2024, Section 3)."""
 
 import math
 from typing import Any
@@ -14,19 +12,21 @@ from attention_theory.device import generator
 
 
 def weights_generator(seed: Seed) -> torch.Generator:
-    """Generator of random weights: another stream than that of tokens drawn with the same seed."""
+    """Generator of random weights, with a stream different from that of tokens drawn with the same
+    seed.
+    """
     return generator(2**31 + seed)
 
 
 def starts_generator(seed: Seed) -> torch.Generator:
-    """Generator of the random starts of an ascent: another stream than those of tokens and
+    """Generator of the random starts of an ascent, with a stream different from those of tokens and
     weights.
     """
     return generator(2**30 + seed)
 
 
 def check_token(token: Natural, n: Count) -> None:
-    """The index of a token of a context.
+    """Check the index of a token in a context.
 
     Raises:
         ValueError: it is not one of 0, ..., n - 1.
@@ -36,7 +36,7 @@ def check_token(token: Natural, n: Count) -> None:
 
 
 def check_norm(norm: Float[Tensor, ""]) -> None:
-    """The length of the features, by which a change is divided.
+    """Check the norm of the features, by which a change is divided.
 
     Raises:
         ValueError: it is 0.
@@ -46,7 +46,7 @@ def check_norm(norm: Float[Tensor, ""]) -> None:
 
 
 class FeatureMap:
-    """A map from contexts to features, which it also gives as a function of the move of one
+    """A map from contexts to features; :meth:`one_token` gives it as a function of the move of one
     token.
     """
 
@@ -57,7 +57,8 @@ class FeatureMap:
     def perturbed(
         self, X: Float[Tensor, "n d"], token: Natural, deltas: Float[Tensor, "batch d"]
     ) -> Float[Tensor, "batch *features"]:
-        """Phi of X with row ``token`` moved by each delta, through :meth:`one_token`.
+        """phi(X^i(delta)): the features of X with row ``token`` moved by each delta, through
+        :meth:`one_token`.
 
         Args:
             X: context (n, d), tokens of norm sqrt(d).

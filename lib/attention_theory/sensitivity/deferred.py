@@ -1,4 +1,6 @@
-"""Gaussian matrices too large to hold, drawn only where they are looked at (deferred decisions)."""
+"""Gaussian matrices too large to store, drawn only in the directions that are queried (deferred
+decisions).
+"""
 
 import math
 
@@ -11,17 +13,17 @@ from attention_theory.device import normal
 
 
 class DeferredGaussian:
-    """A matrix A with independent entries N(0, deviation^2), known through the products that were
-    asked for.
+    """A matrix A with independent entries N(0, deviation^2), known only through the products
+    computed so far.
 
     Write L for the span of the left queries so far and R for that of the right ones. L A and A R
-    are known, and what is left, (1 - P_L) A (1 - P_R), is independent of them and still Gaussian.
-    So A u, for a new unit vector u orthogonal to R, is P_L A u plus fresh Gaussian noise orthogonal
-    to L. The answers are equal in law to those of a matrix drawn beforehand, also when a query
-    depends on earlier answers. q queries cost O(q (rows + columns)) numbers.
+    are known, and the rest, (1 - P_L) A (1 - P_R), is independent of them and still Gaussian. So
+    for a new unit vector u orthogonal to R, A u is P_L A u plus fresh Gaussian noise orthogonal to
+    L. The answers are equal in law to those of a matrix drawn beforehand, even when a query depends
+    on earlier answers. q queries cost O(q (rows + columns)) numbers.
 
-    All queries have one precision, that of the answers: directions that are orthogonal in float32
-    are not in float64.
+    All queries and answers have the same precision: directions that are orthogonal in float32 are
+    not orthogonal in float64.
 
     >>> import torch
     >>> from attention_theory.device import generator
@@ -68,7 +70,7 @@ class DeferredGaussian:
         return (vectors @ self.left.T) @ self.left_image
 
     def _take(self, vectors: Tensor, size: int) -> None:
-        """Move the stored images to the query's device and precision."""
+        """Check a query, and move the stored images to its device."""
         if vectors.shape[1] != size:
             raise ValueError(
                 f"vectors of {vectors.shape[1]} entries; this side of the matrix takes {size}"
@@ -78,17 +80,17 @@ class DeferredGaussian:
                 str(dtype).removeprefix("torch.") for dtype in (self.right.dtype, vectors.dtype)
             )
             raise ValueError(
-                f"vectors in {given}; this matrix was asked in {known} before, and goes on in it"
+                f"vectors in {given}; this matrix has been queried in {known}, which it keeps"
             )
         for name in ("right", "right_image", "left", "left_image"):
             setattr(self, name, getattr(self, name).to(vectors))
 
     @staticmethod
     def _new_directions(vectors: Tensor, basis: Tensor) -> Tensor:
-        """Orthonormal rows that span what the vectors add to the basis."""
+        """Orthonormal rows that extend the basis to the span of the vectors."""
         added = basis[:0]
         for vector in vectors:
-            # by a power of two, exactly: squares of small numbers do not fit into float32
+            # scaled by a power of two, exactly: squares of small numbers underflow in float32
             exponent = math.frexp(max(float(vector.abs().max()), torch.finfo(vector.dtype).tiny))[1]
             rest = vector * 2.0**-exponent
             size = float(rest.norm())
@@ -99,15 +101,17 @@ class DeferredGaussian:
         return added
 
     def _images(self, new: Tensor, other: Tensor, other_image: Tensor) -> Tensor:
-        """Images of new directions: what the queries from the other side fix, and fresh noise
-        orthogonal to them.
+        """Images of new directions: the part that queries from the other side determine, plus fresh
+        noise orthogonal to them.
         """
         noise = self.deviation * normal(len(new), other.shape[1], generator=self.generator).to(new)
         return (new @ other_image.T) @ other + noise - (noise @ other.T) @ other
 
 
 class Apply(torch.autograd.Function):
-    """``matrix.times`` with its gradient, so that an ascent can go through a deferred matrix."""
+    """``matrix.times`` with a gradient, so that an ascent can differentiate through a deferred
+    matrix.
+    """
 
     @staticmethod
     def forward(context, vectors, matrix):

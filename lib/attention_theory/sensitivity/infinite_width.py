@@ -1,4 +1,4 @@
-"""ReLU random features of infinite width, where word sensitivity has a closed form (arc-cosine
+"""ReLU random features of infinite width, whose word sensitivity has a closed form (arc-cosine
 kernel).
 
 >>> from attention_theory.sensitivity.infinite_width import infinite_width_sensitivity
@@ -21,7 +21,7 @@ def arc_cosine(c: np.ndarray | np.floating | Signed) -> np.ndarray | np.floating
     of numbers that nearly cancel.
 
     Args:
-        c: cosines in [-1, 1]; rounding beyond is cut off.
+        c: cosines in [-1, 1]; values beyond by rounding are clipped.
 
     >>> from attention_theory.sensitivity import arc_cosine
     >>> round(float(arc_cosine(1.0)), 6), round(float(arc_cosine(0.0)), 3)
@@ -46,9 +46,9 @@ def infinite_width_change(
     :func:`arc_cosine`; the squared relative change is 1 + q^2 - 2 q (cosine) = (1 - q)^2 + 4 q
     sin^2(angle / 2).
 
-    Computed are angles, by which :func:`arc_cosine` says sin^2(t'/2) = sin^2(t/2) - (sin t - t cos
-    t) / (2 pi), and no numbers that nearly cancel are subtracted: small moves and long contexts
-    keep all their digits.
+    The computation uses angles, for which :func:`arc_cosine` reads sin^2(t'/2) = sin^2(t/2) - (sin
+    t - t cos t) / (2 pi), and never subtracts numbers that nearly cancel: small moves and long
+    contexts keep all their digits.
 
     Args:
         n: number of tokens. For m moved tokens put n / m.
@@ -74,7 +74,7 @@ def infinite_width_change(
     q = np.sqrt(np.maximum(1 + longer, 0.0))
     sine_of_move = np.sqrt(
         (1 - cosine) * (1 + cosine) + np.square(cosine) * ((n - 1) / n)
-    )  # sin of the angle with all of X
+    )  # sine of the angle between the move and the whole of X
     angle = np.arctan2(length * sine_of_move / math.sqrt(n), 1 + length * cosine / n)
     for _ in range(depth):
         square = np.sin(angle / 2) ** 2 - angle**2 * special.spherical_jn(1, angle) / (2 * math.pi)

@@ -2,8 +2,8 @@
 Section 6).
 
 A model f(X) = phi(X)·theta is trained on N samples; a further sample (X, y) arrives, and the model
-is asked for the label -y at X with one token moved. Features come as matrices: Phi (N, p) of the N
-samples, phi (p,) of X, moved (batch, p) of X with the moves.
+is asked for the label -y at X with one token moved. Features are passed as arrays: Phi (N, p) for
+the N samples, phi (p,) for X, moved (batch, p) for X with one token moved.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ LOSSES: tuple[Loss, ...] = get_args(Loss)
 def min_norm_interpolator(
     Phi: Float[Tensor, "N p"], labels: Float[Tensor, "N"], theta_0: Float[Tensor, "p"] | None = None
 ) -> Float[Tensor, "p"]:
-    """theta* = theta_0 + Phi^+ (labels - Phi theta_0), where gradient descent on the quadratic loss
-    ends.
+    """theta* = theta_0 + Phi^+ (labels - Phi theta_0), the limit of gradient descent on the
+    quadratic loss.
 
-    The pseudo-inverse is applied through the singular values of Phi, so that samples that nearly
-    repeat do no harm; the Gram matrix would square their condition number.
+    The pseudo-inverse is applied through the singular values of Phi, so that nearly repeated
+    samples do no harm; the Gram matrix would square their condition number.
 
     Args:
         Phi: features of the samples (N, p).
@@ -67,10 +67,11 @@ def feature_alignment(
     phi: Float[Tensor, "p"],
     moved: Float[Tensor, "batch p"],
 ) -> Float[Tensor, "batch"]:
-    """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r the part of phi(X) off the span of the
-    training features.
+    """F(X, X^i(delta)) = phi(X^i(delta))·r / |r|^2, with r the component of phi(X) orthogonal to
+    the training features.
 
-    With ``Phi`` of no rows it is the alignment of fine-tuning, phi(X^i(delta))·phi(X) / |phi(X)|^2.
+    If ``Phi`` has no rows, this is the alignment of fine-tuning, phi(X^i(delta))·phi(X) /
+    |phi(X)|^2.
 
     Args:
         Phi: features of the training samples (N, p).
@@ -78,9 +79,8 @@ def feature_alignment(
         moved: features of X with one token moved (batch, p).
 
     Raises:
-        ValueError: X lies in the span of the training features, where the alignment is 0/0; or as
-            in
-            :func:`min_norm_interpolator`.
+        ValueError: phi(X) lies in the span of the training features, where the alignment is 0/0;
+            or as in :func:`min_norm_interpolator`.
 
     bombari2024, (6.14).
 
@@ -92,7 +92,7 @@ def feature_alignment(
     """
     _check_independent(Phi)
     rest = phi
-    for _ in range(2 * bool(len(Phi))):  # the second time removes what rounding left in the span
+    for _ in range(2 * bool(len(Phi))):  # the second pass removes what rounding left in the span
         rest = rest - Phi.T @ least_squares(Phi.T, rest)
     if not float(rest.norm()) > torch.finfo(phi.dtype).eps ** 0.6 * float(phi.norm()):
         raise ValueError(
@@ -124,22 +124,22 @@ def _check_independent(Phi: Tensor) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Three directions in feature space that settle both solutions at every move.
+    """Three directions in feature space that determine both trained models at every move.
 
-    theta_f = theta + residual * fine_tuned and theta_r = theta + residual * retrained: what (6.9)
-    and (6.13) say, as vectors. So a move needs three inner products, whatever N is.
+    theta_f = theta + residual * fine_tuned and theta_r = theta + residual * retrained: (6.9) and
+    (6.13) in vector form. So a move needs three inner products, whatever N is.
 
     >>> import torch
     >>> from attention_theory.sensitivity import solutions
     >>> Phi = torch.eye(3)[:2].double()
     >>> both = solutions(Phi, torch.tensor([1.0, -1.0]).double(), torch.ones(3).double(), label=1)
-    >>> both.retrained.tolist(), both.residual  # the part of phi that no sample has
+    >>> both.retrained.tolist(), both.residual  # the part of phi orthogonal to both samples
     ([0.0, 0.0, 1.0], 1.0)
     """
 
     theta: Float[Tensor, "p"]  #: theta*
     fine_tuned: Float[Tensor, "p"]  #: phi / |phi|^2
-    retrained: Float[Tensor, "p"]  #: r / |r|^2, r = phi(X) off the span of the training features
+    retrained: Float[Tensor, "p"]  #: r / |r|^2, r the part of phi(X) orthogonal to the samples
     label: float
     before: float  #: f(X, theta*)
     smallest: float  #: smallest eigenvalue of the Gram matrix of all N + 1 samples
@@ -147,14 +147,17 @@ class Solutions:
 
     @property
     def residual(self) -> float:
-        """Y - f(X, theta*)."""
+        """The residual y - f(X, theta*) of the new sample."""
         return self.label - self.before
 
     def measure(
         self, one: OneToken, deltas: Float[Tensor, "batch d"]
     ) -> dict[str, Float[Tensor, "batch"]]:
-        """For each move: the change of the answer by ``theta*`` and by ``theta_r``, the two
+        """For each move: the change of the output under ``theta*`` and under ``theta_r``, the two
         alignments and the two errors.
+
+        Raises:
+            ValueError: moves of another dimension than the token's.
         """
         if deltas.shape[1] != len(one.x):
             raise ValueError(f"moves have {len(one.x)} coordinates here, got {tuple(deltas.shape)}")
@@ -177,15 +180,15 @@ def solutions(
     label: Signed,
     gram: Float[Tensor, "M M"] | None = None,
 ) -> Solutions:
-    """Solve both trainings (from theta_0 = 0) through the Gram matrix: N^2 p operations and no p x
-    p matrix.
+    """Solve for both trained models (from theta_0 = 0) through the Gram matrix, with N^2 p
+    operations and no p x p matrix.
 
     Args:
         Phi: features of the training samples (N, p).
-        labels: theirs (N,).
+        labels: their labels (N,).
         phi: features of X (p,).
         label: of X, -1 or 1.
-        gram: Gram matrix of the N samples and X, in this order, if it is at hand.
+        gram: Gram matrix of the N samples and X, in this order, if already computed.
 
     Raises:
         ValueError: as in :func:`min_norm_interpolator`; a label that is not a sign; or the Gram
@@ -239,8 +242,8 @@ def best_moves(
     steps: Steps = 150,
     seed: Seed = 0,
 ) -> Float[Tensor, "losses d"]:
-    """For each loss the move with |delta| <= sqrt(d) that makes it smallest, as far as
-    :func:`descend` finds it.
+    """For each loss, the move with |delta| <= sqrt(d) at which :func:`descend` finds the smallest
+    value.
 
     Args:
         model: from :func:`solutions`.
@@ -251,7 +254,7 @@ def best_moves(
             so that they aim at the alignment 1 - 2 y / residual instead of -1. p times the squared
             shift is added, as in (F.3) to (F.5).
         starts: first the even move of attention features, or the token itself and its opposite for
-            random features; then random directions. The best end is taken.
+            random features; then random directions. The best result is returned.
         steps: of the descent.
         seed: of the random starts.
 
@@ -298,12 +301,12 @@ def best_moves(
 def descend(
     objective: Callable[[Tensor], Tensor], delta: Float[Tensor, "starts d"], steps: Steps
 ) -> tuple[Float[Tensor, "starts d"], Float[Tensor, "starts"]]:
-    """Projected gradient descent over |delta| <= sqrt(d): the best moves on the way and their
+    """Projected gradient descent over |delta| <= sqrt(d): the best move on each path, and its
     objective.
 
-    The penalties make narrow valleys, where plain gradient steps crawl. So there is momentum, with
-    steps of a length that falls from sqrt(d)/10 to 0 (Adam, with one second moment for a move
-    instead of one for a coordinate, which keeps it independent of the basis).
+    The penalties create narrow valleys, where plain gradient steps crawl. So the descent uses
+    momentum, with a step length that falls from sqrt(d)/10 to 0 (Adam with one second moment per
+    move instead of one per coordinate, which makes it independent of the basis).
 
     Args:
         objective: moves (starts, d) -> (starts,), each entry a function of its own move.

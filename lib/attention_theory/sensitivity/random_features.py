@@ -22,7 +22,7 @@ from attention_theory.sensitivity.context import (
 from attention_theory.tokens import require_on_sphere
 
 Activation = Literal["relu", "tanh", "identity"]
-#: All have Lipschitz constant 1.
+#: All of them have Lipschitz constant 1.
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "tanh": torch.tanh,
@@ -32,7 +32,7 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True, eq=False)
 class RandomFeatures(FeatureMap):
-    """phi(X) = activation(V flat X), V with independent entries N(0, 1/(nd)).
+    """phi(X) = activation(V flat X), with independent entries N(0, 1/(nd)) of V.
 
     bombari2024, (3.1).
 
@@ -74,19 +74,23 @@ class RandomFeatures(FeatureMap):
         return self.V.shape[1] // self.n
 
     def block(self, token: Natural) -> Float[Tensor, "k d"]:
-        """V_i: the columns of V that meet the token."""
+        """V_i: the columns of V that act on this token."""
         return self.V[:, token * self.d : (token + 1) * self.d]
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
-        """The literal map.
+        """phi(X), as the definition reads.
 
         Raises:
-            ValueError: X is no (n, d) matrix.
+            ValueError: X is not an (n, d) matrix.
         """
         return ACTIVATIONS[self.activation](self.preactivations(X))
 
     def preactivations(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
-        """V flat X."""
+        """V flat X.
+
+        Raises:
+            ValueError: X is not an (n, d) matrix.
+        """
         if X.shape != (self.n, self.d):
             raise ValueError(
                 f"a context is a matrix of tokens ({self.n}, {self.d}), got shape {tuple(X.shape)}"
@@ -94,11 +98,11 @@ class RandomFeatures(FeatureMap):
         return self.V @ X.reshape(-1)
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> "OneTokenFeatures":
-        """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i meets the
+        """The map as a function of one token: V flat(X) = rest + V_i x_i, and only V_i sees the
         move.
 
         Raises:
-            ValueError: X is no (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+            ValueError: X is not an (n, d) matrix of tokens of norm sqrt(d), or has no such token.
         """
         require_on_sphere(X)
         check_token(token, self.n)
@@ -109,9 +113,10 @@ class RandomFeatures(FeatureMap):
 
 
 class OneTokenFeatures:
-    """Random features as a function of the move of one token: activation(rest + V_i (x_i + delta)).
+    """Random features as a function of the move delta of one token: activation(rest + V_i (x_i +
+    delta)).
 
-    Deep ones go through further ``layers``, each a linear map and the activation.
+    Deep features pass through further ``layers``, each a linear map followed by the activation.
 
     >>> from attention_theory.sensitivity import RandomFeatures
     >>> from attention_theory.tokens import contexts
@@ -136,7 +141,7 @@ class OneTokenFeatures:
 
     @cached_property
     def unmoved(self) -> Float[Tensor, "k"]:
-        """Phi of the context itself."""
+        """phi(X), the features of the context itself."""
         return self.features(torch.zeros_like(self.x)[None])[0]
 
     @cached_property
@@ -145,7 +150,7 @@ class OneTokenFeatures:
         return torch.linalg.vector_norm(self.unmoved)
 
     def features(self, deltas: Float[Tensor, "batch d"]) -> Float[Tensor, "batch k"]:
-        """Phi of the context with the token moved by each delta."""
+        """phi(X^i(delta)), the features with the token moved by each delta."""
         features = self.activation(self.rest + (self.x + deltas) @ self.block.T)
         for layer in self.layers:
             features = self.activation(layer(features))
@@ -162,13 +167,13 @@ class OneTokenFeatures:
         return (self.unmoved - self.features(deltas)).square().sum(dim=1)
 
     def certificate(self) -> float:
-        """No move of length at most sqrt(d) changes the features by more than this: sigma_max(V_i)
-        sqrt(d).
+        """sigma_max(V_i) sqrt(d): no move of length at most sqrt(d) changes the features by more
+        than this.
 
         All activations here have Lipschitz constant 1.
 
         Raises:
-            ValueError: deep features, whose later layers may stretch the change.
+            ValueError: deep features, whose later layers may amplify the change.
         """
         if self.layers:
             raise ValueError("the certificate is for features of one layer")
@@ -181,7 +186,7 @@ class OneTokenFeatures:
 
     def starts(self) -> Float[Tensor, "starts d"]:
         """Constructive moves to start an ascent from: the direction of largest change in the first
-        layer, both ways.
+        layer, and its opposite.
         """
         top = self.steepest()
         return torch.stack([top, -top])
@@ -208,12 +213,12 @@ def one_token_in_law(
     seed: Seed,
     activation: Activation = "relu",
 ) -> list[OneTokenFeatures]:
-    """Random features of N contexts as functions of one token, equal in law to drawing V, from k (N
-    + d) numbers.
+    """Random features of N contexts as functions of one token, equal in law to a drawn V, from only
+    k (N + d) random numbers.
 
-    V_i (k x d) is drawn. What the other tokens add to the pre-activations is, row by row, Gaussian
-    and independent of V_i, with the Gram matrix of the contexts without token i, over nd, as
-    covariance. For one context that is N(0, (n-1)/n) (Assumption 1).
+    V_i (k x d) is drawn. The contribution of the other tokens to the pre-activations is Gaussian,
+    independent of V_i and independent from row to row; its covariance is the Gram matrix of the
+    contexts without token i, divided by nd. For one context that is N(0, (n-1)/n) (Assumption 1).
 
     Args:
         contexts: (N, n, d), tokens of norm sqrt(d).
@@ -237,7 +242,7 @@ def one_token_in_law(
     check_token(token, n)
     others = torch.cat([contexts[:, :token], contexts[:, token + 1 :]], dim=1).reshape(N, -1)
     gram = others @ others.T / (n * d)
-    # a symmetric root: it also serves contexts that repeat, where Cholesky's factor does not exist
+    # a symmetric root: it exists for repeated contexts too, where Cholesky's factorisation fails
     values, vectors = torch.linalg.eigh(gram)
     root = vectors * values.clamp(min=0).sqrt() @ vectors.T
     draw = weights_generator(seed)
@@ -251,7 +256,7 @@ def one_token_in_law(
 
 
 def he_variance(activation: Activation = "relu") -> float:
-    """Beta with E activation(g)^2 = 1 for g ~ N(0, beta): 2 for ReLU.
+    """The variance beta with E activation(g)^2 = 1 for g ~ N(0, beta): 2 for ReLU.
 
     Raises:
         ValueError: no beta exists, as for tanh, whose square stays below 1.
@@ -271,8 +276,8 @@ def he_variance(activation: Activation = "relu") -> float:
 
 @dataclass(frozen=True, eq=False)
 class DeepRandomFeatures(FeatureMap):
-    """L layers of activation(V_l .): V_1 (k x nd) with entries N(0, beta/(nd)), later ones (k x k)
-    with N(0, beta/k).
+    """L layers of activation(V_l .), with entries N(0, beta/(nd)) of V_1 (k x nd) and N(0, beta/k)
+    of the later V_l (k x k).
 
     bombari2024, (4.2), (4.3).
 
@@ -303,7 +308,7 @@ class DeepRandomFeatures(FeatureMap):
             activation: ``relu`` or ``identity``.
 
         Raises:
-            ValueError: an activation without beta.
+            ValueError: an activation for which no beta exists.
         """
         beta, draw = he_variance(activation), weights_generator(seed)
         widths = [n * d] + [k] * (depth - 1)
@@ -321,25 +326,25 @@ class DeepRandomFeatures(FeatureMap):
         return RandomFeatures(self.V[0], self.n, self.activation)
 
     def layers(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, "k"]]:
-        """The features of every layer, the first layer's first."""
+        """The features of every layer, from the first to the last."""
         features = [self.first(X)]
         for V in self.V[1:]:
             features.append(ACTIVATIONS[self.activation](V @ features[-1]))
         return features
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
-        """The literal map.
+        """phi(X), as the definition reads.
 
         Raises:
-            ValueError: X is no (n, d) matrix.
+            ValueError: X is not an (n, d) matrix.
         """
         return self.layers(X)[-1]
 
     def one_token(self, X: Float[Tensor, "n d"], token: Natural) -> OneTokenFeatures:
-        """The map as a function of one token: only the block V_i of the first layer meets the move.
+        """The map as a function of one token: only the block V_i of the first layer sees the move.
 
         Raises:
-            ValueError: X is no (n, d) matrix of tokens of norm sqrt(d), or has no such token.
+            ValueError: X is not an (n, d) matrix of tokens of norm sqrt(d), or has no such token.
         """
         first = self.first.one_token(X, token)
         later = [lambda h, V=V: h @ V.T for V in self.V[1:]]

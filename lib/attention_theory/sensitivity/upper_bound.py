@@ -1,4 +1,4 @@
-"""An upper bound on the word sensitivity of attention features, to set beside what the ascent
+"""Upper bounds on the word sensitivity of attention features, to compare with what the ascent
 finds.
 """
 
@@ -13,16 +13,17 @@ from attention_theory.attention import Weights
 from attention_theory.sensitivity.attention_features import OneTokenAttention
 from attention_theory.sensitivity.context import check_norm
 
-#: Cells of the grid of scores, and its ends: beyond them the weights are taken as 0 and 1.
+#: Number of cells of the grid of scores, and its end points, beyond which the weights are taken
+#: as 0 and 1.
 CELLS, LAST_SCORE = 2000, 60.0
 
 
 def sensitivity_bound(view: OneTokenAttention) -> float:
-    """No move of length at most sqrt(d) changes the features by more than this, relative to
-    |phi(X)|.
+    """An upper bound on S(X): no move of length at most sqrt(d) changes the features by more than
+    this times |phi(X)|.
 
-    It is the root of :func:`rows_bound` plus the square of :func:`own_bound`, over |phi(X)|. It
-    bounds the supremum, which ReLU weights need not attain
+    The bound is sqrt(a + b^2) / |phi(X)| with a from :func:`rows_bound` and b from
+    :func:`own_bound`. It bounds the supremum, which ReLU weights need not attain
     (:func:`attention_theory.sensitivity.word.word_sensitivity`).
 
     Args:
@@ -44,15 +45,16 @@ def sensitivity_bound(view: OneTokenAttention) -> float:
 
 
 def rows_bound(view: OneTokenAttention) -> float:
-    """Bound on the squared change of all other rows together.
+    """Upper bound on the squared change of all other rows together.
 
     Row j != i changes by p delta + (p - a_j)(x - M_j), where a_j and p are the weights of the token
     before and after: by at most h_j(s) = (p sqrt(d) + |p - a_j| |x - M_j|)^2 when the move adds s
-    to the score. The scores that a move adds obey sum_j s_j^2 <= sigma_max(K)^2 d = R^2. So for
+    to the score. The scores that a move adds satisfy sum_j s_j^2 <= sigma_max(K)^2 d = R^2. So for
     each multiplier m >= 0 the squared changes of these rows sum to at most m R^2 + sum_j max_s
-    (h_j(s) - m s^2), and the least over m is taken. h is convex in p, and p grows with u(s): the
-    maximum over a cell of a grid is at most the larger of h at its ends, and where u is least if u
-    falls and then grows (even degrees), minus m times its smallest s^2.
+    (h_j(s) - m s^2), and the bound is the smallest of these over m. h is convex in p, and p grows
+    with u(s). So over a cell of a grid the maximum is at most the largest h, at either end or,
+    where u falls and then grows (even degrees), at the minimum of u, minus m times the smallest s^2
+    of the cell.
     """
     weights, d = view.weights, len(view.x)
     if not len(view.K):
@@ -88,15 +90,15 @@ def rows_bound(view: OneTokenAttention) -> float:
 
 
 def crowd_bound(view: OneTokenAttention) -> float:
-    """S(X) <= 3 sqrt(d (1 + sum_j q_j^2)) / |phi(X)|, q_j the share that row j gives if the whole
-    move is aimed at it.
+    """S(X) <= 3 sqrt(d (1 + sum_j q_j^2)) / |phi(X)|, where q_j is the share that row j gives to
+    the token if the whole move is aimed at that row.
 
-    Any move adds at most |K_j| sqrt(d) to the score of row j, so its share of the token stays below
-    q_j and its features change by at most q_j sqrt(d) + q_j 2 sqrt(d). The moved row goes from at
-    most sqrt(d) to at most 2 sqrt(d).
+    Any move adds at most |K_j| sqrt(d) to the score of row j, so the share of the token in that row
+    stays at most q_j and the row's features change by at most q_j sqrt(d) + q_j 2 sqrt(d). The
+    moved row goes from at most sqrt(d) to at most 2 sqrt(d).
 
     Args:
-        view: attention features as a function of one token, with u that never falls.
+        view: attention features as a function of one token, with a non-decreasing u.
 
     Raises:
         ValueError: an even degree, whose u falls at negative scores; or features that vanish at X.
@@ -121,8 +123,8 @@ def crowd_bound(view: OneTokenAttention) -> float:
 
 
 def lowest_score(weights: Weights) -> float:
-    """Where u of an even degree p is least: 0 for a power, the root of T_(p-1) for the truncated
-    exponential.
+    """The score at which u of even degree p is least: 0 for a power, the root of T_(p-1) for the
+    truncated exponential.
     """
     if weights.family == "power":
         return 0.0
@@ -135,8 +137,8 @@ def lowest_score(weights: Weights) -> float:
 
 
 def own_bound(view: OneTokenAttention) -> float:
-    """Bound on the change of row i itself: the largest distance from phi_i to a token, the moved
-    one included.
+    """Upper bound on the change of row i itself: the largest distance from phi_i to a token, the
+    moved one included.
     """
     own, radius = view.unmoved_own, math.sqrt(len(view.x))
     distances = [

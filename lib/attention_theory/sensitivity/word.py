@@ -21,8 +21,8 @@ OneToken = OneTokenAttention | OneTokenFeatures
 
 @dataclass(frozen=True, eq=False)
 class WordSensitivity:
-    """The largest relative change found, the move that gives it, and how each start of the search
-    climbed.
+    """The largest relative change found, the move that gives it, and the progress of each start of
+    the search.
 
     >>> from attention_theory.sensitivity import RandomAttentionFeatures, word_sensitivity
     >>> from attention_theory.tokens import contexts
@@ -34,7 +34,7 @@ class WordSensitivity:
 
     value: float
     delta: Float[Tensor, "d"]
-    #: (steps + 1, starts): the largest relative change that every start has seen after every step.
+    #: (steps + 1, starts): the largest relative change that each start has found up to each step.
     history: Float[Tensor, "steps starts"]
 
 
@@ -46,12 +46,12 @@ def word_sensitivity(
     steps: Steps = 200,
     seed: Seed = 0,
 ) -> WordSensitivity:
-    """A lower bound on S(X): the largest |phi(X^i(delta)) - phi(X)| / |phi(X)|, |delta| <= sqrt(d),
-    that :func:`search` finds.
+    """A lower bound on S(X) = sup |phi(X^i(delta)) - phi(X)| / |phi(X)| over |delta| <= sqrt(d):
+    the largest value that :func:`search` finds.
 
-    S(X) is a supremum. ReLU weights jump where the last positive score of a row vanishes, and there
-    it need not be attained: ``value`` is then the change by moves as near to ``delta`` as one
-    likes, and at ``delta`` itself the row may be zero.
+    ReLU weights jump where the last positive score of a row vanishes, and there the supremum need
+    not be attained: ``value`` is then the change by moves arbitrarily close to ``delta``, and at
+    ``delta`` itself the row may be zero.
 
     Args:
         map: a feature map with ``one_token``, for example :class:`RandomAttentionFeatures`.
@@ -83,16 +83,16 @@ def word_sensitivity(
 def search(
     view: OneToken, starts: Size = 24, steps: Steps = 200, seed: Seed = 0
 ) -> WordSensitivity:
-    """Gradient ascent of ``view.change`` over the ball of radius sqrt(d), from many starts that are
-    halved four times.
+    """Gradient ascent of ``view.change`` over the ball of radius sqrt(d), from many starts whose
+    number is halved four times.
 
-    There are five rounds. Each has twice as many steps as the one before it, and half as many
-    starts: those that have found most. So the rounds cost about the same, together 36 evaluations a
-    start in 200 steps (:func:`evaluations`). For attention features a third of the starts are aimed
-    at single rows, which is where long contexts are sensitive. Smooth features are climbed as in
-    :func:`projected_ascent`. ReLU weights have kinks, where an ascent that never falls stops. So
-    there every step is taken, except in the last tenth, and only its length, half the radius at
-    first, depends on what it finds.
+    There are five rounds. Each has twice as many steps as the one before, and half as many starts:
+    the best ones so far. So all rounds cost about the same, together 36 evaluations per start for
+    200 steps (:func:`evaluations`). For attention features a third of the starts are aimed at
+    single rows, which is where long contexts are sensitive. Smooth features are climbed as in
+    :func:`projected_ascent`. ReLU weights have kinks, where an ascent that only accepts
+    improvements gets stuck. So there every step is accepted, except in the last tenth, and only its
+    length, half the radius at first, depends on whether it improves.
 
     Args and Raises: as in :func:`word_sensitivity`.
 
@@ -121,7 +121,7 @@ def search(
 
 
 def evaluations(starts: Size, steps: Steps = 200) -> int:
-    """How many changes, with their gradients, :func:`search` computes.
+    """Number of changes, each with its gradient, that :func:`search` computes.
 
     >>> from attention_theory.sensitivity import evaluations
     >>> evaluations(starts=24, steps=200)
@@ -131,8 +131,8 @@ def evaluations(starts: Size, steps: Steps = 200) -> int:
 
 
 def _survivors(starts: int, step: int, steps: int) -> int:
-    """The starts that take this step: rounds of 1, 2, 4, 8 and 16 of 31 parts of the steps, with
-    half the starts each.
+    """Number of starts that take this step: the rounds have 1, 2, 4, 8 and 16 of 31 parts of the
+    steps, and each has half the starts of the one before.
     """
     return -(-starts // 2 ** int(math.log2(1 + 31 * step / steps)))
 
@@ -140,12 +140,12 @@ def _survivors(starts: int, step: int, steps: int) -> int:
 def projected_ascent(
     view: OneToken, starts: Size = 6, steps: Steps = 100, seed: Seed = 0
 ) -> WordSensitivity:
-    """Projected gradient ascent of ``view.change`` over the ball of radius sqrt(d), all starts to
-    the end.
+    """Projected gradient ascent of ``view.change`` over the ball of radius sqrt(d), with all starts
+    kept to the end.
 
-    Each start has its own step length: it grows after a step that climbs, and a step that does not
-    climb is undone and tried shorter. So no start ever falls. For random features, which answer
-    smoothly to a move, few starts are enough.
+    Each start has its own step length: it grows after a step that improves, and a step that does
+    not improve is undone and tried again with a shorter length. So no start ever gets worse. For
+    random features, which respond smoothly to a move, a few starts are enough.
 
     Args and Raises: as in :func:`word_sensitivity`.
 
@@ -154,7 +154,7 @@ def projected_ascent(
     >>> X = contexts("iid", 1, 5, 32, seed=0)[0]
     >>> one = RandomAttentionFeatures.sample(32, seed=0).one_token(X, 0)
     >>> steps = projected_ascent(one, starts=3, steps=10).history.diff(dim=0)
-    >>> (steps >= 0).all().item()  # no start ever falls
+    >>> (steps >= 0).all().item()  # no start ever gets worse
     True
     """
     check_norm(view.norm)
@@ -167,7 +167,7 @@ def projected_ascent(
 
 
 def _first_moves(view: OneToken, first: Tensor, starts: int, seed: int) -> Tensor:
-    """So many moves of length sqrt(d): the first ones as they are given, then random directions."""
+    """``starts`` moves of length sqrt(d): the given ``first`` ones, then random directions."""
     d = len(view.x)
     random = normal(starts, d, generator=starts_generator(seed)).to(view.x)
     delta = torch.cat([first, random])[:starts]
@@ -175,8 +175,8 @@ def _first_moves(view: OneToken, first: Tensor, starts: int, seed: int) -> Tenso
 
 
 class _Ascent:
-    """Several starts of an ascent: where each is (``delta``), and the best ``place`` that it has
-    seen.
+    """Several starts of an ascent: the current position ``delta`` of each, and the best ``place``
+    it has found.
     """
 
     def __init__(self, view: OneToken, delta: Tensor, share: float = 1):
@@ -187,21 +187,21 @@ class _Ascent:
         self.length = torch.full_like(delta[:, :1], share * self.radius)
 
     def climb(self) -> None:
-        """A step from the best place; the next one is longer if this finds a better one, else much
-        shorter.
+        """Step from the best place; if that finds a better one, the next step is longer, otherwise
+        much shorter.
         """
         self._step(self.place, self.uphill, longer=1.5, shorter=0.4)
 
     def roam(self, steps: int) -> None:
-        """A step from where the last one ended; the next one is longer if this finds a better
-        place, else a little shorter.
+        """Step from the current position; if that finds a better place, the next step is longer,
+        otherwise a little shorter.
 
-        Where nothing better is found, the length falls to a ten-thousandth over so many steps.
+        Without any improvement the length falls to a ten-thousandth within ``steps`` steps.
         """
         self._step(self.delta, self.gradient, longer=1.1, shorter=1e-4 ** (1 / steps))
 
     def keep(self, starts: Tensor) -> None:
-        """Go on with these starts only."""
+        """Continue with these starts only."""
         for name in ("delta", "gradient", "place", "uphill", "value", "length"):
             setattr(self, name, getattr(self, name)[starts])
 
@@ -220,7 +220,9 @@ class _Ascent:
 
 
 def _best(view: OneToken, delta: Tensor, value: Tensor, history: list[Tensor]) -> WordSensitivity:
-    """The best of all starts; of those that are equal to rounding the first, in every precision."""
+    """The best of all starts; among starts that are equal up to rounding the first, so that every
+    precision picks the same one.
+    """
     best = int((value >= (1 - 16 * torch.finfo(value.dtype).eps) * value.max()).nonzero()[0])
     return WordSensitivity(
         float(value[best].sqrt() / view.norm), delta[best], torch.stack(history).sqrt() / view.norm

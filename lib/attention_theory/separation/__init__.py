@@ -1,7 +1,7 @@
 """Part II of the book: softmax attention against linear attention (deng2023).
 
-:mod:`data` builds the data sets and knows the threshold, :mod:`network` runs the networks
-literally, :mod:`exact` gets the probability of success without sampling.
+:mod:`data` defines the data sets and the threshold, :mod:`network` runs the networks as defined,
+:mod:`exact` computes the probability of success without sampling.
 """
 
 from attention_theory.separation.data import (

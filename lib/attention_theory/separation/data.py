@@ -19,7 +19,7 @@ from torch import Tensor
 
 Model = Literal["self-ones", "self-identity", "cross"]
 MODELS: tuple[Model, ...] = get_args(Model)
-#: A size of the data that self-attention has and cross-attention has not.
+#: A size of the self-attention data; None for cross-attention, which does not have it.
 Scale = NonNegative | None
 
 
@@ -62,7 +62,7 @@ def check_sizes(model: Model, n: Count, d: Count) -> int:
 
 def check_scales(model: Model, b: Scale, c: Scale) -> None:
     """Raise ValueError unless b and c fit the model: both given and not both zero for
-    self-attention, none for cross.
+    self-attention, neither given for cross.
     """
     if model == "cross":
         if b is not None or c is not None:
@@ -98,8 +98,8 @@ def self_attention_data(
     """The self-attention input A = A1 = A2 = A3 of size ``a`` (deng2023, Definitions 6.1 and D.1).
 
     First column: ``a`` at the special row, else 0. Columns 2 to d-1: identity blocks times ``b``,
-    stacked. Last column: ``c``. Everything times sqrt(ln n).  The data set D0 has a = a0, D1 has a
-    = a1 > a0.
+    stacked. Last column: ``c``. All entries are multiplied by sqrt(ln n). The data set D0 has
+    a = a0, D1 has a = a1 > a0.
 
     Args:
         n, d: rows and columns, n = (d-2) t with an integer t.
@@ -131,9 +131,9 @@ def cross_attention_data(
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
     """The cross-attention inputs (A1, A2 = A3) of size ``a`` (deng2023, Definition F.1).
 
-    A1 has ln n everywhere but in the first column, which is ``a`` ln n at the row ``query`` and
-    else 0. A2 has a 1 at row ``key`` of the first column and identity blocks, stacked, in columns 2
-    to d (the printed "2 to d-1" cannot hold them).
+    A1 is ln n everywhere except in the first column, which is ``a`` ln n in row ``query`` and 0
+    elsewhere. A2 has a 1 in row ``key`` of the first column and stacked identity blocks in columns
+    2 to d (the printed "2 to d-1" cannot hold them).
 
     Args:
         n, d: rows and columns, n = (d-1) t with an integer t.
@@ -171,8 +171,8 @@ def inputs(
     c: Scale = None,
     device: Device = "cpu",
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
-    """(A1, A2, X) of a model: its data with the special rows at 0, and its parameter X = QK^T.
-    Always A3 = A2, V = I.
+    """(A1, A2, X) of a model: its data with the special rows at index 0, and its parameter X =
+    QK^T. Always A3 = A2, V = I.
 
     >>> from attention_theory.separation import inputs
     >>> A1, A2, X = inputs("self-ones", 4, 4, a=1.0, b=0.2, c=0.8)
@@ -193,16 +193,19 @@ def inputs(
 def threshold(
     model: Model, scale: Arithmetic, c: Arithmetic | None = None, level: Arithmetic | None = None
 ) -> Any:
-    """Tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for cross-attention
-    (deng2023, Theorems 6.2 and F.5).
+    """The threshold tau of the readout: (c + 0.1) sqrt(ln n) for self-attention, 0.9 for
+    cross-attention (deng2023, Theorems 6.2 and F.5).
 
-    The one place that knows tau, for floats, Decimals and balls.
+    The only definition of tau, for floats, Decimals and balls.
 
     Args:
         model: one of ``MODELS``.
         scale: sqrt(ln n).
-        c: as in :func:`self_attention_data`; none for ``cross``.
-        level: in place of the paper's 0.1 (cross-attention: of its 0.9).
+        c: as in :func:`self_attention_data`; None for ``cross``.
+        level: replaces the paper's 0.1 (for cross-attention, its 0.9).
+
+    Raises:
+        ValueError: no c for self-attention.
 
     >>> from attention_theory.separation import threshold
     >>> round(threshold("self-ones", 2.0, 0.8), 6)  # (0.8 + 0.1) * 2

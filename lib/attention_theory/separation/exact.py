@@ -8,11 +8,11 @@ classes, and the value of a row of each class is linear in a few sums of signs:
 with y_1, y_*, y_d the signs of the first column, of the block column that the special key belongs
 to and of the last column (none for cross-attention), K the sum of the N other block signs and M
 their maximum. All coefficients of K and M are >= 0, so for each of the 8 (or 4) patterns of (y_1,
-y_*, y_d) a network fires from some number of plus signs on: binomial tails count.
+y_*, y_d) a network fires from some number of plus signs on, and its probability is a binomial tail.
 
-Coefficients are balls (Arb, through python-flint): each encloses its number, so that a comparison
-is decided, which proves it, or open. Precision is added only while one is open, so that n =
-10^10000 costs milliseconds.
+Coefficients are balls (Arb, through python-flint): each ball encloses its number, so that a
+comparison is either decided, and thereby proved, or open. Precision is raised only while one is
+open, so that n = 10^10000 costs milliseconds.
 """
 
 import math
@@ -35,10 +35,10 @@ from attention_theory.separation.network import NETWORKS, SuccessCounts
 INTEGER_SIGNS = 2000
 
 
-#: Bits at which a comparison is tried first, and at which it is given up: numbers that agree so far
-#: count as equal.
+#: Bits at which a comparison is tried first, and at which it is given up: numbers that still agree
+#: there count as equal.
 FEWEST_BITS, MOST_BITS = 64, 2**16
-#: The same for weights sharper than softmax, the smallest of which need not be told from nothing.
+#: The most bits for weights sharper than softmax, whose smallest need not be distinguished from 0.
 SHARP_BITS = 2**12
 
 
@@ -63,19 +63,22 @@ def row_classes(
     c: Any | None,
     key: Any | None = None,
 ) -> list[RowClass]:
-    """The classes of rows of one attention layer: the special row, the other rows of its block, the
-    rest.
+    """The classes of rows of one attention layer: the special row, the other rows of its block, and
+    the remaining rows.
 
-    Where two classes have equal scores they are given once. Classes without a row are left out.
+    Two classes with equal scores are given once. Classes without a row are left out.
 
     Args:
         model: as in :func:`data.inputs`.
         weights: as in :func:`attention_theory.attention.attention_weights`.
         d: columns of the data.
-        log_n, n, a, b, c: ln n, n and the sizes of the data, as numbers of one type that knows
+        log_n, n, a, b, c: ln n, n and the sizes of the data, as numbers of one type that has
             ``sqrt`` and ``exp``: Decimals, or balls (``flint.arb``). n may be any real number >= d
             - 2 (d - 1 for cross).
         key: as in :func:`separation_probability`, of the same type; None for 0.
+
+    Raises:
+        ValueError: numbers of different or other types; or the hard maximum with a size of 0.
 
     >>> from decimal import Decimal
     >>> from attention_theory.separation import row_classes
@@ -87,14 +90,12 @@ def row_classes(
     given = [log_n, n, a] if model == "cross" else [log_n, n, a, b, c]
     if not hasattr(log_n, "sqrt") or any(type(x) is not number for x in given):
         kinds = ", ".join(type(x).__name__ for x in given)
-        raise ValueError(
-            f"log_n, n, a, b and c must be Decimals, or balls, all of them, got {kinds}"
-        )
+        raise ValueError(f"log_n, n, a, b and c must all be Decimals or all be balls, got {kinds}")
     columns = d - 1 if model == "cross" else d - 2
     t = n / columns
-    # Scores of four groups of keys: the special one, the rest of its block, one other block, all
-    # others. With a single block column the last two are empty. A class of rows says which of the
-    # values each group has.
+    # Four groups of keys: the special one, the rest of its block, one other block, all others. With
+    # a single block column the last two are empty. For each class of rows, ``rows`` has the index of
+    # each group's score in ``values``.
     counts = (
         (number(1), t - 1, t, n - 2 * t)
         if columns > 1
@@ -118,8 +119,8 @@ def row_classes(
             if key is not None:  # the first column once more, which only the special row has
                 values[0] += key * size * size
         else:
-            # the inner product: c^2 for all, b^2 more in the same block, a^2 more for the special
-            # row with itself
+            # the inner product: c^2 for all, plus b^2 in the same block, plus a^2 for the special row
+            # with itself
             far, near = last**2, block**2 + last**2
             values, rows = [size**2 + near, near, far], [(0, 1, 2, 2)]
             rows += [(1, 1, 2, 2)] if t > 1 else []
@@ -133,7 +134,7 @@ def row_classes(
     raw = [] if hard else [family(value) for value in values]
     classes = []
     for row in rows:
-        if hard:  # the values fall
+        if hard:  # the values decrease
             raw = [number(int(i == min(row))) for i in range(len(values))]
         total = sum((count * raw[i] for count, i in zip(counts, row)), number(0))
         special, rest_of_block, one_block, others = (raw[i] / total for i in row)
@@ -154,8 +155,8 @@ class _OpenError(ArithmeticError):
 
 
 def _positive(x: Any, give_up: bool) -> bool:
-    """Whether a ball is positive; if it holds 0 (and may be 0), :class:`_OpenError`, or no when it
-    is time to give up.
+    """Whether a ball is positive. If it contains 0, raise :class:`_OpenError`, or answer no when
+    ``give_up`` is set.
     """
     if x > 0:
         return True
@@ -172,13 +173,13 @@ def _size(x: Any) -> float:
 def _firing(
     rows: list[RowClass], signs: int, pattern: tuple[int, int, int], tau: Any, give_up: bool
 ) -> tuple[int, float]:
-    """The fewest plus signs among ``signs`` with which one of the rows exceeds tau (``signs`` + 1:
+    """The fewest plus signs among ``signs`` at which one of the rows exceeds tau (``signs`` + 1:
     never), and the margin.
     """
     fewest, margins = signs + 1, []
     for first, star, last, other, best in rows:
         base = pattern[0] * first + pattern[1] * star + pattern[2] * last - tau - other * signs
-        # the excess over tau is none without a plus sign, and some + 2 other plus with plus > 0 of
+        # the excess over tau: ``none`` without a plus sign, some + 2 * other * plus with plus > 0 of
         # them
         none, some = base - best, base + best
         if signs == 0 or _positive(none, give_up):
@@ -206,8 +207,8 @@ def _firing(
 def _bits(
     networks: list[tuple[str | Weights, float]], b: Scale, c: Scale, log_n: float, key: float
 ) -> int:
-    """A precision in bits at which the smallest weight, and n of them together, differ from 0, with
-    64 bits to spare.
+    """A precision in bits that distinguishes the smallest weight, and n of them together, from 0,
+    with 64 bits to spare.
     """
     needed = 0.0
     for weights, a in networks:
@@ -232,8 +233,8 @@ def _patterns(
     log_n: float | None = None,
     key: float = 0.0,
 ) -> tuple[int, list[list[int]], float]:
-    """N; for each sign pattern the fewest plus signs with which each network fires; the smallest
-    margin.
+    """The number N of block signs; for each pattern of the other signs the fewest plus signs at
+    which each network fires; the smallest margin.
 
     Args:
         networks: (weights, a) of each.
@@ -248,7 +249,9 @@ def _patterns(
     most = _bits(networks, b, c, math.log(given) if log_n is None else given, key)
 
     def at_hand(give_up: bool) -> tuple[int, list[list[int]], float]:
-        """At the current precision; :class:`_OpenError` if that leaves a decision open."""
+        """The result at the current precision; :class:`_OpenError` if that leaves a comparison
+        open.
+        """
         size = ball(given) if log_n is None else ball(given).exp()
         ln = size.log() if log_n is None else ball(given)
         b_ball, c_ball, extra = (None if x is None else ball(x) for x in (b, c, key or None))
@@ -274,13 +277,13 @@ def _patterns(
 
 
 def _event(a0: NonNegative, a1: NonNegative) -> list[tuple[str | Weights, float]]:
-    """The four networks of E_success with the size of their data."""
+    """The four networks of E_success, each with the size a of its data."""
     return [(weights, (a0, a1)[which]) for weights, which in NETWORKS]
 
 
 @lru_cache(maxsize=256)
 def _upper(signs: int) -> list[int]:
-    """How many of the 2^signs vectors have at least k plus signs, for k = 0, ..., signs + 1."""
+    """The number of the 2^signs vectors with at least k plus signs, for k = 0, ..., signs + 1."""
     sums = [0]
     binomial = 1
     for k in range(signs + 1):  # from k = signs down: C(N, N-k) = C(N, k)
@@ -301,8 +304,7 @@ def success_counts(
     """Exact numbers of sign vectors without a false alarm, and without any alarm, in O(d) work.
 
     The special rows of D0 and D1 lie in the same residue class (the same block column). Validated
-    against
-    :func:`network.enumerated_counts`.
+    against :func:`network.enumerated_counts`.
 
     Args:
         model: one of ``data.MODELS``.
@@ -393,8 +395,7 @@ def separation_probability(
     Args:
         weights: the family of weights.
         model, d, m, a0, a1, b, c, n, log_n: as in :func:`success_probability`.
-        key: for ``self-ones`` the factor of e1 e1' that X has beside the ones: X = 11' + key e1
-            e1'.
+        key: for ``self-ones`` the factor of e1 e1' that is added to the ones: X = 11' + key e1 e1'.
 
     Raises:
         ValueError: as :func:`success_probability`; weights that are unknown; the hard maximum with

@@ -1,7 +1,6 @@
-"""The network literally: attention, readout, and what follows from running it: Monte Carlo and
-enumeration.
+"""The networks as defined: attention and readout, evaluated by Monte Carlo and by enumeration.
 
-``literal`` here means the n x n attention of the definitions. :mod:`exact` reaches the same numbers
+Everything here forms the n x n attention of the definitions. :mod:`exact` computes the same numbers
 without it.
 """
 
@@ -41,7 +40,7 @@ def _check_few(d: int) -> None:
 
 
 def sign_vectors(d: Count) -> Float[Tensor, "vectors d"]:
-    """All 2^d sign vectors, one a row.
+    """All 2^d sign vectors, one per row.
 
     Raises:
         ValueError: d > 24.
@@ -55,7 +54,7 @@ def sign_vectors(d: Count) -> Float[Tensor, "vectors d"]:
 
 
 def _vectors(codes: Tensor, d: int) -> Tensor:
-    """The sign vectors of these numbers, from their bits."""
+    """The sign vectors whose bits are these codes."""
     return ((codes[:, None] >> torch.arange(d, device=codes.device)) & 1).to(torch.float64) * 2 - 1
 
 
@@ -75,7 +74,7 @@ def attention_features(
     Args:
         A1: (n, d) queries.
         A2, A3: (k, d) keys and values.
-        X: (d, d), the product Q K^T.
+        X: (d, d), the product QK^T.
         weights: ``softmax`` (f_exp), ``linear`` (f_lin), or Weights.
 
     Raises:
@@ -129,8 +128,8 @@ def _tau(model: Model, n: int, c: Scale, level: float | None = None) -> float:
 
 
 def _distinct(rows: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
-    """The rows that differ, bit by bit. (torch.unique(rows, dim=0) is slower than the attention
-    itself.)
+    """The distinct rows, compared bit by bit. (torch.unique(rows, dim=0) is slower than the
+    attention itself.)
     """
     keys = rows.cpu().contiguous().numpy().view(f"V{8 * rows.shape[1]}").ravel()
     return rows[torch.from_numpy(np.unique(keys, return_index=True)[1]).to(rows.device)]
@@ -169,8 +168,8 @@ def success_rate(
     shared_signs: bool = True,
     device: Device = "cpu",
 ) -> Rate:
-    """Frequency of E_success over random signs: attention once for each network, all trials in one
-    product.
+    """Frequency of E_success over random signs, with one evaluation of attention per network and
+    all trials in one product.
 
     E_success (deng2023, section 7): F_exp(D1) > 0, F_lin(D1) = 0, F_exp(D0) = 0, F_lin(D0) = 0.
 
@@ -180,7 +179,7 @@ def success_rate(
         m: number of sign vectors y_l.
         a0, a1, b, c: sizes of the data; no b and c for ``cross``.
         trials, seed: independent draws of y, and their seed.
-        shared_signs: the four networks read out with the same y; else each has its own.
+        shared_signs: whether the four networks read out with the same y or each with its own.
 
     Raises:
         ValueError: sizes that do not fit, parameters that are negative or not finite, m < 1 or
@@ -254,8 +253,8 @@ def enumerated_counts(
     device: Device = "cpu",
     level: Signed | None = None,
 ) -> SuccessCounts:
-    """The counts by brute force: all 2^d sign vectors through literal attention. ``margin`` is over
-    all rows and vectors.
+    """The counts by brute force: all 2^d sign vectors through the attention of the definitions.
+    ``margin`` is over all rows and vectors.
 
     ``level`` is that of :func:`data.threshold`.
 

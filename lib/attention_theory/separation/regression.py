@@ -49,13 +49,13 @@ def _check(n: int, high: int) -> None:
 
 
 def regression_scores(n: Count, dataset: Bit, high: Natural = 0) -> Float[Tensor, " n"]:
-    """Scores Ax of Definition 3.8: log n, on the last ``high`` entries 1.4 log n, and on D1 4 log n
-    on the first entry.
+    """Scores Ax of Definition 3.8: 1.4 log n on the last ``high`` entries, on D1 4 log n on the
+    first entry, and log n on all others.
 
     Args:
         n: number of scores, >= 2.
         dataset: 0 or 1.
-        high: how many entries are at the top of the allowed range, 0 to n - 1.
+        high: number of entries at the top of the allowed range, 0 to n - 1.
 
     Raises:
         ValueError: ``dataset`` is not 0 or 1, or n or ``high`` is out of range.
@@ -88,12 +88,12 @@ def regression_weights(
 
 
 def worst_high(n: Count, dataset: Bit = 0, weights: str = "softmax") -> int:
-    """The number of high entries at which the norm |f| is largest; no data of Definition 3.8 have a
-    larger one.
+    """The number of high entries that makes the norm |f| largest; no data of Definition 3.8 have a
+    larger norm.
 
-    |u| / <u, 1> is quasiconvex in the scores' images u, so over a box it is largest at a corner: at
-    data of two levels. On D0 the number is about n / (1 + n^0.4) for softmax and n / 2.4 for linear
-    weights.
+    |u| / <u, 1> is quasiconvex in the images u of the scores, so over a box it is largest at a
+    corner, that is, at two-level data. On D0 the number is about n / (1 + n^0.4) for softmax and n
+    / 2.4 for linear weights.
     """
     _check(n, 0)
     low, top, special = (
@@ -126,7 +126,7 @@ def norm_bound(ratio: Positive, n: Count) -> float:
 
 def sure_margin(n: Count) -> float:
     """Smallest |<f_exp, sigma>| over all sign vectors and all data of D1: 2 f_j - 1 with every
-    other score at its top.
+    other score at the top of its range.
     """
     return 2 * float(regression_weights(n, 1, "softmax", n - 1)[0]) - 1
 
@@ -136,14 +136,14 @@ def sure_margin(n: Count) -> float:
 
 
 def _levels(n: int, dataset: int, weights: str, high: int) -> tuple[float, float, float]:
-    """Weights of the first entry, of the low ones and of the high ones."""
+    """Weights of the first entry, of the low entries and of the high entries."""
     f = regression_weights(n, dataset, weights, high)
     return float(f[0]), float(f[n - high - 1]), float(f[-1])
 
 
 def _plus_signs(levels: tuple[float, float, float], tau: float, n: int, high: int) -> np.ndarray:
-    """For both first signs and every sum of the high entries: how many plus signs of the low
-    entries keep <f, s> <= tau.
+    """For either sign of the first entry and every sum of the high signs: the most plus signs among
+    the low entries that keep <f, s> <= tau.
     """
     first, low, top = levels
     sums = np.array([1.0, -1.0])[:, None] * first + (2 * np.arange(high + 1) - high) * top
@@ -217,7 +217,9 @@ def regression_success(
 
 
 def _edge(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """The last tau, to 1e-12, on the way from ``inside``, where it holds, to ``outside``."""
+    """The last tau, to 1e-12, at which ``holds`` is true on the way from ``inside``, where it is,
+    to ``outside``.
+    """
     while abs(outside - inside) > 1e-12:
         tau = (inside + outside) / 2
         inside, outside = (tau, outside) if holds(tau) else (inside, tau)
@@ -277,8 +279,8 @@ def certified_edge(
 
 
 def group_sums(signs: Float[Tensor, "*trials n"], high: Natural = 0) -> Float[Tensor, "*trials 3"]:
-    """The sign of the special entry, the sum of the signs of the low and that of the high ones: all
-    that <f, y> depends on.
+    """The sign of the special entry and the sums of the low and of the high signs: all that <f, y>
+    depends on.
     """
     n = signs.shape[-1]
     groups = (signs[..., :1], signs[..., 1 : n - high], signs[..., n - high :])
@@ -288,11 +290,11 @@ def group_sums(signs: Float[Tensor, "*trials n"], high: Natural = 0) -> Float[Te
 def regression_successes(
     sums: Float[Tensor, "trials m 3"], n: Count, tau: Positive, high: Natural = 0
 ) -> list[int]:
-    """How often E_success happens when only the first 1, ..., m sign vectors of each trial are
-    used.
+    """Number of trials in which E_success happens when only the first 1, ..., m sign vectors of
+    each are used.
 
     Args:
-        sums: the readouts y of all trials, as :func:`group_sums`.
+        sums: the sign vectors y of all trials, as :func:`group_sums`.
         n, high: the data, as in :func:`regression_scores`.
         tau: threshold, > 0.
     """

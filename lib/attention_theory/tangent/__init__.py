@@ -1,4 +1,4 @@
-"""Part III, the tangent kernel of softmax networks (cao2024)."""
+"""Part III: the tangent kernel of softmax networks (cao2024)."""
 
 from attention_theory.tangent.bounds import (
     change_factor,

@@ -1,5 +1,5 @@
-"""Bounds without the parameter B of cao2024: basic estimates, a step of descent, how far the kernel
-moves, a width.
+"""Bounds without the parameter B of cao2024: basic estimates, one step of descent, the change of
+the kernel, a sufficient width.
 """
 
 import math
@@ -17,11 +17,11 @@ from attention_theory.tangent.network import SoftmaxNetwork
 
 
 def change_factor(R: NonNegative, paired: bool) -> float:
-    """f(R): bound on the change of an entry of H, in units of |x_i.x_j| m sum_r S_ir S_jr, when
-    scores move by at most R.
+    """f(R): upper bound on the change of an entry of H, in units of |x_i.x_j| m sum_r S_ir S_jr,
+    when scores move by at most R.
 
-    4 (e^(4R) - 1) for every start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values
-    a in [-1, 1]. The first orders 16 R and 4 R cannot be improved
+    4 (e^(4R) - 1) for any start, (1 + 2R)(e^(4R) - 1) + R^2 e^(4R) for a paired one, with values a
+    in [-1, 1]. The leading orders 16 R and 4 R cannot be improved
     (:func:`attention_checks.tangent.runs.moves.heavy_neurons`).
 
     >>> from attention_theory.tangent import change_factor
@@ -37,12 +37,12 @@ def change_factor(R: NonNegative, paired: bool) -> float:
 def kernel_change_bound(
     net: SoftmaxNetwork, x: Float[Tensor, "n d"], R: NonNegative
 ) -> Float[Tensor, "n n"]:
-    """How much any entry of H can change when no neuron moves by more than R; the same for all
-    blocks (l1, l2).
+    """Upper bound on the change of each entry of H when no neuron moves by more than R; the same
+    for all blocks (l1, l2).
 
-    f(R) |x_i.x_j| m sum_r S_ir S_jr with f of :func:`change_factor`, times max |a|^2, and R times
-    the largest |x_i|. Holds for every move, without chance (chapter "The tangent kernel barely
-    moves"; it replaces Lemma 5.1 of cao2024).
+    f(R) |x_i.x_j| m sum_r S_ir S_jr times max |a|^2, with f of :func:`change_factor`, where R is
+    first multiplied by the largest |x_i|. Holds for every move, with certainty (chapter "The
+    tangent kernel barely moves"; it replaces Lemma 5.1 of cao2024).
 
     Args:
         net: the network at the starting point.
@@ -67,12 +67,12 @@ def kernel_change_bound(
 def step_bound(
     net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"], rate: NonNegative
 ) -> Extended:
-    """Bound on |F - Y|^2 after one step of gradient descent, at any weights and rate (chapter
+    """Upper bound on |F - Y|^2 after one step of gradient descent, at any weights and rate (chapter
     gradient-descent).
 
     |f|^2 - 2 rate |gradient|^2 + h^2 + 2 p h (|f| + h / 3) with f = F - Y, and |gradient|^2 = m
-    f'Hf. Input i sees changes z_ir of its scores, of root mean square q_i under its weights; with e
-    = exp(max |z|) p is e max q_i, and h is e m max |a| |q| sqrt(outputs). Infinite where a score
+    f'Hf. The scores of input i change by z_ir, with root mean square q_i under its weights; with e
+    = exp(max |z|), p is e max q_i and h is e m max |a| |q| sqrt(outputs). Infinite where a score
     changes by more than about 700.
     """
     f, gradient = net(x) - y, net.gradient(x, y)
@@ -86,7 +86,7 @@ def step_bound(
 
 @dataclass(frozen=True)
 class FitGuarantee:
-    """What :func:`fit_guarantee` found: it applies if ``movement < radius``."""
+    """The result of :func:`fit_guarantee`: the guarantee applies if ``movement < radius``."""
 
     lam: float
     radius: NonNegative
@@ -104,17 +104,17 @@ def _radius(spread: float, lam: float) -> float:
 
 
 def _path(R: float, outputs: int, longest: float, labels: float, lam: float) -> float:
-    """Length m D of every neuron's path, times m."""
+    """The bound m D: m times the largest length of a neuron's path."""
     return 2 * (1 + R) * math.exp(2 * R) * math.sqrt(outputs) * longest * labels / lam
 
 
 def fit_guarantee(
     net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]
 ) -> FitGuarantee:
-    """Whether gradient flow from paired weights is certain to fit, with constants read off the
-    network.
+    """Whether gradient flow from paired weights is certain to fit the labels, with constants read
+    off the network.
 
-    ``radius`` is the R up to which lambda_min(H) >= lambda / 2 by :func:`kernel_change_bound`.
+    ``radius`` is the R up to which :func:`kernel_change_bound` ensures lambda_min(H) >= lambda / 2.
     ``movement`` is the bound D = 2 (1 + R) e^(2R) sqrt(outputs) max_r (sum_i (m S_ir)^2)^(1/2) |y|
     / (m lambda) on every neuron's path. If D < R, then |F - y|^2 <= |y|^2 e^(-m lambda t) for all t
     (chapter "The constants of the convergence theorem").
@@ -156,11 +156,11 @@ def sufficient_width(
     x: Float[Tensor, "n d"], outputs: Size, sigma: Positive, delta: OpenChance = 0.1
 ) -> float:
     """Log10 of the width from which :func:`fit_guarantee` applies with probability about 1 - delta,
-    for labels of norm 1.
+    for labels y_i of norm 1 each.
 
-    Kernel and M are replaced by their limits, and the largest m S_ir by e^(sigma z - sigma^2 / 2),
-    z the Gaussian quantile below which all m n / 2 scores stay with probability 1 - delta: an
-    estimate for widths that cannot be drawn.
+    An estimate for widths too large to draw: the kernel and m S S^T are replaced by their limits,
+    and the largest m S_ir by e^(sigma z - sigma^2 / 2), with z the Gaussian quantile below which
+    all m n / 2 scores stay with probability 1 - delta.
 
     Args:
         x: (n, d), of norm at most 1, distinct and not 0.
@@ -186,7 +186,7 @@ def sufficient_width(
 
 
 def safe_width(B: NonNegative, sigma: NonNegative, expected: Positive) -> float:
-    """Log10 of the m at which m Pr[|N(0, sigma^2)| > B], the expected number beyond B, reaches
-    ``expected``.
+    """Log10 of the m at which m Pr[|N(0, sigma^2)| > B], the expected number of draws beyond B,
+    reaches ``expected``.
     """
     return float(math.log(expected / 2) - log_ndtr(-B / sigma)) / math.log(10)

@@ -1,4 +1,4 @@
-"""The forward process of diffusion, and the score that belongs to an estimate of the clean point.
+"""The forward process of diffusion, and the score computed from an estimate of the clean point.
 
 The forward process is dx = -x/2 dt + dB (cao2024, eq. 3 with g = 1; another g only changes the
 clock). So x(t) = alpha x(0) + sqrt(h) z with alpha = exp(-t/2), h = 1 - exp(-t) and standard normal
@@ -12,7 +12,12 @@ from torch import Tensor
 
 
 def signal_and_noise(t: NonNegative | Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Alpha and h, each (n or 1, 1), for one time or one time per row of x."""
+    """The factors alpha and h, each of shape (n, 1) or (1, 1), for one time per row of x or a
+    single time.
+
+    Raises:
+        ValueError: a number of times other than 1 and n, or a negative time.
+    """
     t = torch.as_tensor(t, dtype=x.dtype, device=x.device).reshape(-1, 1)
     if len(t) not in (1, len(x)):
         raise ValueError(

@@ -1,9 +1,9 @@
 """The tangent kernel H(W) of cao2024 (Definition 3.6) at finite width, and its limit in closed
 form.
 
-Written with P[(l, i), r] = sqrt(m) S_ir (a_lr - <a_l, S_i>), the kernel is H = (P P^T) * (x x^T),
-the second factor repeated over the blocks: one matrix product. Paired weights have <a_l, S_i> = 0
-and equal halves, so that half of the neurons carry all of it.
+With P[(l, i), r] = sqrt(m) S_ir (a_lr - <a_l, S_i>), the kernel is H = (P P^T) * (x x^T), the
+second factor repeated over the blocks: one matrix product. Paired weights have <a_l, S_i> = 0 and
+equal halves, so that half of the neurons carry the whole kernel.
 """
 
 import functools
@@ -18,10 +18,10 @@ from torch import Tensor
 
 from attention_theory.tangent.network import SoftmaxNetwork
 
-#: Neurons at a time in the plain product: enough for its full speed, few enough for the factor to
-#: stay in the cache.
+#: Number of neurons processed at a time: large enough for full speed, small enough for the factor
+#: to stay in the cache.
 BLOCK = 1024
-#: Rows of x x^T at a time.
+#: Number of rows of x x^T computed at a time.
 ROWS = 256
 
 
@@ -36,14 +36,14 @@ def tangent_kernel(
     an input 0 a row of zeros.
 
     Args:
-        net: the network; of another class than :class:`SoftmaxNetwork`, with its own weights, in
-            one product.
+        net: the network. Subclasses of :class:`SoftmaxNetwork` with weights of their own are
+            handled in one product.
         x: (n, d).
         x2: (n2, d), ``x`` when left out; the result is then exactly symmetric.
 
     Returns:
-        (n outputs, n2 outputs). A :class:`SoftmaxNetwork` needs beside it about (n outputs, 1024)
-        numbers, at any width.
+        (n outputs, n2 outputs). A :class:`SoftmaxNetwork` needs about (n outputs, 1024) numbers of
+        working memory besides, at any width.
 
     Raises:
         ValueError: inputs that do not fit the network.
@@ -60,9 +60,9 @@ def tangent_kernel(
     if type(net) is SoftmaxNetwork:
         half = slice(
             None, None, 2 if net.is_paired else 1
-        )  # of pairs one neuron, and no mean to subtract: the same sums
+        )  # one neuron of each pair, and no mean to subtract: the same sums
         out = _product(net.W[:, half], net.a[:, half], x, x2, net.is_paired)
-    else:  # other weights: the factor whole
+    else:  # other weights: the whole factor P at once
         P, P2 = (net.slopes(side).flatten(0, 1) for side in (x, x if x2 is None else x2))
         out = (P @ P2.T).unflatten(0, (net.outputs, -1)).unflatten(2, (net.outputs, -1))
     x2 = x if x2 is None else x2
@@ -72,8 +72,8 @@ def tangent_kernel(
 
 
 def _weights(W: Tensor, x: Tensor, blocks: list[slice]) -> Callable[[slice], Tensor]:
-    """The softmax weights S of a block of neurons, (n, block); computed once if one block is
-    all.
+    """The softmax weights S of a block of neurons, (n, block); computed only once if there is a
+    single block.
     """
     if len(blocks) == 1:
         S = torch.softmax(x @ W, dim=1)
@@ -84,8 +84,8 @@ def _weights(W: Tensor, x: Tensor, blocks: list[slice]) -> Callable[[slice], Ten
 
 
 def _product(W: Tensor, a: Tensor, x: Tensor, x2: Tensor | None, centred: bool) -> Tensor:
-    """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons; strips right of the
-    diagonal if P2 is P.
+    """P P2^T as (outputs, n, outputs, n2), summed over blocks of neurons; if P2 is P, only the
+    strips right of the diagonal are computed.
     """
     outputs, m = a.shape
     sides = [x] if x2 is None else [x, x2]
@@ -127,11 +127,11 @@ def limit_kernel(
     sigma: Positive = 1.0,
     kind: Activation = "softmax",
 ) -> Float[Tensor, "*batch n n2"]:
-    """x_i.x_j exp(sigma^2 x_i.x_j): every diagonal block of H(W(0)) as m grows; the other blocks
-    vanish.
+    """x_i.x_j exp(sigma^2 x_i.x_j), the limit of every diagonal block of H(W(0)) as m grows; the
+    other blocks vanish.
 
-    For paired weights (chapter "The tangent kernel in closed form"). Positive definite exactly if
-    the inputs are distinct and none is zero. For networks sum_r a_r b(<w_r, x>) with b = exp or
+    For paired weights (chapter "The tangent kernel in closed form"). Positive definite if and only
+    if the inputs are distinct and none is zero. For networks sum_r a_r b(<w_r, x>) with b = exp or
     ReLU the limit is x_i.x_j times the mean of b'(<w, x_i>) b'(<w, x_j>): exp(sigma^2 |x_i + x_j|^2
     / 2), and (pi - angle) / (2 pi) for points other than 0.
 
@@ -162,7 +162,7 @@ def limit_kernel(
 
 
 def unit_rows(x: Float[Tensor, "*batch n d"], name: str = "x") -> Float[Tensor, "*batch n d"]:
-    """The rows over their lengths, at any scale.
+    """The rows divided by their norms, at any scale.
 
     Raises:
         ValueError: a row of zeros, which has no direction.
@@ -180,8 +180,8 @@ def unit_rows(x: Float[Tensor, "*batch n d"], name: str = "x") -> Float[Tensor, 
 def angles(
     u: Float[Tensor, "*batch n d"], u2: Float[Tensor, "*batch n2 d"]
 ) -> Float[Tensor, "*batch n n2"]:
-    """Angles between unit rows, 2 atan2(|u - u2|, |u + u2|): accurate also for rows that agree,
-    where arccos loses half.
+    """Angles between unit rows, 2 atan2(|u - u2|, |u + u2|): accurate even for nearly equal rows,
+    where arccos loses half the digits.
 
     Their gradient is 0 at equal rows, and at opposite ones.
     """
@@ -192,7 +192,8 @@ def angles(
 
 
 def error_constant(x: Float[Tensor, "n d"], sigma: Positive, outputs: Size) -> float:
-    """c(sigma) with E|H* - limit|_F^2 ~ c^2 |limit|_F^2 / m at paired weights, by the delta method.
+    """c(sigma) with E|H* - limit|_F^2 ~ c^2 |limit|_F^2 / m for paired weights, by the delta
+    method.
 
     The entries of H* are ratios of means of log-normal variables, whose moments are all known.
 
@@ -217,8 +218,8 @@ def error_constant(x: Float[Tensor, "n d"], sigma: Positive, outputs: Size) -> f
 
 
 def rank_bound(net: SoftmaxNetwork, n: Count) -> int:
-    """min(n k, sum_c min(n, d p_c)), p_c the pairs with signs +-c: at least the rank of H* at n
-    inputs, paired weights.
+    """min(n k, sum_c min(n, d p_c)), with p_c the number of pairs with signs +-c: an upper bound on
+    the rank of H* at n inputs, for paired weights.
 
     Raises:
         ValueError: the weights are not paired.
@@ -252,7 +253,7 @@ def rank(kernel: Float64[Tensor, "k k"], tolerance: NonNegative = 1e-11) -> int:
 
 
 def symmetric(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
-    """The kernel as it is; ValueError unless it is symmetric to rounding."""
+    """The kernel unchanged; ValueError unless it is symmetric up to rounding."""
     slack = 1e3 * torch.finfo(kernel.dtype).eps * float(kernel.abs().max())
     if not torch.allclose(kernel, kernel.T, rtol=0, atol=slack):
         raise ValueError("a kernel of inputs with themselves is symmetric, this one is not")
@@ -260,11 +261,12 @@ def symmetric(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
 
 
 def eigenvalues(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n"]:
-    """The eigenvalues of a kernel matrix in order, those that are negative by rounding included.
+    """The eigenvalues of a kernel matrix in increasing order, including those that are negative by
+    rounding.
 
     Raises:
         ValueError: the matrix is not symmetric, or has an eigenvalue that is negative beyond
-            rounding: it is no kernel.
+            rounding, so that it is not a kernel.
     """
     values = torch.linalg.eigvalsh(symmetric(kernel))
     if values[0] < -1e3 * torch.finfo(kernel.dtype).eps * values.abs().max():
@@ -277,8 +279,8 @@ def eigenvalues(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n"]:
 
 
 def smallest_eigenvalue(kernel: Float[Tensor, "n n"]) -> float:
-    """lambda, the smallest eigenvalue of a kernel matrix; 0 with a warning when it cannot be told
-    from rounding.
+    """The smallest eigenvalue lambda of a kernel matrix; 0, with a warning, when it cannot be
+    distinguished from rounding.
 
     It vanishes when an input repeats or is zero, or when there are too few neurons (below 2 n
     outputs / d in pairs).

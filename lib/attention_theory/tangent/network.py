@@ -1,5 +1,5 @@
-"""The two-layer softmax network of cao2024: one query per input, the neurons as keys, trained in
-the keys only.
+"""The two-layer softmax network of cao2024, with one query per input and the neurons as keys; only
+the keys are trained.
 """
 
 import math
@@ -31,7 +31,7 @@ class SoftmaxNetwork:
     """F(W, x)_l = m <a_l, softmax(W^T x)> (cao2024, eq. 1): attention of the query x to m neurons,
     times m.
 
-    The column w_r of ``W`` is the key of neuron r, the column r of ``a`` its value. Only ``W`` is
+    Column r of ``W``, w_r, is the key of neuron r; column r of ``a`` is its value. Only ``W`` is
     trained.
 
     Args:
@@ -94,8 +94,8 @@ class SoftmaxNetwork:
 
     @property
     def is_paired(self) -> bool:
-        """Whether the weights are exactly of the form that :meth:`paired` draws. Training ends
-        that.
+        """Whether the weights have exactly the form that :meth:`paired` draws. Training destroys
+        it.
         """
         if self.m % 2 or not torch.equal(self.W[:, 0], self.W[:, 1]):
             return False
@@ -109,15 +109,20 @@ class SoftmaxNetwork:
 
         return all(
             map(paired, self.W.split(4096, dim=1), self.a.split(4096, dim=1))
-        )  # stops early, takes no memory
+        )  # in parts: stops early and needs little memory
 
     def to(self, target: Where) -> "SoftmaxNetwork":
-        """The same network on another device or in another type, or both as a tensor has them."""
+        """The same network on another device or in another dtype; a tensor stands for its device
+        and dtype.
+        """
         return replace(self, W=self.W.to(target), a=self.a.to(target))
 
     def moved(self, direction: Float[Tensor, "d m"], R: NonNegative) -> "SoftmaxNetwork":
         """The network moved along ``direction``, scaled so that the neuron that moves farthest
         moves by R.
+
+        Raises:
+            ValueError: the direction is zero.
         """
         longest = direction.norm(dim=0).max()
         if not longest > 0:
@@ -132,14 +137,14 @@ class SoftmaxNetwork:
             )
 
     def weights(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
-        """S, whose row i is softmax(W^T x_i)."""
+        """The weights S; row i is softmax(W^T x_i)."""
         return self.score_derivative(x)[0]
 
     def score_derivative(
         self, x: Float[Tensor, "n d"]
     ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
-        """The weights u(score) over their row sum, and the rises u'(score) over the same: for u =
-        exp they are equal.
+        """The weights u(score) over the row sum of u, and the derivatives u'(score) over the same
+        sum; for u = exp the two are equal.
         """
         S = attention_weights(x @ self.W, "softmax")
         return S, S
@@ -152,7 +157,7 @@ class SoftmaxNetwork:
         return math.sqrt(self.m) * rise * (self.a[:, None] - (self.a @ S.T)[..., None])
 
     def __call__(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n outputs"]:
-        """F(W, x_i) for every row x_i. An input x = 0 is allowed: it sees the plain sum of a.
+        """F(W, x_i) for every row x_i. For x = 0, which is allowed, it is the plain sum of the a_r.
 
         Raises:
             ValueError: x is not (n, d).

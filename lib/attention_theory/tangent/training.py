@@ -1,4 +1,4 @@
-"""Gradient descent on softmax networks and on their kernel regression (cao2024).
+"""Gradient descent on softmax networks, and their kernel regression (cao2024).
 
 :func:`train` follows one :class:`SoftmaxNetwork` and records how far its weights and its kernel
 move.
@@ -23,7 +23,7 @@ from attention_theory.tangent.network import SoftmaxNetwork
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What gradient descent did, at the recorded ``steps``.
+    """The course of gradient descent, at the recorded ``steps``.
 
     ``losses`` are those of cao2024, Definition 3.2 (half the squared error); ``movement`` is max_r
     |w_r - w_r(0)|; ``kernel_change`` is |H - H(0)|_F; ``path`` holds the networks at the recorded
@@ -39,11 +39,10 @@ class Trajectory:
 
 
 def largest_rate(kernel: Float[Tensor, "k k"], m: Count) -> float:
-    """2 / (m lambda_max): beyond this step size gradient descent on the linearised network
-    diverges.
+    """2 / (m lambda_max): at larger rates gradient descent on the linearised network diverges.
 
     Args:
-        kernel: H, as :func:`tangent_kernel` gives it.
+        kernel: H, as from :func:`tangent_kernel`.
         m: number of neurons.
 
     Raises:
@@ -62,7 +61,7 @@ def largest_rate(kernel: Float[Tensor, "k k"], m: Count) -> float:
 
 
 def _recorded(steps: int, at: Iterable[int] | None) -> list[int]:
-    """The steps to record in order; ValueError unless all are from 0 to ``steps``."""
+    """The steps to record, in order; ValueError unless all lie between 0 and ``steps``."""
     chosen = {0, steps} if at is None else set(at)
     if not chosen or min(chosen) < 0 or max(chosen) > steps:
         raise ValueError(
@@ -83,15 +82,15 @@ def train(
     """Gradient descent W(tau + 1) = W(tau) - rate * gradient (cao2024, Definition 3.5).
 
     Args:
-        net: the network at step 0; it is left as it is.
+        net: the network at step 0; it is not changed.
         x: (n, d) inputs.
         y: (n, outputs) labels.
         steps: number of steps.
-        rate: eta. The linearised network diverges beyond 2 / (m lambda_max(H)); that gives a
+        rate: eta. Beyond 2 / (m lambda_max(H)), where the linearised network diverges, there is a
             warning.
         at: steps to record, 0 <= step <= steps; the first and the last when left out.
-        kernel: whether to record the kernel's change (and check the rate); without it the (n
-            outputs)^2 kernel is never formed, and ``kernel_change`` is empty.
+        kernel: whether to record the kernel's change (and check the rate); if not, the kernel of
+            size n outputs is never formed, and ``kernel_change`` is empty.
 
     Raises:
         ValueError: shapes or steps that do not fit; the run diverged to non-finite numbers.
@@ -145,15 +144,15 @@ def ntk_regression(
     """Coefficients gamma(tau) of the update gamma - rate (m H gamma - vec Y) from 0 (cao2024, eq.
     24).
 
-    The predictor is m K gamma (eq. 22), with the rows of K = ``tangent_kernel(net, test, x)``; vec
-    Y stacks the outputs as the kernel does, ``y.T.flatten()``. The update is solved exactly in the
+    The predictor is m K gamma (eq. 22), with K = ``tangent_kernel(net, test, x)``; vec Y stacks the
+    outputs in the order of the kernel, ``y.T.flatten()``. The update is solved exactly in the
     eigenvectors of H, at any step, whatever the signs of its eigenvalues. It follows a network
-    whose outputs are 0 at the start, as those of paired weights are. For any other network give y -
+    whose outputs are 0 at the start, as those of paired weights are. For any other network pass y -
     F(W(0), x) as labels, and add F(W(0), test) to the predictor.
 
     Args:
         kernel: H at the start, (n outputs, n outputs).
-        y: (n, outputs) labels, less the network's outputs at the start.
+        y: (n, outputs) labels, minus the network's outputs at the start.
         steps: the last step.
         rate: eta.
         m: number of neurons.
@@ -163,7 +162,8 @@ def ntk_regression(
         the steps in order, and one (n outputs,) vector gamma for each.
 
     Raises:
-        ValueError: the kernel is not symmetric of the labels' size, or a step is out of range.
+        ValueError: the kernel is not symmetric or does not have the labels' size, or a step is out
+            of range.
 
     >>> import torch
     >>> from attention_theory.tangent import ntk_regression
@@ -184,11 +184,11 @@ def ntk_regression(
 
 
 def learned(decay: Float[Tensor, " k"], steps: Steps) -> Float[Tensor, " k"]:
-    """What so many steps learn in the eigenvectors of a kernel, over the first step: the sum of the
-    powers of 1 - decay.
+    """The progress of ``steps`` steps along each eigenvector, relative to the first step: the sum
+    of (1 - decay)^s over s < steps.
 
-    ``decay`` is the rate times the eigenvalue; nothing is lost where it is small. From 0 to 2
-    nothing grows.
+    ``decay`` is the rate times the eigenvalue; small values lose no digits. For a decay from 0 to 2
+    no power grows.
     """
     left = torch.where(
         decay < 0.5,

@@ -1,5 +1,5 @@
-"""One key against n: its share and contrast, and the sharpness with the least loss (chapter "One
-key against n").
+"""One key against n: its share and contrast, and the sharpness of least loss (chapter "One key
+against n").
 """
 
 import itertools
@@ -19,8 +19,8 @@ def share_at(contrast: Arithmetic, n: Size) -> float:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Each possible observation's chance at a wrong key, and how many times likelier it is at the
-    right one.
+    """The probability of each possible observation at a wrong key, and how many times likelier it
+    is at the right key.
 
     Raises:
         ValueError: chances that are not positive or do not sum to one, or ratios whose mean over
@@ -69,7 +69,7 @@ def calibration(
     evidence: Evidence, n: Annotated[int, Limits(2, 8)]
 ) -> list[tuple[Fraction, Fraction]]:
     """For each observation: the mean weight, at sharpness 1, of all keys that show it, and the
-    chance that the right key shows it.
+    probability that the right key shows it.
 
     Exact, over every row. Their equality says that the slope of the mean loss at sharpness 1 is
     zero, whatever the scores' logarithms are.
@@ -90,8 +90,8 @@ def match_loss(
     """:func:`mean_loss` of keys that match or do not: the right one matches with this chance, a
     wrong one with 1 - match.
 
-    The score is log(match / (1 - match)) or minus that; how many wrong keys match is binomial, so n
-    may be large.
+    The score is log(match / (1 - match)) or minus that; the number of wrong keys that match is
+    binomial, so n may be large.
     """
     score, k = beta * math.log(match / (1 - match)), np.arange(n)
     steps = np.log(np.arange(1, n)) - np.log(np.arange(n - 1, 0, -1))

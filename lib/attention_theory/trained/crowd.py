@@ -1,4 +1,4 @@
-"""One row against its crowd: contrast, share, and what independent scores would give (chapter "The
+"""One row against its crowd: contrast, share, and their values for independent scores (chapter "The
 crowd in real heads").
 """
 
@@ -20,14 +20,14 @@ from torch import Tensor
 def centred_rows(
     scores: Float[Tensor, "heads queries keys"], mask: Bool[Tensor, "queries keys"]
 ) -> Float[Tensor, "heads queries keys"]:
-    """Scores less the mean of their row; 0 where the mask excludes."""
+    """Scores minus the mean of their row; 0 at keys that the mask excludes."""
     mean = scores.masked_fill(~mask, 0).sum(-1, keepdim=True) / mask.sum(-1)[:, None]
     return (scores - mean).masked_fill(~mask, 0)
 
 
 @dataclass(frozen=True)
 class ExpectedRow:
-    """Of n independent weights over their sum: the mean of the largest share, and of the sum of
+    """For n independent weights over their sum: the mean of the largest share, and of the sum of
     squared shares.
     """
 
@@ -70,14 +70,14 @@ def expected_row(
             f"needs as many positive chances as positive values, got {len(p)} and {len(v)}"
         )
     order = np.argsort(v)
-    v, p = v[order] / v.max(), p[order] / p.sum()  # shares do not see a common factor
+    v, p = v[order] / v.max(), p[order] / p.sum()  # shares do not depend on a common factor
     low, high = (
         math.log(1e-14 / n),
         math.log(800 / (n * v[0])),
-    )  # below and above nothing is left of the integrals
+    )  # outside these limits the integrands are negligible
     x, weight = _legendre(points)
     t, dt = np.exp((high - low) / 2 * x + (high + low) / 2), (high - low) / 2 * weight
-    dt = dt * t  # the nodes are even in log t
+    dt = dt * t  # the quadrature is in log t
     terms = p * np.exp(-t[:, None] * v)
     phi = np.cumsum(terms, 1)
     best = (np.diff(phi**n, axis=1, prepend=0) @ v) @ dt
@@ -88,7 +88,9 @@ def expected_row(
 def enumerated_row(
     u: Sequence[int], chances: Sequence[Fraction], n: Annotated[int, Limits(2, 8)]
 ) -> tuple[Fraction, Fraction]:
-    """The same by going through every row, in fractions: for integers u and few of them."""
+    """The two means of :func:`expected_row` as fractions, by enumerating every row: for a few
+    integer values u.
+    """
     best, squares = Fraction(0), Fraction(0)
     for row in itertools.product(range(len(u)), repeat=n):
         chance, total = (
@@ -103,8 +105,8 @@ def enumerated_row(
 def gaussian_row(
     spread: Positive, n: Annotated[int, Limits(2)], values: Size = 1024
 ) -> ExpectedRow:
-    """:func:`expected_row` for u = exp(s z), z standard Gaussian, on so many even places from -9 to
-    9.
+    """:func:`expected_row` for u = exp(s z), z standard Gaussian, on equally spaced points z from
+    -9 to 9.
     """
     z = np.linspace(-9, 9, values)
     return expected_row(np.exp(spread * z), np.exp(-(z**2) / 2), n)

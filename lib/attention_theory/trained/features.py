@@ -1,4 +1,4 @@
-"""What attention with few features can do: shares of different keys (chapter "How many features a
+"""The limits of attention with few features: shares of different keys (chapter "How many features a
 cheap layer needs").
 """
 
@@ -12,8 +12,8 @@ from torch import Tensor
 def feature_weights(
     queries: Float[Tensor, "*heads queries features"], keys: Float[Tensor, "*heads keys features"]
 ) -> Float[Tensor, "*heads queries keys"]:
-    """Weights phi(q).phi(k) over their row sum: what a layer computes without ever forming the
-    table of weights.
+    """Weights phi(q).phi(k) over their row sum, which a layer can apply without ever forming the
+    matrix of weights.
     """
     products = queries @ keys.mT
     return products / products.sum(-1, keepdim=True)
@@ -25,7 +25,7 @@ def majority_keys(weights: Float[Tensor, "heads queries keys"]) -> Int[Tensor, "
 
 
 def total_share(weights: Float[Tensor, "heads queries keys"]) -> Float[Tensor, "heads"]:
-    """The largest sum of weights that queries give to keys of their own, no two to one key: so many
+    """The largest sum of weights when each query is matched to a key of its own: at least this many
     features are needed.
     """
     found = []
@@ -38,7 +38,7 @@ def total_share(weights: Float[Tensor, "heads queries keys"]) -> Float[Tensor, "
 def total_variation(
     weights: Float[Tensor, "*heads queries keys"], others: Float[Tensor, "*heads queries keys"]
 ) -> Float[Tensor, "*heads queries"]:
-    """The share that two rows of weights do not have in common: half the sum of their
+    """The share that two rows of weights do not have in common: half the sum of their absolute
     differences.
     """
     return (weights - others).abs().sum(-1) / 2

@@ -1,12 +1,12 @@
-"""A trained transformer as plain torch, the size of a page: MiniLM-L6, an encoder.
+"""A trained transformer in plain torch, one page long: MiniLM-L6, an encoder.
 
 :mod:`attention_checks.trained.smollm2` has another one, which is causal.
 
 What attention does with its scores is an argument. A weight function takes the scores of one layer
-(heads, queries, keys), a mask of allowed keys (queries, keys) and the number of the layer, and
-gives weights; :mod:`attention_theory.trained.replacing` has many. A key whose weights are set to 0
-afterwards is *silenced* (as if its value were 0); a key that the mask excludes is *forbidden*, and
-its weight goes to its rivals. ``watch`` sees every layer's scores, weights and values.
+(heads, queries, keys), a mask of allowed keys (queries, keys) and the index of the layer, and
+returns weights; :mod:`attention_theory.trained.replacing` has many. A key whose weights are set to
+0 afterwards is *silenced* (as if its value were 0); a key that the mask excludes is *forbidden*,
+and its weight goes to its rivals. ``watch`` receives every layer's scores, weights and values.
 """
 
 import functools
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from attention_theory.trained.wheels import weights_file
 
-#: weigh(scores, mask, layer) -> weights; watch(layer, scores, weights, values) sees them.
+#: weigh(scores, mask, layer) -> weights; watch(layer, scores, weights, values) only observes.
 Weigh = Callable[[Tensor, Tensor, int], Tensor]
 Watch = Callable[[int, Tensor, Tensor, Tensor], Any]
 
@@ -32,7 +32,7 @@ def softmax(
     mask: Bool[Tensor, "queries keys"],
     layer: Natural = 0,
 ) -> Float[Tensor, "heads queries keys"]:
-    """What the models were trained with."""
+    """Softmax over the allowed keys, the weights that the models were trained with."""
     return torch.softmax(scores.masked_fill(~mask, -math.inf), -1)
 
 
@@ -42,8 +42,8 @@ def split_heads(x: Float[Tensor, "n d"], heads: Size) -> Float[Tensor, "heads n 
 
 
 class MiniLM:
-    """MiniLM-L6: 6 layers of 12 heads, 384 features, at most 512 tokens, every token sees every
-    other one.
+    """MiniLM-L6: 6 layers of 12 heads, 384 features, at most 512 tokens, each of which attends to
+    all others.
 
     Attributes:
         w: its tensors by name.
@@ -57,7 +57,7 @@ class MiniLM:
         self.w, self.tokenizer = w, tokenizer
 
     def tokens(self, text: str) -> list[int]:
-        """The numbers of a text's tokens, without the two special ones."""
+        """The ids of a text's tokens, without the two special tokens."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def framed(self, body: list[int]) -> Int[Tensor, "n"]:
@@ -88,12 +88,12 @@ class MiniLM:
         return self.states(self.words(ids), weigh, mask, watch)
 
     def words(self, ids: Int[Tensor, "n"]) -> Float[Tensor, "n d"]:
-        """The tokens' word embeddings, to which places are not yet added."""
+        """The word embeddings of the tokens, before position and type embeddings are added."""
         return self.w["embeddings.word_embeddings.weight"][ids]
 
     def layer_zero(self, words: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """What the first layer reads: word embeddings with their places and their kind,
-        normalised.
+        """The input of the first layer: word embeddings plus position and type embeddings, after
+        LayerNorm.
         """
         kinds, places = (
             self.w[f"embeddings.{what}_embeddings.weight"] for what in ("token_type", "position")
@@ -107,7 +107,9 @@ class MiniLM:
         mask: Bool[Tensor, "n n"] | None = None,
         watch: Watch | None = None,
     ) -> Float[Tensor, "n d"]:
-        """The last layer's states for any word embeddings, also some that are no word's."""
+        """The last layer's states for arbitrary word embeddings, whether or not they belong to a
+        word.
+        """
         n = len(words)
         mask = torch.ones(n, n, dtype=torch.bool) if mask is None else mask
         x = self.layer_zero(words)
@@ -131,12 +133,12 @@ class MiniLM:
         return x
 
     def embed(self, ids: Int[Tensor, "n"], **options: Any) -> Float[Tensor, "d"]:
-        """The sentence's vector: the mean of the states, of length one."""
+        """The sentence vector: the mean of the last layer's states, scaled to length one."""
         return F.normalize(self(ids, **options).mean(0), dim=0)
 
 
 def fits(model: Any, ids: Int[Tensor, "n"]) -> int:
-    """The number of tokens.
+    """Check that a model takes this many tokens, and return their number.
 
     Raises:
         ValueError: there are more than the model takes.

@@ -26,7 +26,9 @@ Shift = Literal["none", "mean", "max"]
 
 
 def _over_sum(u: Tensor, mask: Tensor) -> Tensor:
-    """U over its row sum, where the mask allows; a row whose sum is 0 stays a row of zeros."""
+    """The values u over their row sum, where the mask allows; a row whose sum is 0 stays a row of
+    zeros.
+    """
     u = u.masked_fill(~mask, 0)
     total = u.sum(-1, keepdim=True)
     return u / torch.where(total == 0, 1, total)
@@ -43,27 +45,25 @@ def _shifted(scores: Tensor, mask: Tensor, shift: Shift) -> Tensor:
 
 
 def family(weights: Weights, shift: Shift = "none") -> Weigh:
-    """U over its sum, u of the book's families, after a number of the row's own is subtracted from
-    its scores.
-    """
+    """Weights u / row sum from one of the book's families, after a shift of each row's scores."""
     return lambda scores, mask, layer: _over_sum(weights(_shifted(scores, mask, shift)), mask)
 
 
 def sharper(beta: NonNegative) -> Weigh:
-    """Softmax of another sharpness: 0 averages."""
+    """Softmax with sharpness ``beta``; 0 averages."""
     return lambda scores, mask, layer: torch.softmax(
         (beta * scores).masked_fill(~mask, -math.inf), -1
     )
 
 
 def hard(scores: Tensor, mask: Tensor, layer: Natural = 0) -> Tensor:
-    """All weight on the largest score; equal ones share."""
+    """All weight on the largest score; equal largest scores share it."""
     return _over_sum((scores == _largest(scores, mask)).to(scores), mask)
 
 
 def power_of_the_maximum(p: Count) -> Weigh:
-    """(1 + (s - max s)/p)^p, cut off at 0: it becomes the exponential as p grows, and forgets all
-    scores p below the best.
+    """(1 + (s - max s)/p)^p, cut off at 0: it tends to the exponential as p grows, and gives no
+    weight to scores p or more below the best.
     """
     return lambda scores, mask, layer: _over_sum(
         (1 + _shifted(scores, mask, "max") / p).clamp(min=0) ** p, mask
@@ -107,12 +107,12 @@ def entmax(alpha: Steepness) -> Weigh:
 
 
 def sparsemax_share(gap: NonNegative, rivals: Count) -> float:
-    """Sparsemax: the share of one key whose score is by this gap above that of its equal rivals."""
+    """Sparsemax share of one key whose score lies ``gap`` above that of its equal rivals."""
     return min(1.0, (1 + rivals * gap) / (1 + rivals))
 
 
 def entmax_share(alpha: Steepness, gap: NonNegative, rivals: Count) -> float:
-    """Entmax: the same share, the root w of w + rivals (w^(alpha - 1) - (alpha - 1)
+    """Entmax share of the same key: the root w of w + rivals (w^(alpha - 1) - (alpha - 1)
     gap)_+^(1/(alpha - 1)) = 1.
     """
     power, reach = alpha - 1, (alpha - 1) * gap
@@ -124,8 +124,8 @@ def entmax_share(alpha: Steepness, gap: NonNegative, rivals: Count) -> float:
 
 
 def entmax_floor(alpha: Steepness, gap: NonNegative) -> float:
-    """What entmax leaves to a key by this gap above all rivals, however many: ((alpha - 1)
-    gap)^(1/(alpha - 1)), or 1.
+    """The entmax share that a key ``gap`` above all rivals keeps, however many there are: ((alpha -
+    1) gap)^(1/(alpha - 1)), or 1.
     """
     return min(1.0, (alpha - 1) * gap) ** (1 / (alpha - 1))
 
@@ -138,5 +138,5 @@ def needed_gap(wanted: Annotated[float, Limits(0, 1, "both")], rivals: Positive)
 
 
 def kept_part(degree: Natural, z: NonNegative) -> float:
-    """T_p(z) / e^z: the chance that a Poisson number with the mean z is at most p."""
+    """T_p(z) / e^z: the probability that a Poisson variable of mean z is at most p."""
     return float(gammaincc(degree + 1, z))

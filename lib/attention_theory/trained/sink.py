@@ -1,5 +1,5 @@
-"""A key that is read for nothing: what it changes to silence it, and to forbid it (chapter "The
-sink").
+"""A key that is attended to for nothing: the effects of silencing it and of forbidding it (chapter
+"The sink").
 """
 
 from collections.abc import Callable
@@ -14,9 +14,7 @@ from attention_theory.trained.models import softmax
 
 @dataclass(frozen=True)
 class TwoWays:
-    """How far a row's output moves: when the key's value is set to 0, and when the key is
-    excluded.
-    """
+    """How far a row's output moves when a key's value is set to 0 and when the key is excluded."""
 
     silenced: Float[Tensor, "*heads queries"]
     forbidden: Float[Tensor, "*heads queries"]
@@ -27,13 +25,13 @@ def two_ways(
     values: Float[Tensor, "*heads keys d"],
     key: Natural,
 ) -> TwoWays:
-    """How far each row moves, w |v| and w |m - v|: w the key's weight, v its value, m what the
-    others give without it.
+    """How far each row moves, w |v| and w |m - v|, with w the key's weight, v its value and m the
+    average of the other values.
 
     Args:
         weights: rows that sum to 1.
         values: of the keys.
-        key: which one.
+        key: index of the key.
 
     Raises:
         ValueError: there is no such key, or it has the whole weight of a row, so that nothing is
@@ -51,8 +49,8 @@ def two_ways(
 
 
 def silencing(key: Natural, first_row: Natural = 0) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """Softmax whose weights on a key are set to 0 afterwards, from a row on: the key keeps its
-    share and gives nothing.
+    """Softmax whose weights on a key are set to 0 afterwards, from row ``first_row`` on: the key
+    keeps its share and contributes nothing.
     """
 
     def weigh(scores: Tensor, mask: Tensor, layer: int) -> Tensor:
@@ -66,7 +64,7 @@ def silencing(key: Natural, first_row: Natural = 0) -> Callable[[Tensor, Tensor,
 def forbidding(
     mask: Bool[Tensor, "queries keys"], key: Natural, first_row: Natural = 0
 ) -> Bool[Tensor, "queries keys"]:
-    """The mask without a key, from a row on."""
+    """The mask with a key excluded from row ``first_row`` on."""
     found = mask.clone()
     found[first_row:, key] = False
     return found

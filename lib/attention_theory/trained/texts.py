@@ -13,12 +13,12 @@ from pathlib import Path
 
 
 def reviews() -> list[tuple[str, int]]:
-    """The film reviews as they were written, with HTML, and their sentiment: 1 for a good one, -1
-    for a bad one.
+    """The film reviews as written, with HTML, and their sentiment: 1 for a good one, -1 for a bad
+    one.
 
     Raises:
         FileNotFoundError: the file of reviews is not here.
-        ValueError: the file is cut, or a line of it is no review with a label.
+        ValueError: the file is truncated, or a line of it is not a review with a label.
     """
     return _reviews(Path(os.environ.get("IMDB_REVIEWS", "imdb-3000.jsonl.gz")))
 

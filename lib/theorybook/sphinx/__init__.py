@@ -28,8 +28,8 @@ GATHERED = (
 
 
 def source(domain: str, info: dict[str, str]) -> str | None:
-    """Where the lines of a function or class stand in the repository; None for what has none, such
-    as a field.
+    """URL of the lines of a function or class in the repository; None for objects without source,
+    such as fields.
     """
     try:
         thing = inspect.unwrap(pkgutil.resolve_name("{module}:{fullname}".format(**info)))
@@ -50,7 +50,7 @@ def _configure(app, config):
         "search": "search.html",
         "404": "404.html",
     } | config.html_additional_pages
-    by_book_js = {"startup": {"typeset": False}}  # which sets the formulas in sight first
+    by_book_js = {"startup": {"typeset": False}}  # book.js typesets visible formulas first
     config.mathjax3_config = (config.mathjax3_config or {}) | by_book_js
     config.suppress_warnings.append(
         "mystnb.unknown_mime_type"
@@ -75,7 +75,7 @@ def _show_hidden_code(app):
 
 
 def _pass_records(app, page, template, context, doctree):
-    """The buttons at the foot of a page lead from chapter to chapter and skip records."""
+    """Make the buttons at the foot of a page lead from chapter to chapter, past records."""
     for button, way in (("prev", 1), ("next", 2)):
         beyond = app.builder.relations.get(page, (None, None, None))[way]
         if beyond and pages.is_record(beyond):
@@ -108,7 +108,7 @@ def _finish(app, exception):
 def setup(app):
     book.use(Path(app.srcdir))
     app.add_config_value("theorybook", {}, "env")
-    # collections over all pages' trees, which stay until the end, were two fifths of a build
+    # garbage collections over all pages' trees, which live until the end, took 40% of a build
     gc.disable()
     sys.path.append(str(book.root() / "book"))  # as for a kernel that runs a page there
     for extension in (

@@ -1,4 +1,4 @@
-"""The library's reference: |x| is a norm in docstrings, constants stay with the source, functions
+"""The library's API reference: bars of norms |x| are escaped, constants left out, and functions
 name their statements.
 """
 
@@ -20,7 +20,7 @@ def escape_bars(app, what, name, obj, options, lines):
 
 
 def _plain(words: str) -> str:
-    """Text in which Sphinx does not take a norm, or a name that ends in an underscore, for
+    """Text escaped so that Sphinx does not take a norm, or a name that ends in an underscore, for
     markup.
     """
     return re.sub(r"(?<![\w`])(\w+)_(?![\w`_])", r"\1\\_", words.replace("|", r"\|"))
@@ -31,7 +31,7 @@ def skip_constants(app, what, name, obj, skip, options):
 
 
 def carried() -> dict[str, list]:
-    """Function -> the rows of the ledger that it carries or proves."""
+    """Function -> the ledger rows that it carries or proves."""
     found = defaultdict(list)
     for entry in ledger.entries().values():
         for function in dict.fromkeys(filter(None, (entry.code, entry.proof))):
@@ -40,7 +40,7 @@ def carried() -> dict[str, list]:
 
 
 def name_statements(app, what, name, obj, options, lines):
-    """Below a function: the statements that it carries and the chapters that check them."""
+    """Add below a function the statements that it carries and the chapters that check them."""
     rows = carried().get(name, [])
     if rows:
         statements = ", ".join(f":ledger:row:`{row.id}` ({row.outcome})" for row in rows)

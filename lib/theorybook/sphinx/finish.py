@@ -1,7 +1,7 @@
-"""What is done to the built pages: pictures say their size, statements appear in the ledger's folds
-and as previews, and what no page needs is not loaded.
+"""Changes to the built pages: pictures get their size, statements appear in the ledger's folds and
+as previews, and files that no page needs are not loaded.
 
-It acts on text and twice gives the same: an unchanged page keeps its file from one build to the
+The changes act on text and are idempotent: an unchanged page keeps its file from one build to the
 next.
 """
 
@@ -19,8 +19,8 @@ from theorybook.plain import plain
 from theorybook.sphinx.letters import PAGE as NOTATION
 from theorybook.sphinx.letters import symbols, with_letters
 
-#: Loaded by the theme for nothing here: 1.5 MB of icons (book.css draws the few that are used), a
-#: kernel that is switched off.
+#: Files that the theme loads without need: 1.5 MB of icons (book.css draws the few that are used),
+#: a kernel that is switched off.
 UNUSED = re.compile(
     r'\s*<script(?: async="async")? src="[^"]*(?:fontawesome|sphinx-thebe)\.js[^"]*"></script>'
     r"|\s*<link [^>]*sphinx-thebe\.css[^>]*>|\s*<script>const THEBE_JS_URL.*?</script>|\s*<meta "
@@ -29,7 +29,7 @@ UNUSED = re.compile(
     r'|\s*<meta name="viewport" content="width=device-width, initial-scale=1" ?/>'
 )
 
-#: What the theme and Sphinx say to screen readers, and what is right.
+#: What the theme and Sphinx tell screen readers, and the corrections.
 ROLES = {
     '<th class="head"><p></p></th>': '<td class="head"></td>',
     ' role="doc-biblioentry"': "",
@@ -45,9 +45,7 @@ ROLES = {
 
 
 def finish_pages(folder: Path) -> None:
-    """Finish all pages of a built book, and write the files from which links show what they lead
-    to.
-    """
+    """Finish all pages of a built book, and write the files with the previews that links show."""
     pages = {
         path.relative_to(folder).as_posix(): path
         for path in sorted(folder.rglob("*.html"))
@@ -97,7 +95,7 @@ PART = re.compile(
 
 
 def with_folded_parts(text: str) -> str:
-    """The sidebar with its parts folded, but for the first and the one that the page belongs to."""
+    """The sidebar with its parts folded, except the first and the one that the page belongs to."""
     first = found = PART.search(text)
     while found:
         pages = element(text, found.end())
@@ -115,15 +113,13 @@ SWITCH = (
 
 
 def with_switch(text: str) -> str:
-    """The switch between reading and verifying, before the other buttons of a page."""
+    """A page with the switch between Read and Verify before its other buttons."""
     bar = '<div class="article-header-buttons">'
     return text if SWITCH in text else text.replace(bar, bar + SWITCH, 1)
 
 
 def with_size(found: re.Match, here: Path) -> str:
-    """A picture that loads when it is near, with its size, so that the page does not jump when it
-    comes.
-    """
+    """A picture that loads when it comes near, with its size, so that the page does not jump."""
     attributes = found[1].rstrip("/ ")
     source = re.search(r'src="([^"]+\.png)"', attributes)
     size = source and "loading=" not in attributes and get_image_size(here / unquote(source[1]))
@@ -138,7 +134,7 @@ def with_size(found: re.Match, here: Path) -> str:
 
 
 def element(text: str, start: int) -> str:
-    """The element that begins at ``start``, to the tag that closes it."""
+    """The element that begins at ``start``, up to the end of its closing tag."""
     tag = re.match(r"<(\w+)", text[start:])[1]
     depth = 0
     for found in re.finditer(rf"<(/?){tag}\b", text[start:]):
@@ -175,7 +171,7 @@ def statements(text: str) -> Iterator[tuple[str, str]]:
 
 
 def alone(piece: str) -> str:
-    """HTML that can stand on another page: no ids, no links, no buttons."""
+    """HTML that can be used on another page: no ids, no links, no buttons."""
     piece = re.sub(r'<a class="headerlink".*?</a>', "", piece, flags=re.S)
     return re.sub(r' id="[^"]*"|</?a\b[^>]*>', "", piece)
 
@@ -198,7 +194,7 @@ def numbered_boxes(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def with_boxes(text: str, targets: dict[str, dict[str, str]]) -> str:
-    """The ledger's folds, with the boxes of their statements from the chapters, kept in templates
+    """The ledger's folds with the boxes of their statements from the chapters, kept in templates
     until they are opened.
     """
 
@@ -211,9 +207,7 @@ def with_boxes(text: str, targets: dict[str, dict[str, str]]) -> str:
 
 
 def write_previews(folder: Path, name: str, text: str, targets: dict[str, dict[str, str]]) -> None:
-    """``_static/previews/<page>.js``: what the links of a page show when they are hovered or
-    focused.
-    """
+    """Write ``_static/previews/<page>.js``: what a page's links show when hovered or focused."""
     shown = {}
     main = text[text.find("<article") : text.rfind("</article>")]
     for link in sorted(set(re.findall(r'<a [^>]*href="([^"]*#[^"]+)"', main))):

@@ -1,5 +1,5 @@
-"""The ledger's pages: rows that filters act on, the graph, the errata, the book's own results; each
-row a Sphinx object.
+"""The ledger's pages: rows with filters, the graph, the errata, the book's own results; each row is
+a Sphinx object.
 
 Everything is made from the YAML files and from the verdicts stored in the notebooks, at the time of
 the build, so that no page can disagree with them.
@@ -74,7 +74,7 @@ SIGNS = {
     "held": "✓",
     "missed": "✗",
 }
-#: How many checks a card shows before the rest folds.
+#: Number of checks that a card shows before the rest folds.
 MOST_CHECKS = 3
 Link = Callable[[str], str]  # document name -> its address, seen from the page at hand
 PIECES = Environment(
@@ -116,7 +116,7 @@ def row_anchor(claim: str) -> str:
 
 
 def short(entry: Entry) -> str:
-    """The name that a reader knows: as printed, or of an own statement what its id says."""
+    """The name that a reader knows: as printed or, for an own statement, from its id."""
     return (
         entry.printed
         if entry.printed != "ours"
@@ -163,7 +163,7 @@ def _labels(source: Path, _changed: int) -> set[str]:
 
 
 def home(entry: Entry) -> str:
-    """The page on which the label of a row stands: its chapter, or the record of that."""
+    """The page that has the label of a row: its chapter, or that chapter's record."""
     source = book.root() / f"{record(entry.chapter)}.md"
     in_record = source.is_file() and entry.label in _labels(source, source.stat().st_mtime_ns)
     return record(entry.chapter) if in_record else f"book/{entry.chapter}"
@@ -178,7 +178,9 @@ def link_to(address: str, words: str | Markup) -> Markup:
 
 
 def formula(claim: str) -> str | None:
-    """The function that is a statement as its paper prints it; its own or that of the whole."""
+    """The function that computes a statement as its paper prints it: its own, or that of the whole
+    statement.
+    """
     paper, name = claim.split("/")
     if not (home := book.ledgers()[paper].get("printed")):
         return None
@@ -191,7 +193,7 @@ def formula(claim: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def reference() -> dict[str, str]:
-    """Module -> the page of the library's reference on which its functions stand."""
+    """Module -> the page of the library's reference that documents it."""
     found = {}
     for page in sorted((book.root() / "book" / "library").glob("*.md")):
         modules = re.findall(r"automodule:: (\S+)", page.read_text(encoding="utf-8"))
@@ -212,7 +214,7 @@ def _code(code: str, link: Link) -> Markup:
 
 
 def _theorem(theorem: str) -> Markup:
-    """A theorem that Coq checks, where it is stated in the repository."""
+    """A theorem that Coq checks, linked to its statement in the repository."""
     file = theorem.partition(":")[0]
     address = "{url}/blob/{branch}/".format(**book.repository()) + f"{file}#L{line_of(theorem)}"
     return link_to(address, Markup("Coq: <code>{}</code>").format(theorem))
@@ -225,7 +227,7 @@ def _erratum(entry: Entry, link: Link) -> list[Markup]:
 
 
 def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
-    """Where a row's verdict, box, erratum, printed formula and function stand."""
+    """Links to a row's verdict, box, erratum, printed formula and functions."""
     printed = formula(entry.id)
     found = []
     if entry.chapter and entry.outcome in COMPUTED:
@@ -245,8 +247,8 @@ def places(entry: Entry, link: Link, erratum: bool = True) -> list[Markup]:
 
 
 def reasons(entry: Entry, link: Link) -> list[Markup]:
-    """Each hypothesis of a row in a line, with why it is there; where it is needed, a link to the
-    case without it.
+    """One line for each hypothesis of a row, with why it is there; where it is needed, a link to
+    the case without it.
     """
     found = []
     for one in entry.reasons:
@@ -267,8 +269,8 @@ def reasons(entry: Entry, link: Link) -> list[Markup]:
 
 
 def card(verdict: dict[str, Any], link: Link, beside: bool = False) -> Markup:
-    """A verdict, as a notebook stores it, with links to all about it: below its cell, or beside its
-    statement's box.
+    """A verdict, as a notebook stores it, with links to everything about it: below its cell, or
+    next to its statement's box.
     """
     claim, entry = verdict["claim"], entries()[verdict["claim"]]
     row = f"{link(PAGE)}#{row_anchor(claim)}"
@@ -310,12 +312,12 @@ def tally(outcomes: Iterable[str]) -> str:
 
 
 def _value(entry: Entry, field: str) -> str:
-    """The values of a row that the filters use."""
+    """The value of a row's field as the filters use it."""
     return str(int(entry.printed == "ours")) if field == "own" else getattr(entry, field) or "none"
 
 
 def choices() -> dict[str, list[str]]:
-    """Filter -> its values, those that some row has."""
+    """Filter -> the values that some row has."""
     found = {
         name: {_value(entry, name) for entry in entries().values()}
         for name in ("outcome", "method", "kind")
@@ -327,7 +329,7 @@ def choices() -> dict[str, list[str]]:
 
 
 def chosen_rows(field: str, values: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a table of totals: name, and what is chosen."""
+    """The rows of a table of totals: name, and the chosen values."""
     yield from ((value, {field: value}) for value in values if count({field: value}))
     yield from (("all", {}), ("of these ours", {"own": "1"}))
 
@@ -364,7 +366,7 @@ def in_numbers() -> str:
 
 
 def statement_of(claim: str) -> str:
-    """The numbered statement that a claim is a part of: ``doe2026/lemma-4.2-2`` ->
+    """The numbered statement to which a claim belongs: ``doe2026/lemma-4.2-2`` ->
     ``doe2026/lemma-4.2``.
     """
     paper, name = claim.split("/")
@@ -407,7 +409,7 @@ SLIPS = ("definition", "equation", "figure", "table", "remark", "parametrization
 
 
 def severity(entry: Entry) -> str:
-    """How much a wrong print matters: no correction is known, or what kind of statement it is."""
+    """How much a wrong print matters: whether no correction is known, or the kind of statement."""
     if entry.outcome == "false":
         return "fails"
     return "main" if entry.kind in MAIN else "slip" if entry.kind in SLIPS else "step"
@@ -461,8 +463,8 @@ class LedgerDirective(SphinxDirective):
 
 
 class LedgerDomain(Domain):
-    """Every row is an object: the search box, ``objects.inv`` and
-    ``{ledger:row}`doe2026/lemma-d.4``` know it.
+    """Every row as an object that the search box, ``objects.inv`` and
+    ``{ledger:row}`doe2026/lemma-d.4``` can find.
     """
 
     name = "ledger"

@@ -1,4 +1,4 @@
-"""The letters of the page of notation, and the fold with which a chapter begins: those that its
+"""The letters on the page of notation, and the fold at the start of a chapter that lists those its
 story uses, in order.
 """
 
@@ -8,7 +8,7 @@ import re
 
 #: Built page of notation.
 PAGE = "book/notation.html"
-#: What is not a letter inside a formula, as the page of notation says for all parts: words and
+#: Parts of a formula that are no letters, as the page of notation says for all parts: words and
 #: marks, the normal law, extreme singular values and eigenvalues, the d of an integral; and
 #: indices.
 NO_LETTERS = re.compile(
@@ -24,8 +24,8 @@ FORMULA = re.compile(
     re.S,
 )
 ROW = re.compile(r'<tr class="row-\w+"[^>]*>\s*<td>(.*?)</td>.*?</tr>', re.S)
-#: What introduces its letters itself: a built proof, to its mark or to what follows, and the card
-#: of a verdict.
+#: Pieces that introduce their letters themselves: a built proof, up to its mark or to what follows,
+#: and the card of a verdict.
 ASIDE = re.compile(
     r'<details class="verdict.*?</details>'
     r'|<p><em>Proof.*?(?:\\square|□|(?=<section|<div class="(?:proof|admonition|exercise)))',
@@ -48,7 +48,7 @@ def stands_in(symbol: str, tex: str) -> bool:
 
 
 def formulas(text: str) -> list[str]:
-    """The TeX of a built page or a piece of it."""
+    """The TeX of all formulas in a built page or a piece of it."""
     return [html.unescape(formula["tex"]) for formula in FORMULA.finditer(text)]
 
 
@@ -67,8 +67,8 @@ def symbols(text: str) -> dict[str, dict[str, str]]:
 
 
 def with_letters(text: str, name: str, known: dict[str, dict[str, str]]) -> str:
-    """A built chapter with the letters that stand before its record, out of proofs, folded under
-    its title; no other page.
+    """A built chapter with the letters used before its record section, proofs excepted, folded
+    under its title; other pages unchanged.
     """
     page, text = name.removeprefix("book/").removesuffix(".html"), FOLD.sub("", text)
     told = formulas(ASIDE.sub("", text.partition(' id="the-record"')[0]))

@@ -1,6 +1,6 @@
-"""What is done to a page before it is written: verdicts become cards, in a record below their cells
-and in its chapter beside their statements; code of checks and modules fold; the picture comes
-first, and small copies of pictures stand beside findings.
+"""Changes to a page before it is written: verdicts become cards, in a record below their cells and
+in its chapter next to their statements; code of checks and modules folds; the picture comes first,
+and thumbnails appear next to findings.
 """
 
 import html
@@ -20,15 +20,15 @@ from sphinx_exercise.nodes import is_exercise_enumerable_node, is_exercise_node,
 from theorybook import book
 from theorybook.sphinx import ledger
 
-#: From this many cards on, a run of cards folds into one line.
+#: A run of at least this many cards folds into one line.
 LONG_RUN = 5
-#: A visible cell with a verdict and more lines than this folds in Read.
+#: A visible cell with a verdict folds in Read if it has more lines than this.
 LONGEST_READ = 12
 CARD = '<details class="verdict shown'
 
 
 class Tag(nodes.Element):
-    """An element of HTML that docutils has no name for; its ``opening`` and ``closing`` as they are
+    """An HTML element that docutils has no name for, with its ``opening`` and ``closing`` tags as
     written.
     """
 
@@ -51,7 +51,7 @@ def fold(kind: str, line: str, *pieces: nodes.Node) -> None:
 
 
 def prepare(app, doctree: nodes.document, page: str) -> None:
-    """Apply all of these changes to one page."""
+    """Apply all changes to one page."""
     if app.builder.format != "html":
         return
     cells = [
@@ -93,7 +93,7 @@ def part_of(cell: nodes.Element, kind: str) -> nodes.Element | None:
 
 
 def claim_of(node: nodes.Node) -> str:
-    """The claim of a verdict as a notebook shows it; empty for all else."""
+    """The claim of a verdict as a notebook shows it; empty for any other node."""
     found = isinstance(node, nodes.raw) and re.match(
         r'<div class="verdict .*?<code>([^<]+)</code>', node.astext(), re.S
     )
@@ -107,7 +107,7 @@ def card_of(verdict: dict[str, Any], link: ledger.Link, **options: Any) -> nodes
 
 
 def fold_run(cards: list[nodes.Node], verdicts: list[dict[str, Any]]) -> None:
-    """A long run of cards behind a line that counts their outcomes."""
+    """Fold a long run of cards behind a line that counts their outcomes."""
     if len(cards) >= LONG_RUN:
         fold("verdicts", counted(verdicts), *cards)
 
@@ -119,7 +119,7 @@ def counted(verdicts: Iterable[dict[str, Any]]) -> str:
 
 
 def show_cards(cell: nodes.Element, page: str, link: ledger.Link) -> None:
-    """The verdicts among the outputs of a cell as cards."""
+    """Show the verdicts among the outputs of a cell as cards."""
     known = ledger.verdicts_of(page)
     for judged, run in groupby(
         list(part_of(cell, "output") or ()), lambda node: bool(claim_of(node))
@@ -134,11 +134,10 @@ def show_cards(cell: nodes.Element, page: str, link: ledger.Link) -> None:
 
 
 def fold_checks(cell: nodes.Element, in_record: bool) -> None:
-    """The code of checks behind a line that the switch opens: in a record all that is hidden,
+    """Fold the code of checks behind a line that the switch opens: in a record all hidden code,
     elsewhere that of verdicts.
 
-    Other hidden code has a short name, which stands below its output while somebody reads
-    (book.css).
+    Other hidden code has a short name, which Read shows below its output (book.css).
     """
     code = part_of(cell, "source")
     if code is None:
@@ -156,8 +155,8 @@ def fold_checks(cell: nodes.Element, in_record: bool) -> None:
 
 
 def visit_hidden(self, node):
-    """Hidden code as myst-nb shows it, with its short name, and without a label that says less than
-    the line.
+    """Open hidden code as myst-nb does, with its short name and without the label that says less
+    than the line.
     """
     chip = f'<span class="chip">{node["chip"]}</span>' if "chip" in node.attributes else ""
     shown, hidden = (html.escape(node[prompt]) for prompt in ("prompt_show", "prompt_hide"))
@@ -174,8 +173,8 @@ def depart_hidden(self, node):
 
 
 def name_solutions(doctree: nodes.document) -> None:
-    """The hidden cell after an exercise says that it is the solution, after a solution in words
-    that it is its code.
+    """Label the hidden cell after an exercise as its solution, and the one after a solution in
+    words as its code.
     """
     name = ""
     for node in doctree.findall():
@@ -198,19 +197,19 @@ def is_record(page: str) -> bool:
 
 
 def record_below(page: str) -> str | None:
-    """The record of a chapter; none for any other page."""
+    """The record of a chapter; None for any other page."""
     record = ledger.record(page.removeprefix("book/"))
     return record if record != page and (book.root() / f"{record}.md").is_file() else None
 
 
 def note_record(app, doctree: nodes.document) -> None:
-    """A chapter shows what its record stores, so it is read again when that has changed."""
+    """Make a chapter, which shows what its record stores, be read again when that has changed."""
     if (record := record_below(app.env.docname)) is not None:
         app.env.note_dependency(str(book.root() / f"{record}.ipynb"))
 
 
 def put_cards(doctree: nodes.document, page: str, record: str, link: ledger.Link) -> None:
-    """After each statement's box, figure or table on a chapter's page: the cards of its rows."""
+    """Insert the cards of a statement's rows after its box, figure or table on a chapter's page."""
     verdicts, beside = ledger.verdicts_of(record), defaultdict(list)
     for entry in ledger.entries().values():
         if f"book/{entry.chapter}" == page and entry.id in verdicts and ledger.home(entry) == page:
@@ -239,8 +238,8 @@ def moved(old: nodes.document, new: nodes.document) -> Iterator[str]:
 def point_to_record(
     doctree: nodes.document, other: nodes.document, record: str, link: ledger.Link
 ) -> None:
-    """The section on the record counts its verdicts; addresses of what stood on this page lead
-    there (book.js follows them).
+    """Count the record's verdicts in the section on the record, and redirect anchors that moved
+    from this page to it (book.js follows them).
     """
     section = next(node for node in doctree.findall(nodes.section) if "the-record" in node["ids"])
     verdicts = ledger.verdicts_of(record)
@@ -260,7 +259,7 @@ def point_to_record(
 
 
 def fold_module(section: nodes.section) -> None:
-    """A module of the reference behind a line that names what is in it."""
+    """Fold a module of the reference behind a line that names its contents."""
     described = [child for child in section if isinstance(child, addnodes.desc)]
     top = [
         one[0]["ids"][0]
@@ -277,7 +276,7 @@ def fold_module(section: nodes.section) -> None:
 
 
 def picture_first(cells: list[nodes.Element]) -> None:
-    """A chapter opens with its picture: the imports fold, and the code of the first picture stands
+    """Open a chapter with its picture: fold the imports, and put the code of the first picture
     below it.
     """
     bare = cells and len(cells[0]) == 1 and not isinstance(cells[0][0], HideCodeCellNode)
@@ -295,11 +294,11 @@ def picture_first(cells: list[nodes.Element]) -> None:
 
 
 class Thumb(Tag):
-    """A link that holds a small copy of another page's picture."""
+    """A link that holds a thumbnail of another page's picture."""
 
 
 def picture_of(env, page: str, figure: str) -> nodes.image | None:
-    """A copy of a page's picture, the first one if none is named; nothing without one."""
+    """A copy of a page's picture, the first one if none is named; None if there is none."""
     after = not figure
     for node in env.get_doctree(page).findall(nodes.Element):
         after = after or figure in node["ids"]
@@ -311,8 +310,8 @@ def picture_of(env, page: str, figure: str) -> nodes.image | None:
 
 
 class Finding(SphinxDirective):
-    """``{finding} <page>[#<figure>] [large]``: words beside a small picture, the first one of the
-    page if none is named.
+    """``{finding} <page>[#<figure>] [large]``: words next to a thumbnail, of the first picture of
+    the page if none is named.
     """
 
     required_arguments = 1

@@ -1,8 +1,8 @@
-"""What the search page finds: sections, statements, boxes, functions and symbols, each with its
-words as text.
+"""The documents that the search page finds: sections, statements, boxes, functions and symbols,
+each with its text.
 
-MiniSearch (static/minisearch) searches them in the browser; they come as a script, which pages
-opened as files can load.
+MiniSearch (static/minisearch) searches them in the browser; they are written as a script, which
+pages opened as files can load too.
 """
 
 import inspect
@@ -22,7 +22,7 @@ from theorybook.sphinx import ledger
 #: A document: kind, name, other names, address, outcome, words.
 Document = tuple[str, str, list[str], str, str, str]
 NOTATION = "book/notation"
-#: What a section's words leave out: code, and what is found by itself.
+#: Nodes that a section's words leave out: code, and what is a document of its own.
 ELSEWHERE = (nodes.literal_block, nodes.raw, nodes.image, nodes.Invisible, addnodes.desc)
 
 
@@ -46,20 +46,20 @@ def words(node: nodes.Node) -> str:
 
 
 def number_symbols(app: Sphinx, doctree: nodes.document) -> None:
-    """Every line of the page of notation can be linked to."""
+    """Give every line of the page of notation an anchor."""
     if app.env.docname == NOTATION:
         for i, row in enumerate(doctree.findall(nodes.row)):
             row["ids"] = [f"symbol-{i}"]
 
 
 def _titled(node: nodes.Node) -> bool:
-    """Whether it is a section of the page, not the inside of a box or an exercise."""
+    """Whether a node is a section of the page, not the inside of a box or an exercise."""
     return isinstance(node, nodes.section) and isinstance(node[0], nodes.title)
 
 
 def _depth(node: nodes.Node | None) -> int:
-    """Sections around a piece of a page, with itself: 3 for the letters of one chapter, which its
-    own page begins with.
+    """Number of sections around a node, itself included: 3 for the letters of one chapter, with
+    which that chapter's page begins.
     """
     return 0 if node is None else isinstance(node, nodes.section) + _depth(node.parent)
 

@@ -1,8 +1,8 @@
 """Plain-text mathematics as HTML: ``|<f, s>| <= n^0.3`` gets its sub- and superscripts, relations
 and Greek letters.
 
-Only what is safe without a grammar is touched; every word stays. Letters become italic, names of
-code stay as they are.
+Only what is safe without a grammar is changed; every word is kept. Letters become italic, names in
+code are unchanged.
 """
 
 import html
@@ -52,7 +52,9 @@ def typeset(text: str) -> Markup:
 
 
 def _formula(tex: str) -> str:
-    """Between two dollars a formula in a line, between four one on a line of its own."""
+    """The formula between single dollars in the line, that between double dollars on a line of its
+    own.
+    """
     if tex.startswith("$$"):
         return (
             '<span class="math notranslate nohighlight '

@@ -1,3 +1,3 @@
-"""What a book of verdicts is made with: execution, comparison, pages. Each runs in the book's
-folder, as ``python -m``.
+"""Tools that make a book of verdicts: execution, comparison, pages. Each is run in the book's
+folder, with ``python -m``.
 """

@@ -1,4 +1,4 @@
-"""Build the pages in ``_build/html``; what git holds is read and never written.
+"""Build the pages in ``_build/html``; files that git tracks are read and never written.
 
     python -m theorybook.tools.build [--execute] [--jobs N]
 

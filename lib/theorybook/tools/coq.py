@@ -19,7 +19,7 @@ from pathlib import Path
 
 from theorybook import book, load_ledger
 
-#: What the real numbers of Coq's standard library are built on, with the classical logic that their
+#: The axioms of the real numbers in Coq's standard library, with the classical logic that their
 #: theorems use.
 REALS = {
     "ClassicalDedekindReals.sig_forall_dec",
@@ -43,7 +43,7 @@ def line_of(theorem: str) -> int:
     """The line on which a theorem is stated.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the file does not state it.
     """
     file, _, name = theorem.partition(":")
     text = (book.root() / file).read_text(encoding="utf-8")
@@ -53,10 +53,10 @@ def line_of(theorem: str) -> int:
 
 
 def coqc(file: Path) -> str:
-    """What Coq prints on a file, beside which it leaves the compiled one.
+    """Compile a file, leaving the result next to it, and return what Coq prints.
 
     Raises:
-        ValueError: Coq refuses it, with what it says.
+        ValueError: Coq refuses it; the message has Coq's output.
     """
     run = subprocess.run(["coqc", "-q", file.name], cwd=file.parent, capture_output=True, text=True)
     if run.returncode:
@@ -65,8 +65,8 @@ def coqc(file: Path) -> str:
 
 
 def axioms(folder: Path, names: Iterable[str]) -> set[str]:
-    """What theorems of files that are compiled in a folder rest on, taken together: one search
-    through their proofs.
+    """The axioms on which theorems of files compiled in a folder rest, taken together, by one
+    search through their proofs.
     """
     called = [
         f"{Path(file).stem}.{theorem}"
@@ -85,7 +85,7 @@ def axioms(folder: Path, names: Iterable[str]) -> set[str]:
 
 
 def check(folder: Path, jobs: int = 2) -> None:
-    """Compile the files in a new folder and print, for each row, its theorems, and the axioms of
+    """Compile the files in a new folder and print the theorems with their rows, and the axioms of
     all.
 
     Raises:
@@ -102,7 +102,7 @@ def check(folder: Path, jobs: int = 2) -> None:
         list(pool.map(coqc, files))
     used = axioms(folder, named)
     if foreign := used - REALS:
-        raise ValueError(f"the theorems rest on what nobody proved: {', '.join(sorted(foreign))}")
+        raise ValueError(f"the theorems rest on other axioms: {', '.join(sorted(foreign))}")
     print(*(f"{', '.join(rows)}: {theorem}" for theorem, rows in named.items()), sep="\n")
     print(
         f"Coq checked {len(named)} theorems. Their axioms are those of its real numbers: "

@@ -32,9 +32,7 @@ from theorybook.tools import forked_kernels
 
 
 class Failed(Exception):
-    """A chapter that was not executed or not stored: what went wrong, in one sentence with a
-    remedy.
-    """
+    """A chapter was not executed or not stored: the reason, in one sentence with a remedy."""
 
 
 def chapters(root: Path | None = None) -> list[Path]:
@@ -124,7 +122,7 @@ def run(notebook: NotebookNode, source: Path, allow_errors: bool = False) -> Non
 def store(notebook: NotebookNode, target: Path) -> None:
     """Write a notebook unless the file already has this content."""
     text = nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
-    target = target.resolve()  # a link stays one
+    target = target.resolve()  # so that a link remains a link
     partial = target.with_suffix(f".ipynb.{os.getpid()}.partial")
     try:
         if not target.exists() or target.read_text(encoding="utf-8", errors="replace") != text:
@@ -150,13 +148,13 @@ def execute(source: Path) -> str:
     return ""
 
 
-#: Made of a picture's data, which stand behind it; a report shows the data.
+#: A hash of a picture's data, which follow it; a report shows the data instead.
 PICTURE_ID = re.compile(r"\bmovable-[0-9a-f]{8}\b")
 
 
 def compared(cell: NotebookNode) -> list[str]:
-    """What nbval compares of a cell: all its texts, joined where only timing cut them, and no
-    image.
+    """What nbval compares of a cell: all its texts, joined where only timing split them, and no
+    images.
     """
     texts: dict[str, list[str]] = {}
     if cell.cell_type == "code" and "nbval-ignore-output" not in cell.metadata.get("tags", ()):
@@ -174,7 +172,7 @@ def compared(cell: NotebookNode) -> list[str]:
 
 
 def excerpt(text: str, other: str) -> str:
-    """The part of a text from which on it differs from another one."""
+    """The part of a text around the first difference from another one."""
     first = next(
         (i for i, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other))
     )
@@ -182,7 +180,9 @@ def excerpt(text: str, other: str) -> str:
 
 
 def differences(stored: NotebookNode, fresh: NotebookNode) -> list[str]:
-    """For each cell whose compared outputs differ from the stored ones: where they begin to."""
+    """For each cell whose compared outputs differ from the stored ones, where the difference
+    begins.
+    """
     found = []
     for number, (old, new) in enumerate(zip(stored.cells, fresh.cells), start=1):
         before, after = compared(old), compared(new)
@@ -196,8 +196,8 @@ def differences(stored: NotebookNode, fresh: NotebookNode) -> list[str]:
 
 
 def side_by_side(work: Callable, sources: list[Path], jobs: int, doing: str) -> Iterator:
-    """What ``work`` gives for each chapter, ``jobs`` at a time; those of the ledger last, since
-    they read the others.
+    """Results of ``work`` for each chapter, ``jobs`` at a time; the ledger's pages last, since they
+    read the others.
     """
     os.environ.pop("MPLBACKEND", None)  # a backend without a screen would store no picture
     forked_kernels.use()
@@ -212,7 +212,7 @@ def side_by_side(work: Callable, sources: list[Path], jobs: int, doing: str) -> 
 
 
 def arguments_for(text: str | None) -> argparse.ArgumentParser:
-    """A command line that takes chapters and how many run at a time."""
+    """A command line that takes chapters and the number of them to run at a time."""
     parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
     parser.add_argument(
         "chapters", nargs="*", type=lambda name: Path(name).resolve().with_suffix(".md")
@@ -222,7 +222,7 @@ def arguments_for(text: str | None) -> argparse.ArgumentParser:
 
 
 def positive(text: str) -> int:
-    """An integer from 1."""
+    """An integer that is at least 1."""
     if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{number} is not allowed: it is at least 1")
     return number

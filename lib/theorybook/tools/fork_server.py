@@ -1,11 +1,11 @@
-"""One process with torch and its kin imported; each kernel asked for is forked off it. Started by
-``forked_kernels``.
+"""One process with torch and related packages imported, from which every requested kernel is
+forked. Started by ``forked_kernels``.
 
     python fork_server.py DESCRIPTOR
 
-``DESCRIPTOR`` is a socket: each message on it brings the socket of a kernel to be; its end, however
-it comes, ends all kernels. On a kernel's socket stand what to run, in one line of JSON; then its
-process id and, once it has ended, its exit code.
+``DESCRIPTOR`` is a socket: each message on it carries the socket of a new kernel; when it closes,
+for whatever reason, all kernels end. On a kernel's socket come first one line of JSON that says
+what to run, then the kernel's process id and, once it has ended, its exit code.
 """
 
 import contextlib
@@ -18,8 +18,8 @@ import signal
 import socket
 import sys
 
-#: What chapters import from elsewhere. The library is imported by each: what a chapter forgets to
-#: import is not there.
+#: Third-party packages that chapters import. The library itself is imported by each chapter, so that
+#: an import that a chapter forgets is missing.
 PRELOADED = (
     "numpy",
     "torch",
@@ -37,8 +37,8 @@ WORD = 8
 
 
 def serve(owner: socket.socket) -> socket.socket | None:
-    """Fork a kernel on request. Returns its socket in the kernel, and None in the server when the
-    last client has gone.
+    """Fork a kernel on each request. Returns its socket in the kernel, and None in the server when
+    the last client has gone.
     """
     kernels: dict[int, socket.socket] = {}
     woken, wake = socket.socketpair()
@@ -75,9 +75,7 @@ def serve(owner: socket.socket) -> socket.socket | None:
 
 
 def become_kernel(asker: socket.socket) -> None:
-    """``python -m ipykernel_launcher``, in the session, folder and environment that were asked
-    for.
-    """
+    """Run ``python -m ipykernel_launcher`` in the requested session, folder and environment."""
     os.setsid()
     with asker, asker.makefile() as lines:
         asked = json.loads(lines.readline())
@@ -89,8 +87,8 @@ def become_kernel(asker: socket.socket) -> None:
     import numpy as np
     from ipykernel.kernelapp import launch_new_instance
 
-    np.random.seed()  # what has no seed differs from kernel to kernel, as ever
-    launch_new_instance(parent_handle=os.getppid())  # with whom it ends
+    np.random.seed()  # unseeded draws differ from kernel to kernel, as usual
+    launch_new_instance(parent_handle=os.getppid())  # the kernel ends with its parent
 
 
 def main() -> None:
@@ -102,8 +100,8 @@ def main() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
         if len(os.listdir("/proc/self/task")) > 1:
-            return  # threads are not there after a fork, but the locks they hold are
-    gc.freeze()  # a collection would copy the pages that are shared
+            return  # threads do not survive a fork, but the locks that they hold do
+    gc.freeze()  # a garbage collection would copy the shared memory pages
     if asker := serve(socket.socket(fileno=int(sys.argv[1]))):
         become_kernel(asker)
 

@@ -1,12 +1,12 @@
-"""Kernels forked off one process that has imported torch and the like: these imports, most of a
-chapter's time, happen once.
+"""Kernels forked from one process that has imported torch and the like, so that these imports, most
+of a chapter's time, happen once.
 
-``use()`` makes this jupyter_client's way to start kernels in this process, for nbclient and nbval
-alike (the latter with ``pytest -p theorybook.tools.forked_kernels --nbval``);
-``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the ordinary way. That is also taken
-where forking is not safe (elsewhere than on Linux; imports that started threads), and for kernels
-of another interpreter or with another environment than the first one's, since imports depend on
-both.
+``use()`` makes this the way in which jupyter_client starts kernels in this process, for nbclient
+and nbval alike (the latter with ``pytest -p theorybook.tools.forked_kernels --nbval``);
+``JUPYTER_DEFAULT_PROVISIONER_NAME=local-provisioner`` keeps the ordinary way. The ordinary way is
+also used where forking is not safe (on systems other than Linux; after imports that started
+threads), and for kernels of another interpreter or with another environment than the first one's,
+since imports depend on both.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ from theorybook.tools.fork_server import WORD
 NAME = "forked"
 SERVER = Path(__file__).with_name("fork_server.py")
 CHOICE = KernelProvisionerFactory.default_provisioner_name_env
-#: Variables that differ from kernel to kernel and that no import reads.
+#: Prefixes of variables that differ from kernel to kernel and that no import reads.
 OWN = ("JPY_", "PYTEST_")
 
 
 class Server:
-    """The process that is forked: it ends with this one, since it notices when its socket
+    """The process from which kernels are forked; it ends with this one, because its socket then
     closes.
     """
 
@@ -51,7 +51,7 @@ class Server:
 
 
 class Kernel:
-    """A forked kernel, with what LocalProvisioner asks of a Popen."""
+    """A forked kernel, with the part of Popen's interface that LocalProvisioner uses."""
 
     stdin = stdout = stderr = returncode = None
 
@@ -111,7 +111,7 @@ class ForkedProvisioner(LocalProvisioner):
 
 
 def use() -> None:
-    """Start kernels in this way from now on, unless the environment chooses another."""
+    """Start kernels by forking from now on, unless the environment chooses another way."""
     os.environ.setdefault(
         "OMP_NUM_THREADS", "1"
     )  # kernels run side by side: more threads would wait for one another

@@ -1,11 +1,11 @@
 """Execute chapters with the last place of every inexact result at random, and name the compared
-outputs that move.
+outputs that change.
 
     python -m theorybook.tools.jitter [--seeds 0,1,2] [--jobs N] [chapter.md ...]
 
 Without chapters: all of ``_toc.yml``. The stored notebooks are read and never written;
-``last_place`` says what is perturbed. What moves here will differ on some other machine. The exit
-code is 1 if anything moved.
+``last_place`` says what is perturbed. An output that changes here will differ on some other
+machine. The exit code is 1 if anything changed.
 """
 
 import functools
@@ -30,7 +30,9 @@ START = "from theorybook.tools import last_place; last_place.perturb({seed})"
 
 
 def changed_outputs(source: Path, seed: int) -> tuple[str, list[str]]:
-    """A chapter and seed, and the stored outputs that change when the chapter runs perturbed."""
+    """Name of a chapter and seed, and the stored outputs that change when the chapter runs
+    perturbed.
+    """
     name = f"{named(source)}, seed {seed}"
     try:
         notebook = read(source)

@@ -1,11 +1,11 @@
-"""Randomise the last place of every inexact floating-point result: a stronger form of what another
-processor does.
+"""Randomise the last place of every inexact floating-point result, a stronger form of the effect of
+another processor.
 
 ``perturb(seed)`` acts on this process from then on, on torch through a dispatch mode and on NumPy's
-module-level reductions, products, transcendental functions and ``numpy.linalg``. A result goes up
-or down by one unit in the last place, or stays. Integers and fractions of few binary digits stay,
-since they are exact on every machine; so does what only moves numbers about. Not reached: NumPy's
-operators (``a @ b``), and worker processes.
+module-level reductions, products, transcendental functions and ``numpy.linalg``. A result moves up
+or down by one unit in the last place, or stays. Integers and fractions with few binary digits stay,
+since they are exact on every machine, and so do results that only move numbers around. Not reached:
+NumPy's operators (``a @ b``), and worker processes.
 """
 
 import functools
@@ -21,8 +21,8 @@ from torch.utils._pytree import tree_map_only
 #: few digits.
 BITS = {np.dtype(np.float64): (np.int64, 2**21 - 1), np.dtype(np.float32): (np.int32, 2**10 - 1)}
 
-#: torch's operations whose results are numbers that were there before; views and random draws say
-#: so themselves.
+#: torch's operations that only copy or select numbers; views and random draws are marked by torch
+#: itself.
 MOVES = """
     abs alias amax amin arange as_strided bucketize cat ceil clamp clamp_max clamp_min clone
     constant_pad_nd copy cummax cummin diag_embed diagonal_copy empty empty_like empty_strided
@@ -72,7 +72,7 @@ def shift(values: np.ndarray, source: np.random.Generator) -> None:
 
 
 class LastPlace(TorchDispatchMode):
-    """While it is entered, torch's results are shifted."""
+    """A dispatch mode that shifts torch's results while it is active."""
 
     def __init__(self, source: np.random.Generator) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ def computes(func: Any) -> bool:
 
 
 def computing(function: Callable, source: np.random.Generator) -> Callable:
-    """A function of NumPy with its results shifted."""
+    """A NumPy function with its results shifted."""
 
     def shifted(value: Any) -> Any:
         if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The record of a tool's own run, with the command that was given."""
+"""Records of a tool's own run, with the command that was given."""
 
 import os
 import shlex
@@ -19,8 +19,8 @@ def write(
     folder: str,
     **options: Any,
 ) -> None:
-    """Write ``name`` into a folder; ``options`` as of ``write_record``, and ``versions`` of more
-    packages.
+    """Write the record ``name`` into a folder; ``options`` are those of ``write_record``, and
+    ``versions`` of further packages.
     """
     tool, *words = sys.argv
     words = ["OUT" if word == folder else word for word in words]

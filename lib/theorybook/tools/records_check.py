@@ -4,8 +4,8 @@
     ...]
 
 Each record must have a recording (``theorybook.sweep.Recording``) in some ``<part>/runs/`` module,
-with the same settings and points. The sample is drawn among the points that took at most so many
-seconds when they were recorded.
+with the same settings and points. The sample is drawn from the points that took at most
+``--seconds`` when they were recorded.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def recordings() -> dict[str, Recording]:
 
 
 def untied(recording: Recording, record: Record) -> list[str]:
-    """Where the settings and points of a record are not those of its recording."""
+    """Where the settings and points of a record differ from those of its recording."""
     settings = decoded(encoded(recording.settings, 17))
     faults = [f"settings: {fault}" for fault in differences(record.settings, settings, 0)]
     points = [decoded(encoded(point, 17)) for point in recording.grid()]
@@ -41,7 +41,7 @@ def untied(recording: Recording, record: Record) -> list[str]:
     foreign = [point for point in record.points if point not in points]
     faults += [f"{len(missing)} points are not recorded, first {missing[0]}"] if missing else []
     faults += (
-        [f"{len(foreign)} recorded points are no points of it, first {foreign[0]}"]
+        [f"{len(foreign)} recorded points do not belong to it, first {foreign[0]}"]
         if foreign
         else []
     )
@@ -49,7 +49,7 @@ def untied(recording: Recording, record: Record) -> list[str]:
 
 
 def recomputed(recording: Recording, record: Record, index: int) -> list[str]:
-    """Where one point of a record comes out otherwise."""
+    """Where the recomputed result of one point of a record differs."""
     point = record.points[index]
     found = differences(record.results[index], recording.compute(point), recording.tolerance)
     return [f"{recording.name}, {point}: {fault}" for fault in found]
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(
             f"no recording is called {unknown[0]}; there are {', '.join(known)}"
             if unknown
-            else "at least 1, please"
+            else "--points and --jobs are at least 1"
         )
     names = given.names or [name for name, recording in known.items() if recording.shipped]
     files = sorted(path.stem for path in data.glob("*") if path.suffix in (".json", ".npz", ".csv"))

@@ -1,5 +1,5 @@
-"""Write into the ledger what the boxes of the chapters say: a box is the source of the row that it
-belongs to.
+"""Copy the boxes of the chapters into the ledger: a box is the source of the row that belongs to
+it.
 
 A row whose ``label`` no other row has takes its ``hypotheses``, ``statement``, ``constants`` and
 ``scope`` from the paragraphs *Hypotheses.*, *Claim.*, *Constants.* and *Scope.* of that box, if it
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from theorybook import Entry, book, load_ledger, record_of
 
-#: Field of a row -> what its paragraph in the box begins with, in the order in which both are
-#: written.
+#: Field of a row -> the word with which its paragraph in the box begins, in the order in which both
+#: are written.
 PARAGRAPHS = {
     "hypotheses": "Hypotheses",
     "statement": "Claim",
@@ -73,7 +73,7 @@ def said(box: str) -> dict[str, str]:
 
 
 def of_boxes(rows: list[Entry]) -> dict[str, dict[str, str]]:
-    """Row -> its fields as its box says them, for the rows with such a box of their own."""
+    """Row -> its fields as its box states them, for rows with a box of their own that has them."""
     shared = Counter(row.label for row in rows)
     found = {}
     for row in rows:
@@ -90,9 +90,7 @@ def of_boxes(rows: list[Entry]) -> dict[str, dict[str, str]]:
 
 
 def differing() -> dict[Path, dict[str, dict[str, str]]]:
-    """File of the ledger -> its rows that say something else than their boxes, with what these
-    say.
-    """
+    """File of the ledger -> its rows that differ from their boxes, with the boxes' fields."""
     ledger = {
         path: load_ledger(path) for path in sorted((book.root() / "book" / "ledger").glob("*.yml"))
     }
@@ -107,7 +105,7 @@ def differing() -> dict[Path, dict[str, dict[str, str]]]:
 
 
 def written(row: str, fields: dict[str, str]) -> str:
-    """The text of a row with these fields, where ``statement`` stood."""
+    """The text of a row with these fields in place of its ``statement``."""
     lines = [
         f"  {field}: '{text.replace(chr(39), 2 * chr(39))}'\n"
         for field, text in fields.items()
