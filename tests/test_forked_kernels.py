@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -77,6 +78,16 @@ def test_a_kernel_obeys_signals_and_its_exit_code_is_known(forked):
     assert wait_for(lambda: process.poll() is not None) and process.poll() == 3
     client.stop_channels()
     manager.shutdown_kernel(now=True)
+
+
+def test_no_other_process_can_be_given_the_port_of_a_kernel(forked):
+    """Two runs side by side once read each other's messages: a port is chosen a second before the kernel takes it."""
+    manager, client = start_new_kernel()
+    sockets = [Path(f"{manager.ip}-{port}") for port in manager.ports]
+    assert manager.transport == "ipc" and all(path.is_socket() for path in sockets)
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+    assert not any(path.exists() for path in sockets)
 
 
 def test_a_kernel_with_another_environment_is_started_in_the_ordinary_way(forked, tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from theorybook.intervals import CONFIDENCE, Interval, power_law
-from theorybook.plain import plain
+from theorybook.plain import off_the_edge, plain
 from theorybook.prove import Proof
 from theorybook.validation import (
     NonNegative,
@@ -98,7 +98,7 @@ def number(value: Any, digits: Size = 3) -> str:
     value = float(value)
     if value == 0:
         return "0"  # also for -0.0
-    return f"{value:.{digits}g}"
+    return f"{off_the_edge(value) if digits < 12 else value:.{digits}g}"
 
 
 def _read(values: Any) -> Any:

@@ -11,7 +11,7 @@ from cycler import cycler
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from theorybook.plain import as_written
+from theorybook.plain import as_written, off_the_edge
 
 #: Colours of text and axes, and of guide lines.
 INK, GREY = "#24292F", "#808080"
@@ -93,7 +93,8 @@ def table(
         if isinstance(value, str | int | np.integer | np.bool_):
             return str(value)
         shown = format(
-            float(value), formats if isinstance(formats, str) else formats.get(header, ".3g")
+            off_the_edge(float(value)),
+            formats if isinstance(formats, str) else formats.get(header, ".3g"),
         )
         # no sign for a zero: from which side a number was rounded to it differs between machines
         return re.sub(r"^-(?=[0.]+(e[+-]\d+|%)?$)", "", shown)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from theorybook.figures import COLORS, GREY
-from theorybook.plain import as_written, power_of_ten, raised
+from theorybook.plain import as_written, off_the_edge, power_of_ten, raised
 from theorybook.validation import Signed, Size, to_numpy
 
 WIDTH, HEIGHT = 420, 250
@@ -603,6 +603,7 @@ def _index(name: str, values: list[str], start: Any) -> int:
 def _round(value: float, digits: int, decimals: int | None) -> float | None:
     if math.isnan(value):
         return None
+    value = off_the_edge(value)
     return (
         float(f"{value:.{digits}g}") if decimals is None else round(float(value), decimals)
     ) + 0.0  # no -0.0

@@ -168,3 +168,13 @@ def _operand(tex: str) -> str:
     """In parentheses, unless it is one symbol or already in parentheses."""
     tex = (tex or "").strip()
     return tex if re.fullmatch(r"\w+|\\[A-Za-z]+|.|√?\([^()]*\)", tex) else f"({tex})"
+
+
+def off_the_edge(value: float) -> float:
+    """A number to twelve digits, so that one that would be 0.0625 but for rounding is shortened to
+    the same digits on every machine.
+
+    >>> [f"{off_the_edge(value):.3f}" for value in (0.0625, 0.0625 + 1e-17, 0.0625 + 1e-15)]
+    ['0.062', '0.062', '0.062']
+    """
+    return float(f"{value:.12g}")

@@ -7,6 +7,10 @@ and nbval alike (the latter with ``pytest -p theorybook.tools.forked_kernels --n
 also used where forking is not safe (on systems other than Linux; after imports that started
 threads), and for kernels of another interpreter or with another environment than the first one's,
 since imports depend on both.
+
+Such kernels are reached through files instead of ports: jupyter_client looks for a free port and
+the kernel takes it about a second later, so that two processes that start kernels at the same time
+can be given the same port, and each then reads the other's messages.
 """
 
 import contextlib
@@ -16,7 +20,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import uuid
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -30,6 +36,8 @@ SERVER = Path(__file__).with_name("fork_server.py")
 CHOICE = KernelProvisionerFactory.default_provisioner_name_env
 #: Prefixes of variables that differ from kernel to kernel and that no import reads.
 OWN = ("JPY_", "PYTEST_")
+#: The longest path of a socket that every system takes.
+LONGEST = 100
 
 
 class Server:
@@ -83,7 +91,7 @@ class Kernel:
                 os.kill(self.pid, signum)
 
 
-server, starting = None, threading.Lock()
+server, sockets, starting = None, None, threading.Lock()
 
 
 def shared(env: dict[str, str]) -> dict[str, str]:
@@ -91,6 +99,15 @@ def shared(env: dict[str, str]) -> dict[str, str]:
 
 
 class ForkedProvisioner(LocalProvisioner):
+    async def pre_launch(self, **kwargs) -> dict:
+        global sockets
+        with starting:
+            sockets = sockets or tempfile.TemporaryDirectory()  # removed when this process ends
+        path, manager = f"{sockets.name}/{uuid.uuid4().hex[:8]}", self.parent
+        if manager and len(path) <= LONGEST and manager.transport != "ipc":
+            manager.transport, manager.ip = "ipc", path
+        return await super().pre_launch(**kwargs)
+
     async def launch_kernel(self, cmd: list[str], **kwargs):
         global server
         launcher = cmd.index("-m") if "-m" in cmd else 0
