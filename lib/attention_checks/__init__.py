@@ -1,4 +1,4 @@
-"""What the verdicts of the book *attention-theory* need beside its mathematics: formulas as
+"""What the verdicts of the book *attention-theory* need besides its mathematics: formulas as
 printed, proofs, runs.
 """
 

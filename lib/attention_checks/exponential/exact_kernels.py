@@ -1,5 +1,5 @@
-"""Kernels of networks with any u in fractions, labels that no width fits, and descent beside its
-kernel at the start.
+"""Kernels of networks with any u in exact fractions, labels that no width fits, and gradient
+descent compared with its kernel at the start.
 """
 
 import math
@@ -35,19 +35,19 @@ from torch import Tensor
 
 
 def unseen_weight(degree: Natural, sharpness: NonNegative) -> float:
-    """sum_(k > p) b^k / (k - 1)!, b = sharpness^2: what of softmax's limit kernel the powers up to
-    p leave on its diagonal.
+    """The part of the diagonal of softmax's limit kernel that comes from powers above p: sum_(k >
+    p) b^k / (k - 1)!, b = sharpness^2.
 
-    At more than ``seen_dimension(p, d)`` points n times this bounds the smallest eigenvalue from
-    above.
+    For n > ``seen_dimension(p, d)`` points, n times this is an upper bound on the smallest
+    eigenvalue.
     """
     b = sharpness**2
     return b * float(special.gammainc(degree, b)) * math.exp(b) if degree else b * math.exp(b)
 
 
 def fittable_share(n: Annotated[int, Limits(1, 10**5)], dimension: Natural) -> Fraction:
-    """Share of the 2^n labellings by signs of n points in general position that a linear space of
-    this dimension reaches.
+    """Share of the 2^n sign labellings of n points in general position that a linear space of this
+    dimension realises.
 
     2^(1-n) sum_(k < dimension) C(n - 1, k): all for n <= dimension, half at n = 2 dimension (Cover
     1965).
@@ -56,14 +56,14 @@ def fittable_share(n: Annotated[int, Limits(1, 10**5)], dimension: Natural) -> F
 
 
 def forbidden_labels(degree: Count, x: Float[Tensor, "n d"]) -> Float[Tensor, "n"]:
-    """Labels +-1 that no network of this degree fits even in sign, at any width: for n > R points.
+    """Labels +-1 at n > R points that no network of this degree fits, even in sign, at any width.
 
     R is the dimension of the polynomials up to the degree on the sphere (for degree 1 the constants
     count: u = 1 + z).
 
-    The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over one
-    point more than they have dimensions: sign N = sign c would make every term >= 0. All other
-    points, and those where c vanishes, get +1.
+    The signs of a vector c with sum_i c_i N(x_i) = 0 for all polynomials N of the degree, over R +
+    1 of the points: sign N = sign c would make every term >= 0. All other points, and those where c
+    vanishes, get +1.
 
     Raises:
         ValueError: n <= R, where every labelling of points in general position can be fitted.
@@ -138,8 +138,9 @@ def exact_width_kernel(
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What descent did: recorded steps, |F - Y|^2 / |Y|^2 at them, the same and its floor for the
-    kernel frozen at the start, signs that are right, rank of that kernel.
+    """Result of a descent: the recorded steps and |F - Y|^2 / |Y|^2 at them, the same loss and its
+    floor for the kernel frozen at the start, the number of correct signs, and the rank of that
+    kernel.
     """
 
     steps: list[int]
@@ -151,8 +152,8 @@ class Fit:
 
 
 def standard_error(net: WeightedNetwork, x: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
-    """Of each entry of the tangent kernel at the start, an average over independent pairs of
-    neurons: the delta method.
+    """Standard error of each entry of the tangent kernel at the start, an average over independent
+    pairs of neurons, by the delta method.
 
     With v = u / E u and s = u' / E u an entry is rho E[s s'] / (E v E v'), and a pair adds s s' -
     E[s s'] (v + v' - 1).

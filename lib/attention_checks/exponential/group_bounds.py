@@ -1,5 +1,5 @@
-"""Groups of patches with any weights: the range that they need, and how soon descent can reach
-it.
+"""Groups of patches with any weights: the range of weights that they need, and a bound on how soon
+descent can reach it.
 """
 
 import math
@@ -9,13 +9,14 @@ from theorybook.validation import AtLeastOne, Count, NonNegative, Positive
 
 
 def least_ratio(D: Count, C: Count, against: Count) -> float:
-    """((L - 1) k + t ((L - 2) k - C)) / (C - t k), t = (L - 1)^(1/3): the range that rows of three
-    weights need.
+    """The range that rows of three weights need: ((L - 1) k + t ((L - 2) k - C)) / (C - t k) with L
+    = D/C groups, k = ``against``, t = (L - 1)^(1/3).
 
-    Where strangers have the smallest weight of a row: with less, one of the images of
-    :func:`attention_theory.exponential.space.crowd_images` is misread, and all of them if every row
-    has the same three weights; with more weight on the whole own group they are read (ours; chapter
-    "Space", "The range that groups need"). The layer answers with the sign of a sum of cubes.
+    It holds where strangers have the smallest weight of a row. With a smaller range, one of the
+    images of :func:`attention_theory.exponential.space.crowd_images` is misread, and all of them if
+    every row has the same three weights; with more weight on the whole own group they are read
+    (ours; chapter "Space", "The range that groups need"). The layer answers with the sign of a sum
+    of cubes.
 
     Raises:
         ValueError: C does not divide D, a vote reads the image right, or perfect groups misread it.
@@ -51,11 +52,11 @@ def escape_steps(
     p: Count = 3,
     nu: NonNegative = 1e-3,
 ) -> float:
-    """Before so many steps no two weights off the diagonal of a row differ by this ratio, for any
-    data in [-1, 1].
+    """A number of steps before which no two off-diagonal weights of a row differ by this ratio, for
+    any data in [-1, 1].
 
-    (1 - ratio^(-1/2)) e^beta / (rate beta^2 G), for scores that start at 0 beside a fixed diagonal
-    of 1.
+    (1 - ratio^(-1/2)) e^beta / (rate beta^2 G), for scores that start at 0, with the diagonal fixed
+    at 1.
 
     Args:
         beta: sharpness.

@@ -24,8 +24,8 @@ from theorybook.validation import (
 
 
 def closing(family: Callable[[float], Weights], low: Positive = 1.0, high: Positive = 1e4) -> float:
-    """X = I, the paper's sizes: the log10 of the n at which lower and upper edge meet, and no knob
-    is left.
+    """log10 of the n at which the lower and the upper edge of the window meet, so that no knob is
+    left, for X = I and the paper's sizes.
 
     Args:
         family: :func:`attention_theory.exponential.sharp` or ``power``.
@@ -75,8 +75,8 @@ def least_sharpness(
 def least_truncation(
     high: Positive, low: Positive, rivals: Positive, wanted: OpenChance = 0.5, most: Size = 100_000
 ) -> int | None:
-    """The least even degree of the truncated exponential with that share; none when exp itself
-    falls short.
+    """The least even degree at which the truncated exponential gives the share ``wanted``; None if
+    exp itself falls short.
 
     Raises:
         ValueError: scores that are not 0 < low < high; more than ``most`` terms are needed.

@@ -35,8 +35,8 @@ MARGIN = Fraction(1, 10)
 
 @functools.cache
 def share_rule() -> Proof:
-    """The rule share - s = ((1 - s) r - s A) / (r + A): a key has the share s against A rivals iff
-    r >= A s / (1 - s).
+    """The rule share - s = ((1 - s) r - s A) / (r + A): a key has at least the share s against A
+    rivals iff r >= A s / (1 - s).
     """
     import sympy
 
@@ -98,9 +98,7 @@ def truncation_order(most: Size = 12) -> Proof:
 
 
 def _partial(degree: int) -> Callable[[float], float]:
-    """T_p of the library, which takes even degrees; the odd ones between them by their last
-    term.
-    """
+    """T_p from the library, which takes even degrees; for odd ones the last term is added here."""
 
     def value(z: float) -> float:
         even = degree - degree % 2
@@ -127,7 +125,9 @@ def shift_invariant(most: Size = 12) -> Proof:
         ]
 
     def change(weights: Weights) -> torch.Tensor:
-        """Of log(weight of k/weight of l) under a shift by one step of the grid 0, 1, 2, 3."""
+        """The change of log(weight of k/weight of l) under a shift by one step of the grid 0, 1, 2,
+        3, for all pairs k, l.
+        """
         logs = torch.log(
             torch.stack(
                 [
@@ -163,14 +163,14 @@ def shift_invariant(most: Size = 12) -> Proof:
 
 
 def _own(log_ratio, log_n):
-    """1 - own and own of a key against n - 1 rivals, from balls: 1 / (1 + (n - 1) / ratio)."""
+    """The share ``own`` of a key against n - 1 rivals, from balls: 1 / (1 + (n - 1) / ratio)."""
     odds = (log_n - log_ratio).exp() - (-log_ratio).exp()  # (n - 1) / ratio
     return 1 / (1 + odds)
 
 
 class Condition(NamedTuple):
-    """D1 fires, (a + 2b) own > 0.1 + b, or a data set is silent, (a + b) own < 0.05: own is the
-    share of j3 in its own row.
+    """The condition that D1 fires, (a + 2b) own > 0.1 + b, or that a data set is silent, (a + b)
+    own < 0.05; own is the share of j3 in its own row.
     """
 
     fires: bool
@@ -185,11 +185,11 @@ class Condition(NamedTuple):
 
     @property
     def factor(self) -> Fraction:
-        """Of own."""
+        """The factor of own."""
         return self.a + 2 * B if self.fires else self.a + B
 
     def sides(self, value: Any) -> tuple[Any, Any]:
-        """With the factor times own as ``value``."""
+        """Both sides of the inequality, where ``value`` is the factor times own."""
         return (MARGIN + B, value) if self.fires else (value, MARGIN / 2)
 
     def crosschecked(
@@ -199,8 +199,8 @@ class Condition(NamedTuple):
         family: Callable[..., Weights],
         key: Callable = lambda n: 0.0,
     ) -> Proof:
-        """To the paper's data, X = 1, with the ``family`` of the knobs of a point, and the ``key``
-        of :class:`DataSet`.
+        """The proof, crosschecked on the paper's data with X = 1, the ``family`` at the knobs of
+        each point, and the ``key`` of :class:`DataSet`.
         """
 
         def value(n: float, **knob: float) -> float:
@@ -291,8 +291,8 @@ def degree_window(low: Number = "1.3", high: Number = 60, n: tuple[int, int] = (
 
 
 def fixed_degree_fails(degree: Annotated[int, Limits(1, 1_000)]) -> tuple[int, Proof]:
-    """X = 1: from which n on z^degree leaves D1 silent, (a1 + b) own <= 0.05, and the proof for all
-    those n.
+    """X = 1: the n from which on z^degree leaves D1 silent, (a1 + b) own <= 0.05, and the proof for
+    all n from there on.
     """
     ratio = ((A1 + B + C) / (B + C)) ** degree
     bar = 2 * (A1 + B) / MARGIN - 1  # silent iff (n - 1) / ratio >= bar
@@ -329,8 +329,8 @@ def linear_reads(least: Count = 10) -> Proof:
 
 @functools.cache
 def row_below() -> Proof:
-    """The half of the theorem that says fires: if all other signs are -1, a row still has (a + 2b)
-    own - b.
+    """The firing half of the theorem: even if all other signs are -1, a row still has at least (a +
+    2b) own - b.
 
     With v = (1 - own)/(n - 1): a own + b (own + (t - 1) v - (n - t) v) - ((a + 2b) own - b) = 2 b
     (t - 1) v >= 0, where t counts the keys of the special block.
@@ -405,15 +405,15 @@ def relu_parity(most: Size = 8) -> Proof:
     )
 
 
-#: Contents that a vote reads wrong and the groups read right: the label's whole group, and two
-#: strays against it in each other.
+#: Contents that a vote misreads and the groups read correctly: the label's whole group, and two
+#: strays against it in each other group.
 AGAINST = [(3, 0), (0, 2), (0, 2)]
 
 
 @functools.cache
 def range_needed(high: Number = "5.7") -> Proof:
-    """D = 9, C = 3: rows whose weights differ by this factor at most read :data:`AGAINST` wrong,
-    sum of the cubes < 0.
+    """D = 9, C = 3: rows whose weights differ at most by this factor misread :data:`AGAINST`: the
+    sum of the cubes is negative.
 
     The weights of a patch on itself and on its group are l and g, that on the others is 1; l and g
     lie in [1/high, high]. The same polynomial, times 3, is what one row adds to the answers of all
@@ -460,13 +460,13 @@ def push_inside(
     q: Fraction = Fraction(1, 4),
     ratios: tuple[Number, Number] = ("1.01", 100),
 ) -> Proof:
-    """The first step raises scores inside a group above those between groups if r =
-    u(diagonal)/u(start) > 1, else below.
+    """The first step moves the scores inside a group above those between groups if r =
+    u(diagonal)/u(start) > 1, and below them if r < 1.
     """
 
     def push(r: float) -> float:
-        """At the ratio r, by the layer: e^(rate z) has u'/u = rate, and this ratio at a diagonal
-        score of 1.
+        """The difference of the pushes at the ratio r, from the layer: e^(rate z) has u'/u = rate,
+        and this ratio at a diagonal score of 1.
         """
         rate = math.log(r)
         family, sign = Weights("sharp", abs(rate)), math.copysign(1.0, rate)

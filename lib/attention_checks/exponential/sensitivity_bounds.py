@@ -1,6 +1,4 @@
-"""Bounds on the word sensitivity with any weights, from above and from below, at a context and in
-the mean.
-"""
+"""Upper and lower bounds on word sensitivity with any weights, for one context and in the mean."""
 
 import math
 from dataclasses import dataclass
@@ -19,8 +17,8 @@ def nearly_three(n: Count, tilt: Positive = 1e-4) -> tuple[OneTokenAttention, Fl
     O(tilt).
 
     Token 0 is sqrt(2) e_1, all others lie near its opposite, and W makes all of those attend to one
-    of them; the move doubles token 0 and turns it by 4 tilt, which wins their rows. Row 0 goes from
-    itself to the opposite.
+    of them; the move doubles token 0 and turns it by 4 tilt, so that their rows attend to it
+    instead. Row 0 turns from itself to the opposite.
 
     Args:
         n: tokens, at least 3.
@@ -87,8 +85,8 @@ class Sides:
 
 
 def gathered(view: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
-    """The change that one move makes, from both sides: the attention that it gathers, times
-    sqrt(d). (Source: ours.)
+    """Lower and upper bounds on the change that one move makes, by the attention that it gathers,
+    times sqrt(d). (Source: ours.)
 
     Lower: sqrt(d) times the root of the sum of (gamma_j p_j)^2 over the other rows whose weight of
     the token does not fall, p_j after the move, gamma_j = (1 + sqrt 2)^(-|M_j|^2 / d) >= sqrt(2) -
@@ -100,7 +98,7 @@ def gathered(view: OneTokenAttention, delta: Float[Tensor, "d"]) -> Sides:
         delta: (d,) of length sqrt(d), not against the token: delta . x >= 0.
 
     Raises:
-        ValueError: another length, or a move against the token (both to rounding).
+        ValueError: delta has another length or points against the token (both up to rounding).
     """
     d, slack = len(view.x), 1e-6
     length, along = float(delta.norm()) / math.sqrt(d), float(delta @ view.x) / d
@@ -142,8 +140,8 @@ def raising_move(view: OneTokenAttention, rows: Int[Tensor, "m"]) -> Float[Tenso
 
 
 def from_below(view: OneTokenAttention) -> float:
-    """S(X) is at least this: the best of a few explicit moves by :func:`gathered`, and of moving
-    the token to 0.
+    """A lower bound on S(X): the best of a few explicit moves, each by :func:`gathered`, and of
+    moving the token to 0.
 
     The moves are :func:`raising_move` of the 1, 2, 4, ... rows that can give the token the largest
     weights. Moved to 0, where u(0) > 0, the token averages: its row changes by phi_i minus the sum
@@ -166,7 +164,7 @@ def from_below(view: OneTokenAttention) -> float:
 
 
 def from_above(view: OneTokenAttention, cells: Size = 200) -> float:
-    """S(X) is at most this: the certificate of Part I in which no row's score moves by more than
+    """An upper bound on S(X): the certificate of Part I in which no row's score moves by more than
     the move can reach.
 
     The scores t_j that a move adds obey |t_j| <= |K_j| sqrt(d) and sum_j t_j^2 <= sigma_max(K)^2 d
@@ -207,8 +205,8 @@ def from_above(view: OneTokenAttention, cells: Size = 200) -> float:
 
 @dataclass(frozen=True)
 class Law:
-    """Lower bounds in n, d and the sharpness: what other rows change, what the moved row changes,
-    the length of a row.
+    """The parts of a lower bound in n, d and the sharpness: the change of the other rows, the
+    change of the moved row, and the length of a row.
     """
 
     rows: float
@@ -223,8 +221,8 @@ class Law:
 
 
 def mean_row(beta: Positive, n: AtLeastOne, d: Count) -> float:
-    """The root of E |phi_j|^2 is at most this, for n independent tokens on the sphere, u = exp(beta
-    z), W random, d >= 2.
+    """An upper bound on the root of E |phi_j|^2, for n independent tokens on the sphere, u =
+    exp(beta z), W random, d >= 2.
 
     (c beta + sqrt(c^2 beta^2 + 4 d Q)) / 2, c = d / (d - 1), Q = (1 - 4 beta^2 (1 - 1/n) /
     d)^(-d/2) / n, at most sqrt(d). (Source: ours.)
@@ -240,7 +238,7 @@ def random_law(beta: Positive, n: AtLeastOne, d: Count) -> Law:
     """A lower bound on the mean of S(X) over independent tokens on the sphere and random W, u =
     exp(beta z), in n, d and beta.
 
-    The formulas and their proof stand on the page "Words". (Source: ours.)
+    The formulas and their proof are on the page "Words". (Source: ours.)
 
     Args:
         beta: sharpness.
@@ -261,14 +259,14 @@ def random_law(beta: Positive, n: AtLeastOne, d: Count) -> Law:
 
 
 def _rise(d: int, m: int) -> float:
-    """The mean of the most by which one move raises m scores alike, orthogonally to its token, is
-    at least this.
+    """A lower bound on the mean of the largest amount by which one move, orthogonal to its token,
+    raises m scores alike.
     """
     return math.sqrt((d - m - 1) * (d - m - 0.5) / (m * (d - 2))) if m > 1 else math.sqrt(d - 1.5)
 
 
 def _raised(beta: float, n: float, d: int, m: int) -> float:
-    """The geometric mean of the change of m rows, all raised by the same move, is at least this."""
+    """A lower bound on the geometric mean of the change of m rows, all raised by the same move."""
     y = math.log(n - 1) + beta**2 / 2 - beta * _rise(d, m)
     spread = beta**2 * (1 + (math.sqrt(1 - 1 / (2 * m)) + beta / math.sqrt(2 * d)) ** 2)
     p = 1 / (1 + math.exp(y)) if y < 700 else 0.0
@@ -284,8 +282,8 @@ def long_context_limit(W: Float[Tensor, "d d"]) -> float:
 
 
 def expected_sensitivity(beta: Positive, n: AtLeastOne, d: Count) -> float:
-    """A guess for S at independent tokens, u = exp(beta z) and random W, with no constant fitted
-    and no proof.
+    """A heuristic for S at independent tokens, u = exp(beta z) and random W, with no fitted
+    constant and no proof.
 
     (2 d rows min(1, crowd/n)^2 + own^2) over the squared length d min(n, exp(beta^2)) + n beta^2. A
     move raises about d beta^2 / (log n + beta^2/2)^2 rows, crowd = exp(beta sqrt(d) - beta^2/2) is

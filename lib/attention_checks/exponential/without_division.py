@@ -35,8 +35,8 @@ def aligned_change(
     W: Float[Tensor, "d d"],
     token: Natural = 0,
 ) -> Float[Tensor, "others"]:
-    """|phi(X^i(delta)) - phi(X)| / |phi(X)| for the longest moves along what each other row likes:
-    delta = sqrt(d) k_j / |k_j|.
+    """|phi(X^i(delta)) - phi(X)| / |phi(X)| for the longest moves in the direction that each other
+    row prefers: delta = sqrt(d) k_j / |k_j|.
 
     Args:
         weights, over: u, and what the rows of u(X W X^T / sqrt d) are divided by.
@@ -54,15 +54,15 @@ def aligned_change(
 
 
 def sink_gap(rivals: Count, left: OpenChance) -> float:
-    """By how much a key with value 0 must outscore its equal rivals, so that softmax leaves this
-    part of their mean value.
+    """The margin by which a key with value 0 must outscore its equal rivals for softmax to leave
+    this part of their mean value.
     """
     return math.log(rivals) + math.log((1 - left) / left)
 
 
 def crowd_number(u: Callable[[int], float], d: Annotated[int, Limits(1, 1000)]) -> float:
-    """u(d) over the mean of u at the scores of random patterns of d signs: so many are level with
-    the right one.
+    """u(d) over the mean of u at the scores of random patterns of d signs: about so many of them
+    together weigh as much as the right one.
     """
     return u(d) / sum(math.comb(d, k) / 2**d * u(2 * k - d) for k in range(d + 1))
 
@@ -71,7 +71,7 @@ def retrieval_probability(
     u: Callable[[int], int], d: Annotated[int, Limits(1, 16)], n: Count
 ) -> Chance:
     """P[the right pattern has more than half of the weight] among n patterns of d random signs,
-    asked with itself.
+    when the query is that pattern.
 
     Its score is d, those of the others are independent sums of d signs: the law of the sum of their
     u is a power of a polynomial, of which only the coefficients below u(d) matter.
@@ -105,7 +105,7 @@ def retrieval_probability(
 
 @dataclass(frozen=True)
 class GroupsRun:
-    """Weights on a partner over those on a stranger, and the error, step by step."""
+    """The weight on a partner over the weight on a stranger, and the error, at each step."""
 
     ratio: list[float]
     error: list[float]
@@ -123,8 +123,8 @@ def groups_descent(
     diagonal: Signed = 1.0,
     nu: Positive = 1e-3,
 ) -> GroupsRun:
-    """Descent on all images of the world of patches, with weights over one of four things; three
-    scores, the diagonal fixed.
+    """Descent on all images of the world of patches, with the weights divided by one of four
+    things; three scores, of which the one on the diagonal is fixed.
 
     As :func:`attention_theory.exponential.space.population_descent_with` with p = 3, which is the
     case ``over="sum"``.

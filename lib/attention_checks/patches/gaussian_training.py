@@ -18,8 +18,8 @@ Kind = Literal["A", "fixed", "P", "PQK"]
 
 @dataclass(frozen=True, eq=False)
 class GaussianRun:
-    """What a training passed through; ``gram`` is P^T P in the paper's notation, A itself where A
-    is trained.
+    """The course of one training run; ``gram`` is P^T P in the paper's notation, or A itself where
+    A is trained.
     """
 
     steps: list[int]
@@ -43,8 +43,8 @@ def train_gaussian(
     every: Size = 50,
     tests: Size = 4000,
 ) -> GaussianRun:
-    """Train a one-layer positional transformer on Gaussian patches with Adam, p = 3, nu = 1e-3, no
-    divisor of the scores.
+    """Train a one-layer positional transformer on Gaussian patches with Adam, p = 3, nu = 1e-3,
+    undivided scores.
 
     Args:
         kind: ``A`` trains the scores themselves, ``fixed`` those off the diagonal, which stays 1

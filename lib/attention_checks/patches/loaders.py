@@ -21,7 +21,7 @@ SOURCES = {
     "cifar100": "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
     "svhn": "http://ufldl.stanford.edu/housenumbers/train_32x32.mat and test_32x32.mat",
 }
-#: How files begin that were saved in place of the data.
+#: First bytes of files that were saved in place of the data.
 INSTEAD = {
     b"": "it is empty",
     b"version https://git-lfs": "it is a pointer of Git LFS, not the file (git lfs pull brings it)",

@@ -76,6 +76,8 @@ def chance_level(
 
 
 def far_pairs(p: Pairs) -> tuple[float, float]:
-    """Mean cosine of pairs more than 6.5 apart: of those that are both blank, and of the others."""
+    """Mean cosine over the pairs of positions more than 6.5 apart: those that are both blank, and
+    the others.
+    """
     far = p.distance > 6.5
     return float(p.cosine[far & p.blank].mean()), float(p.cosine[far & ~p.blank].mean())

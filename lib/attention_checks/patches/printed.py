@@ -54,8 +54,8 @@ def assumption_1_labelling(sums: Sequence[float], C: Count, threshold: NonNegati
 
 
 def definition_2_2(P: Float[Tensor, "D d"], groups: Int[Tensor, "D"]) -> float:
-    """Share of the rows i for which the C largest of <p_i, p_j> are i's group; a tie at the edge is
-    no association.
+    """Share of the rows i for which the C largest of <p_i, p_j> are i's group; a tie at the edge
+    does not count as association.
     """
     C, hits = int((groups == groups[0]).sum()), 0
     for i, p in enumerate(P):
@@ -336,7 +336,7 @@ def theorem_5_2_distance(m: Count, C: Count, q: Chance) -> float:
 
 def hidden_group_error(m: Count, C: Count, q: Chance) -> float:
     """Least error of telling a planted group of ones from one of minus ones, over all 3^m outcomes
-    (ours, beside 5.2).
+    (ours, next to Theorem 5.2).
     """
     return (
         sum(min(planted(z, C, q, 1), planted(z, C, q, -1)) for z in product((0, 1, -1), repeat=m))

@@ -34,8 +34,8 @@ from torch import Tensor
 from attention_checks.patches.runs.expectation import initial_growth_enumerated
 from attention_checks.patches.runs.lemmas import power_sequence
 
-#: Where Lemma K.5 begins and ends to hold, to twelve digits: (a bit below, a bit above) the two
-#: roots.
+#: The ends of the range where Lemma K.5 holds, to twelve digits: bounds (slightly below, slightly
+#: above) on each of the two roots.
 LOWER = ("0.134669810850", "0.134669810852")
 UPPER = ("10.000226944703", "10.000226944705")
 
@@ -70,7 +70,7 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
     )
 
     def part(i: int, factor: float = 1) -> Callable[[float], float]:
-        """Below, between and above the sigmoid as printed."""
+        """The lower bound, the sigmoid and the upper bound as printed."""
         return lambda x: factor * float(lemma_k_6(_row(x))[i])
 
     def over_u(i: int, factor: float = 1) -> Callable[[float], float]:
@@ -95,13 +95,13 @@ def sigmoid(lemma_k_6: Callable) -> dict[str, Proof]:
 
 @functools.cache
 def thresholds(lemma_k_5: Callable) -> dict[str, Proof]:
-    """Lemma K.5, corrected: where its two sides hold, with the sharp ends, and its form with a^p
-    put back, for all a.
+    """Lemma K.5, corrected: the ranges where its two sides hold, with sharp ends, and its form with
+    a^p put back, for all a.
 
     The upper side, at its worst for C_- -> a, reads x S(-x) <= 10 log(1 + e^-x) with x = a^p: after
     division by u = e^-x it is x <= 10 (1 + u) log(1 + u)/u. The lower side, at its worst for C_+ ->
-    a, is log(1 + u)/u <= 10 x/(1 + u). Both in y = 1/x where x has no upper end. Put back, both are
-    Lemma K.6.
+    a, is log(1 + u)/u <= 10 x/(1 + u). Both are proved in y = 1/x where x has no upper end. With
+    a^p put back, both are Lemma K.6.
     """
 
     def upper(x: Any) -> tuple[Any, Any]:
@@ -299,12 +299,12 @@ def softmax(
     x, u = _row(0.3, -1.0, 0.2), _row(0.5, 0.1, 0.4)
 
     def fall(M: float) -> float:
-        """The largest: an entry of weight e^-40 loses M and the other gains it."""
+        """The largest fall: an entry of weight e^-40 loses M and the other gains it."""
         before = _row(-40.0, 0.0)
         return float((lemma_e_17(before, _row(-40.0 - M, M))[0] / torch.softmax(before, 0))[0])
 
     def rise(M: float) -> float:
-        """The bound of any entry."""
+        """The bound on the rise of any entry."""
         return float(lemma_e_17(x, x + M * _row(1.0, 0.0, -1.0))[1][0] / torch.softmax(x, 0)[0])
 
     def bounds(M: float) -> list[float]:
@@ -345,8 +345,8 @@ def lipschitz(lemma_e_12: Callable) -> Proof:
         return (v**2 + 2 * v * entropy(v)) ** 2 + v**4, (1 + v**2) ** 4
 
     def over_p(t: float) -> float:
-        """Its square with one positive entry, x^p = t, and a negative one that takes off all of 1:
-        z = t - 1.
+        """v^4 over the square of S'(z), with one positive entry, x^p = t, and a negative one that
+        takes off all of 1: z = t - 1.
         """
         s = float(lemma_e_12(_row(t ** (1 / 3), -1.0), 3))
         return math.exp((1 - t) / 2) ** 4 / (s * (1 - s)) ** 2
@@ -503,7 +503,7 @@ def strays() -> dict[str, Proof]:
 
     def chernoff(c: int, start: str, hundred: tuple[float, str]) -> Proof:
         def exponent(L: float) -> float:
-            """From the mean of e^(sN) for mean 1, at s = log(cL)."""
+            """The exponent, from the mean of e^(sN) for mean 1, at s = log(cL)."""
             s = math.log(c * L)
             return s * c * L - (math.exp(s) - 1)
 
@@ -697,8 +697,7 @@ def gradients(lemma_h_1: Callable, lemma_h_2: Callable) -> dict[str, Proof]:
 @functools.cache
 def first_step() -> dict[str, Proof]:
     """Growth of the scores at gamma = rho = 0, p = 3, small alpha, no linear part, for all sizes:
-    that is
-    :func:`attention_theory.patches.population.initial_growth`.
+    it is :func:`attention_theory.patches.population.initial_growth`.
 
     With T the sum of what all patches carry, row i sees T + a x_i, a = e^beta - 1, times Xi = 1/(D
     + a) (and D alpha), so that score ij grows like E (T + a x_i)^2 (x_j - Xi (T + a x_i)), label 1.

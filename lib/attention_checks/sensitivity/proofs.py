@@ -34,8 +34,8 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
 
     By the union bound n P(g > log n), with x = log n. ``near``: in ball arithmetic, for all real n.
     ``far``: Mills' bound P(g > x) < exp(-x^2/2)/(x sqrt(2 pi)) leaves (1/2 - c) x^2 - x + log(x
-    sqrt(2 pi)) > 0. c = .397 is sharp to three digits: at n = 40 the union bound has the constant
-    .39702, the probability itself .39719 (least .39717, at n = 42).
+    sqrt(2 pi)) > 0. c = 0.397 is sharp to three digits: at n = 40 the union bound has the constant
+    0.39702, the probability itself 0.39719 (least 0.39717, at n = 42).
     """
     from scipy.stats import norm
 
@@ -69,17 +69,17 @@ def maximum(c: str = "0.397") -> dict[str, Proof]:
 
 @functools.cache
 def small_balls() -> dict[str, Proof]:
-    """P(rho_r^2 <= 3) >= .75 for every r (D.15), P(g^2 <= .03) < .14, Var(rho_r^2) = 2/r, in the
+    """P(rho_r^2 <= 3) >= 0.75 for every r (D.15), P(g^2 <= 0.03) < 0.14, Var(rho_r^2) = 2/r, in the
     proof of Lemma D.1.
 
     rho_r^2 is the mean of r squares of standard Gaussians; g^2 has the variance E g^4 - 1 = 2
     (``variance``: the moments are derivatives of the generating function), so the mean has 2/r.
     Chebyshev: P(|rho^2 - 1| > 2) <= (2/r)/4 <= 1/4 for r >= 2 (``chebyshev``); at r = 1 the
-    probability is erf(sqrt(3/2)) = .917 (``one``). ``density``: erf(sqrt(.015)) = .1375.
+    probability is erf(sqrt(3/2)) = 0.917 (``one``). ``density``: erf(sqrt(0.015)) = 0.1375.
 
-    Lemma D.1, and D.2: ``density`` bounds P(rho_r^2 eps_1^2 <= .03) >= P(eps_1^2 <= .01) P(rho_r^2
-    <= 3), so that a draw misses a token with probability below .14/.75 < .19, and some draw misses
-    at most that share of the tokens.
+    Lemma D.1, and D.2: ``density`` bounds P(rho_r^2 eps_1^2 <= 0.03) >= P(eps_1^2 <= 0.01)
+    P(rho_r^2 <= 3), so that a draw misses a token with probability below 0.14/0.75 < 0.19, and some
+    draw misses at most that share of the tokens.
     """
     import sympy
 
@@ -118,7 +118,7 @@ def small_balls() -> dict[str, Proof]:
 
 @functools.cache
 def one_token(printed: Callable, after: Callable) -> dict[str, Proof]:
-    """own-one-token-update, with symbols: moving token i changes phi_j to (1 - p_j) M_j + p_j x',
+    """own-one-token-update, symbolically: moving token i changes phi_j to (1 - p_j) M_j + p_j x',
     for j != i.
 
     ``printed`` is (D.42), ``after`` the moved context of the paper.
@@ -181,10 +181,10 @@ def one_token(printed: Callable, after: Callable) -> dict[str, Proof]:
 
 @functools.cache
 def retraining(equation_6_5: Callable, equation_6_6: Callable) -> dict[str, Proof]:
-    """(B.22) and its identity, (6.13) (Lemma 4.1 of [12]), (6.5), (6.9), (6.10), with symbols.
+    """(B.22) and its identity, (6.13) (Lemma 4.1 of [12]), (6.5), (6.9), (6.10), symbolically.
 
     ``schur``: |P_perp phi|^2 = phi.phi - k^T K^-1 k is 1/[K_r^-1]_last, K_r = [[K, k], [k^T,
-    phi.phi]], at N = 2 with symbols; for all N it is the last step of elimination in K_r. Hence
+    phi.phi]], at N = 2 symbolically; for all N it is the last step of elimination in K_r. Hence
     (B.22): [K_r^-1]_last = e^T K_r^-1 e <= 1/lambda_min (``rayleigh``: a mean of numbers 1/lambda
     >= ... is at most the largest). ``retrained``: theta* + r P_perp phi/|P_perp phi|^2 fits the N
     old samples (P_perp phi is orthogonal to them) and the new one, and differs from theta* in the
@@ -330,7 +330,7 @@ def lengths(equation_4_3: Callable) -> dict[str, Proof]:
 
 @functools.cache
 def infinite_width() -> dict[str, Proof]:
-    """Of all moves the one that doubles its token changes infinitely wide ReLU features most, at
+    """Of all moves, the one that doubles its token changes infinitely wide ReLU features most, at
     every depth.
 
     Lengths over |X|: the moved context is at distance q sin(a) from the line of X and at q cos(a)
@@ -398,5 +398,5 @@ def infinite_width() -> dict[str, Proof]:
 
 
 def _derivative(f: Callable, x: float, h: float = 1e-4) -> float:
-    """By four differences, up to h^4."""
+    """Derivative by four differences, up to h^4."""
     return float(8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)

@@ -93,7 +93,7 @@ def class_alarms(
 
 
 def layer_alarm(layer: Layer, row: Integer) -> float:
-    """The same for a row of a layer, from its features."""
+    """Pr[<c_j, sigma> > tau] for one row of a layer, from its features."""
     if not -layer.n <= row < layer.n:
         raise ValueError(f"row = {row} is not allowed: the layer has {layer.n} rows")
     features = [round(x, 12) for x in layer.row(row)]
@@ -108,8 +108,8 @@ def layer_alarm(layer: Layer, row: Integer) -> float:
 def special_row(
     model: Model, n: Count, d: Size, a: NonNegative, b: Scale = None, c: Scale = None
 ) -> tuple[float, float]:
-    """In the special row of softmax attention on D1: the weight of j3, and the share of sign
-    vectors that fire.
+    """The weight of j3 in the special row of softmax attention on D1, and the share of sign vectors
+    for which the row fires.
     """
     first = class_values(model, "softmax", n, d, a, b, c)[0]
     return first.first / (1 if model == "cross" else a), class_alarms(
@@ -118,7 +118,7 @@ def special_row(
 
 
 def enumerated_alarm(layer: Layer, row: Integer) -> int:
-    """How many of the 2^d sign vectors make a row of a layer fire, one by one; row -1 is the
+    """How many of the 2^d sign vectors, tried one by one, make a row of a layer fire; row -1 is the
     last.
     """
     if not -layer.n <= row < layer.n:

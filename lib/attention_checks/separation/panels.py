@@ -207,7 +207,7 @@ class Curve:
         )
 
     def intervals(self) -> Check:
-        """A check that at most one does not."""
+        """A check that at most one of the 99.9% intervals does not contain the exact value."""
         return compare(
             "99.9% intervals that miss the exact curve", self.misses(), "<=", 1, method="interval"
         )

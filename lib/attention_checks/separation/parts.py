@@ -3,8 +3,8 @@ features of one layer.
 
 deng2023 (Lemmas D.2 to D.15, E.1, E.2, F.2 to F.15) bounds the matrices u, f and c of an attention
 layer by row (special or not) and by key or column. A :class:`Part` is one such line, a
-:class:`Layer` is what it speaks of;
-:func:`verdict_arguments` compares all parts of a lemma with many layers.
+:class:`Layer` is what it is about; :func:`verdict_arguments` compares all parts of a lemma with
+many layers.
 """
 
 import functools
@@ -226,7 +226,7 @@ def ratios(
 
 
 def _broken(relation: str, low: float, high: float) -> float:
-    """By which factor a line fails, 1 or less if it holds."""
+    """The factor by which a line fails, 1 or less if it holds."""
     worst = {
         "<=": high,
         ">=": 1 / low if low else math.inf,
@@ -236,7 +236,7 @@ def _broken(relation: str, low: float, high: float) -> float:
 
 
 def counterexample(what: str, lemma: Lemma, part: str, layers: Sequence[Layer]) -> Check | None:
-    """The smallest layer, by n, d and a, that breaks a part; none if all satisfy it."""
+    """The smallest layer, by n, d and a, that breaks a part; None if all satisfy it."""
     size = lambda L: (L.n, L.d, L.a if L.data_a is None else L.data_a)
     for L, pairs in sorted(ratios(lemma, part, layers), key=lambda pair: size(pair[0])):
         for relation, low, high in pairs:
@@ -259,7 +259,7 @@ def holds(
     reached up to ``floor``.
 
     The floor makes the check two-sided: a bound that is off by more than 1 / ``floor`` everywhere
-    is noticed too (0: not).
+    is noticed too (not with 0).
     """
     found = [pair for _, pairs in ratios(lemma, part, layers) for pair in pairs]
     values = [x for relation, low, high in found if relation == "==" for x in (low, high)]

@@ -44,8 +44,8 @@ HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 #: Sizes: k block columns, t identity blocks, n = k t.
 SIZES: dict[str, Any] = {"k": (1, None), "t": (1, None)}
 SELF, CROSS = {"k": "d - 2", "t": "t"}, {"k": "d - 1", "t": "t"}
-#: What two columns of a quiet row exceed their average by, at most, for n >= 1000 (1 + a1)^2
-#: (:func:`quiet`).
+#: Upper bound on the excess of two columns of a quiet row over their average, for n >= 1000 (1 +
+#: a1)^2 (:func:`quiet`).
 EXCESS = Fraction(22, 10000)
 #: Layers that proofs are tied to: (k, t), the ends of the range among them.
 DRAWN = [(1, 2), (2, 1), (3, 2), (5, 4)]
@@ -69,16 +69,16 @@ def _drawn(
 
 
 def _columns(L: Layer, row: int) -> tuple[float, float, float]:
-    """Of a row of features that of the first column, of j3's block column, and the sum over the
-    other block columns.
+    """The entries of a row of features in the first column and in j3's block column, and their sum
+    over the other block columns.
     """
     first, star, *others = L.row(row)[: 1 + L.n // L.t]
     return first, star, sum(others)
 
 
 def _row(L: Layer, row: int, first: float, star: float, others: float, last: float = 1) -> float:
-    """<c, s> - c of a row for these signs of the first, of j3's, of all other block columns and of
-    the last one.
+    """<c, s> - c for a row and these signs of the first column, j3's block column, all other block
+    columns and the last column.
     """
     return sum(x * s for x, s in zip(_columns(L, row), (first, star, others))) + (last - 1) * (
         L.c or 0
@@ -95,8 +95,8 @@ def special(r: Arithmetic, n: Arithmetic) -> Any:
 
 
 class Shares(NamedTuple):
-    """What a row gives to j3, to another key of its block, to a key elsewhere; to j3's block column
-    and to another one.
+    """The weights that a row gives to j3, to another key of its block, to a key elsewhere; in all
+    to j3's block column and to another one.
     """
 
     key: Any
@@ -177,8 +177,8 @@ class Bound(NamedTuple):
         )
 
 
-#: By kind of entries: matrix, columns, name, share of the row, and in X = 1 and cross-attention its
-#: upper bound for all r >= 1.
+#: For each kind of entries: matrix, columns, name, share of the row, and in X = 1 and
+#: cross-attention its upper bound for all r >= 1.
 KINDS: dict[str, tuple[str, str, str, str, str, Callable[..., Any]]] = {
     "key": ("f", "j3", "weight of j3", "key", "({})/n", lambda k, t, r: r / (k * t)),
     "other": ("f", "not j3", "another weight", "far", "1/n", lambda k, t, r: 1 / (k * t)),
@@ -197,7 +197,9 @@ KINDS: dict[str, tuple[str, str, str, str, str, Callable[..., Any]]] = {
 
 
 def _half(kind: str, rows: str, x: str, where: dict[str, str]) -> Bound:
-    """At least 1/2 for all r = n x, x >= 1, or for another column than j3's below it."""
+    """The bound 1/2 for all r = n x, x >= 1: a lower bound, or for a column other than j3's a
+    strict upper bound.
+    """
     matrix, columns, what, share, *_ = KINDS[kind]
     relation, least_k = ("<", 2) if kind == "rest" else (">=", 1)
     ranges = (
@@ -216,7 +218,7 @@ def two_level_bounds() -> dict[str, Bound]:
     """Lemmas D.2, D.3, D.6, D.7, D.10, D.11, D.14, D.15 (X = 1) and F.2, F.3, F.6, F.7, F.10, F.11,
     F.14, F.15 (cross).
 
-    What the lemmas ask of a is what the powers of n need: a1 >= .7 gives a1 (1 + a1) > 1 (so does
+    What the lemmas ask of a is what the powers of n need: a1 >= 0.7 gives a1 (1 + a1) > 1 (so does
     (1 + a1)^2 > 2 + a1 of Lemma D.2), a0 in [0, 1] gives n^(a0 (1 - a0)) >= 1. The features c(.,
     1), c(., i) are a and b times weights; a and b cancel.
     """
@@ -340,7 +342,7 @@ def identity_bounds() -> dict[str, Bound]:
 # -------------------------------------------------------------------------
 
 
-#: Where symbols stand at one size of the layer.
+#: The size of the layer at which the proof is symbolic, and why it is enough.
 SMALL = "k = 3, t = 2; every pair of rows of any size has the form of one that occurs there"
 #: The same for features, which are sums over all rows.
 COLUMNS = (
@@ -351,7 +353,7 @@ COLUMNS = (
 
 @functools.cache
 def _symbolic(kind: Model) -> tuple[Proof, Proof]:
-    """Scores and features of the definitions, with symbols."""
+    """Symbolic scores and features of the definitions."""
     import sympy
 
     a, b, c = sympy.symbols("a b c", positive=True)
@@ -401,8 +403,8 @@ def _small(on: Sequence[Layer]) -> list[Layer]:
 
 
 def scores(on: Sequence[Layer], _: object = None) -> Proof:
-    """A X A^T of the definitions is what the weights of this module take, in units of log n, beside
-    such layers.
+    """The scores A X A^T of the definitions, in units of log n, are those that the weights of this
+    module take, compared with such layers.
 
     Serves the parts on u in Lemmas D.2, D.6, D.10, D.14, E.1, F.2, F.6, F.10, F.14 (there all rows
     but j2 are uniform). A score depends on two rows of A only: with or without j3, in one block or
@@ -445,7 +447,7 @@ def tensor_trick() -> Proof:
     """Fact A.1 with the row-major vec, and with it Claims C.3 and C.5: A1 X A2^T = (A1 kron A2)
     vec(X), entry by entry.
 
-    n = 2, d = 3 with symbols. At every size entry (i, j) of both sides has the coefficient (A1)_ik
+    n = 2, d = 3 symbolically. At every size entry (i, j) of both sides has the coefficient (A1)_ik
     (A2)_jl at X_kl: row (i, j) of the Kronecker product holds these products, and so does the
     double sum of A1 X A2^T. exp acts on entries.
     """
@@ -480,7 +482,7 @@ def tensor_trick() -> Proof:
 
 
 def no_such_data() -> Proof:
-    """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= .1:
+    """The hypothesis of Lemma E.1: b + c = 1 and b^2 + c^2 = 1 exclude each other for b, c >= 0.1:
     (b + c)^2 > b^2 + c^2.
     """
     sides = lambda b, c: (b**2 + c**2, (b + c) ** 2)
@@ -506,12 +508,12 @@ def detection(tau: Callable[[float, float], float]) -> dict[str, Proof]:
     7.5 log(n/delta) (Theorems D.5, E.4).
 
     ``weight``: for a1 >= 1 that power is at least n^2, so the weight w of j3 is at least 4/5, equal
-    at n = 2, a1 = 1. ``quarter``: then y_1 = y_d = 1 is enough if b <= .65 (at b = .7, a1 = 1, n =
-    2, d = 3 the value can be tau itself); ``quarter-high``: y_1 = y_* = 1 is enough if b >= .6.
-    ``quarter-below-low``, ``-high``: for .7 <= a1 < 1 it is enough that b <= .33 + 1.2 (a1 - .7) or
-    b >= .74 - .78 (a1 - .7); there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s = a1 (1 + a1).
-    ``quarter-identity``: for X = I the weight is at least 1/2, and b <= .4 is enough (Theorem E.4
-    has b < .2).
+    at n = 2, a1 = 1. ``quarter``: then y_1 = y_d = 1 is enough if b <= 0.65 (at b = 0.7, a1 = 1, n
+    = 2, d = 3 the value can be tau itself); ``quarter-high``: y_1 = y_* = 1 is enough if b >= 0.6.
+    ``quarter-below-low``, ``-high``: for 0.7 <= a1 < 1 it is enough that b <= 0.33 + 1.2 (a1 - 0.7)
+    or b >= 0.74 - 0.78 (a1 - 0.7); there w = 1/(1 + (1 - y) y^(s - 1)), y = 1/n, s = a1 (1 + a1).
+    ``quarter-identity``: for X = I the weight is at least 1/2, and b <= 0.4 is enough (Theorem E.4
+    has b < 0.2).
     """
 
     def value(signs: Sequence[int], r: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -681,7 +683,7 @@ def _enough(C: str, share: Fraction) -> Proof:
 
 
 def _exponent(hoeffding: Hoeffding, deviation: float, f: torch.Tensor) -> float:
-    """x, where Hoeffding's bound on |<f, sigma>| > ``deviation`` is 2 e^-x."""
+    """The exponent x for which Hoeffding's bound on Pr[|<f, sigma>| > ``deviation``] is 2 e^-x."""
     return math.log(2) - math.log(hoeffding(deviation, -f, f))
 
 
@@ -695,11 +697,11 @@ def _silent(
     inside: dict[str, str],
     **ranges,
 ) -> Proof:
-    """So many events leave delta/n, each of them that a sum of k signs exceeds S, by Hoeffding's
-    inequality.
+    """The probability that any of these events happens is at most delta/n, by Hoeffding's
+    inequality; each event is that a sum of k signs exceeds S.
 
     Args:
-        events: their number, and whether so many for each of at most 7.5 Lambda + 1 sign vectors,
+        events: their number, and whether it counts for each of at most 7.5 Lambda + 1 sign vectors,
             Lambda = log(n/delta).
         exponent: that of one event times y/Lambda, from the letters of the ranges but y, and z =
             1/Lambda.
@@ -755,7 +757,7 @@ def _shift(kind: Model, where: dict[str, str], r: str, *on: Layer) -> tuple[Proo
 
 
 def _excess() -> tuple[Proof, Proof]:
-    """(a + b) w <= .0022: softmax on D0, where a + b <= 1 and a (1 + a) <= .11, in v = n^-0.01;
+    """(a + b) w <= 0.0022: softmax on D0, where a + b <= 1 and a (1 + a) <= 0.11, in v = n^-0.01;
     linear, b <= 1.
     """
 
@@ -796,28 +798,27 @@ def _excess() -> tuple[Proof, Proof]:
 
 @functools.cache
 def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
-    """No row of the three quiet networks fires but with probability delta/n, by Hoeffding's
+    """A row of the three quiet networks fires with probability at most delta/n, by Hoeffding's
     inequality (Lemma 3.1).
 
     X = 1, k = d - 2 >= 400 b^2 Lambda, Lambda = log(n/delta), n >= 1000 (1 + a1)^2. In units of
     sqrt(log n) a row is at most c + e + (b/k) |sum of k signs| (``shift``), with e = (a + b) w, w
-    the weight of j3: always e <= .0022 (``e``,
-    :data:`EXCESS`). So firing takes a mean of signs above (.1 - e)/b (``row``, in z = 1/Lambda and
-    y = 400 b^2 Lambda/k): Lemmas D.8, D.12, D.16. Two kinds of rows and m <= 7.5 Lambda + 1 sign
-    vectors need the factor 2 m (``network``): Theorems D.9, D.13, D.17, and D.5's companion events
-    in 6.2. ``other-rows``: on D1 (softmax, a1 < 1), e <= (a1 + b) n^(a1 - 1) <= 1/35 is enough for
-    one side (Lemma D.4 Part 2).
+    the weight of j3: always e <= 0.0022 (``e``, :data:`EXCESS`). So firing takes a mean of signs
+    above (0.1 - e)/b (``row``, in z = 1/Lambda and y = 400 b^2 Lambda/k): Lemmas D.8, D.12, D.16.
+    Two kinds of rows and m <= 7.5 Lambda + 1 sign vectors need the factor 2 m (``network``):
+    Theorems D.9, D.13, D.17, and D.5's companion events in 6.2. ``other-rows``: on D1 (softmax, a1
+    < 1), e <= (a1 + b) n^(a1 - 1) <= 1/35 is enough for one side (Lemma D.4 Part 2).
 
-    X = I (``identity``, Lemma E.3 Part 2 corrected): b < .2, a1 <= 3, n >= 10^4, k >= 400 b^2
+    X = I (``identity``, Lemma E.3 Part 2 corrected): b < 0.2, a1 <= 3, n >= 10^4, k >= 400 b^2
     Lambda, k >= 4 n^(b^2). With r = (n^(b^2) - 1)/k <= 1/4 a row is c + e + (b r + (b/k) (sum of
-    signs))/(1 + r), e <= 3 n^(b^2 - 1) <= .0005. The sum of signs is the same for all rows, so they
-    are one event.
+    signs))/(1 + r), e <= 3 n^(b^2 - 1) <= 0.0005. The sum of signs is the same for all rows, so
+    they are one event.
 
-    ``identity-network`` (own-identity-quiet): all b, c >= .1 with b^2 + c^2 = 1, and max(800 b^2
+    ``identity-network`` (own-identity-quiet): all b, c >= 0.1 with b^2 + c^2 = 1, and max(800 b^2
     Lambda, 40 n^(b^2)) <= k <= n, so that r <= 1/40. On D0 (softmax) w <= n^(a0^2 + b^2 - 1) <=
     1/100; linear rows have 1/c^2 in the place of n^(b^2), and w <= 10/(n c^2) for a <= 3:
-    ``identity-linear``, in s = b^2, q = c^2 and z = 1/log n: 1/c^2 <= 1 + n^(b^2) and w <= .00275
-    (for s <= .6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= .011.
+    ``identity-linear``, in s = b^2, q = c^2 and z = 1/log n: 1/c^2 <= 1 + n^(b^2) and w <= 0.00275
+    (for s <= 0.6 as n >= 10^4, else as n^(1 - s) >= 100). Always e <= 0.011.
     """
 
     def letters_of(factor: int) -> dict[str, str]:
@@ -836,7 +837,7 @@ def quiet(hoeffding: Hoeffding) -> dict[str, Proof]:
         inside: dict[str, str] | None = None,
         **z: Any,
     ) -> Proof:
-        """Rows of X = 1, each of which fires where the mean of signs exceeds (.1 - e)/b."""
+        """Rows of X = 1, each of which fires where the mean of signs exceeds (0.1 - e)/b."""
         at = [
             x | {"S": (0.1 - x["e"]) * x["k"] / x["b"], "unit": 400 * x["b"] ** 2 / x["k"]}
             for x in at
@@ -994,10 +995,10 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
     weight of j3 in it (``shift``).
 
     Hoeffding: Pr[|S| >= s k] <= 2 exp(-s^2 k/2), half of it on one side. ``row`` (Lemmas F.4 Part
-    2, F.8, F.12, F.16): s = .5 - 2 p and k >= 12 Lambda - 1, Lambda = log(n/delta), leave delta/n
-    for both sides if p <= 1/40. ``network`` (Theorems F.9, F.13, F.17; own-cross-dimension): s = .9
-    - 2 p and k >= 6 Lambda - 1 leave delta/n for m <= 7.5 Lambda + 1 sign vectors if p <= 1/20; all
-    rows of a network exceed .9 only if the same S/k exceeds s. In z = 1/Lambda.
+    2, F.8, F.12, F.16): s = 0.5 - 2 p and k >= 12 Lambda - 1, Lambda = log(n/delta), leave delta/n
+    for both sides if p <= 1/40. ``network`` (Theorems F.9, F.13, F.17; own-cross-dimension): s =
+    0.9 - 2 p and k >= 6 Lambda - 1 leave delta/n for m <= 7.5 Lambda + 1 sign vectors if p <= 1/20;
+    all rows of a network exceed 0.9 only if the same S/k exceeds s. In z = 1/Lambda.
     """
     on, linear = (_drawn("cross", weights, (0.05, 2.0))[2:] for weights in ("softmax", "linear"))
 
@@ -1030,19 +1031,19 @@ def quiet_cross(hoeffding: Hoeffding) -> dict[str, Proof]:
 
 
 def _enough_signs(k: int) -> int:
-    """Of the 2^(k - 1) vectors of k - 1 signs those whose sum is above -.2 k - .9."""
+    """Number of the 2^(k - 1) vectors of k - 1 signs whose sum is above -0.2 k - 0.9."""
     return sum(math.comb(k - 1, plus) for plus in range(k) if 10 * (2 * plus - k + 1) > -2 * k - 9)
 
 
 @functools.cache
 def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
-    """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds .9 for at least 11/64 of the sign
+    """Cross-attention, a1 >= 1: row j2 of softmax on D1 exceeds 0.9 for at least 11/64 of the sign
     vectors, at all n and d.
 
     ``fires``: with y_1 = y_* = 1 (a quarter) it does if the sum K of the other k - 1 signs is above
-    -.2 k - .9, as r = n^a1 >= n. ``share``: so K is for at least 11/16 of their 2^(k - 1) vectors:
-    counted for k < 48 (equal at k = 5), and beyond by Hoeffding, exp(-(.2 k + .9)^2/(2 (k - 1))) <=
-    5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
+    -0.2 k - 0.9, as r = n^a1 >= n. ``share``: so K is for at least 11/16 of their 2^(k - 1)
+    vectors: counted for k < 48 (equal at k = 5), and beyond by Hoeffding, exp(-(0.2 k + 0.9)^2/(2
+    (k - 1))) <= 5/16 (Lemma F.4 Part 1). ``m``: then (53/64)^m <= delta/n (Theorem F.5).
     """
     bar = 9 * TENTH
 
@@ -1108,7 +1109,7 @@ def share_cross(level: Positive, hoeffding: Hoeffding) -> dict[str, Proof]:
 
 @functools.cache
 def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[str, Proof]:
-    """Lemmas 4.1 and 4.2, the exponent .3, and the interval of thresholds, for all n.
+    """Lemmas 4.1 and 4.2, the exponent 0.3, and the interval of thresholds, for all n.
 
     ``kantorovich``: weights w in [m, r m] of sum 1 have (w - m)(w - r m) <= 0, hence |w|^2 <= (1 +
     r) m - n r m^2, which is (1 + r)^2/(4 r n) minus a square; with r = n^0.4, |f_exp|^2 <= ((1 +
@@ -1116,14 +1117,14 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
     D0 (r = 1.4) and 1.6/n on D1 (one score 4, the others of sum S in [n - 1, 1.4 (n - 1)] and of
     squares at most 2.4 S - 1.4 (n - 1), again (s - 1)(s - 1.4) <= 0). ``hoeffding``: C = 2 makes
     C^2/(2 * 1.6) Lambda >= Lambda + log 2 for Lambda = log(n/delta) >= log 20, which is Lemma 4.1
-    Part 1 and 4.2 Part 1 with poly(n) = n, n >= 2, delta <= .1; the same with n^0.3 for softmax,
+    Part 1 and 4.2 Part 1 with poly(n) = n, n >= 2, delta <= 0.1; the same with n^0.3 for softmax,
     whose norm is smaller. ``norm-0.1``: |f_exp|^2 <= 1.6/n^0.2 too (4.1 Part 2); ``empty``: its
     bound exceeds 1 below 10^10 (C = 2, delta <= 0.1). ``spike``: the weight of the spike is at
-    least 1/(1 + (n - 1) n^-2.6), least at n = 2, so |<f, sigma>| >= 2 f_j - 1 > .71 for every sign
+    least 1/(1 + (n - 1) n^-2.6), least at n = 2, so |<f, sigma>| >= 2 f_j - 1 > 0.71 for every sign
     vector (4.2 Parts 2 and 3: the sign is that of the spike). In v = n^-0.2.
 
-    ``interval``: |f|_max sqrt(2 log(m n/delta)) < .99 < 2 f_j - 1 for n >= 35 at delta = .01, m <=
-    log2(n/delta) + 1, with the norms of ``exponent`` and ``linear-35`` and the spike of
+    ``interval``: |f|_max sqrt(2 log(m n/delta)) < 0.99 < 2 f_j - 1 for n >= 35 at delta = 0.01, m
+    <= log2(n/delta) + 1, with the norms of ``exponent`` and ``linear-35`` and the spike of
     ``spike-35``: every threshold between gives the conclusions of Lemmas 5.1 to 5.4 (Hoeffding and
     m sign vectors: m exp(-log(m n/delta)) = delta/n). In z = 1/log n.
     """
@@ -1174,7 +1175,9 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
         )
 
     def exponent(n: int, delta: float) -> float:
-        """Of exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25 Lambda."""
+        """The exponent of exp(-s^2/(2 |f|^2)), s = 2 sqrt(Lambda/n), for n |f|^2 = 1.6: 1.25
+        Lambda.
+        """
         f = torch.full((n,), math.sqrt(1.6) / n, dtype=torch.float64)
         return _exponent(hoeffding, 2 * math.sqrt(math.log(n / delta) / n), f)
 
@@ -1243,7 +1246,7 @@ def regression(hoeffding: Hoeffding, lemma_4_1: Callable[..., float]) -> dict[st
 
 
 def _interval() -> Proof:
-    """|f|^2 2 log(m n/delta) < .99^2 with both norms, in z = 1/log n."""
+    """|f|^2 2 log(m n/delta) < 0.99^2 with both norms, in z = 1/log n."""
 
     def fading(z: Any, c: int) -> Any:
         """e^(-c/(10 z))/z, increasing in z < c/10."""
@@ -1291,17 +1294,17 @@ def cap(tau: Callable[[float, float], float], level: Positive) -> dict[str, Proo
     ``tau(n, c)`` is the threshold of self-attention, ``level`` that of cross-attention. The signs
     are shared: what a false alarm excludes is a sign vector that fires on D1.
 
-    Cross-attention (all n, d, a1 >= 0): let y_1, y_* not both be +1 and row j2 of D1 exceed .9,
-    that is p y_1 + (p + (t - 1) o) y_* + t o K > .9. Then the uniform row, y_1/n + (t/n)(y_* + K),
-    which stands on D0 as well, exceeds .9: solved for K, it is at least .9 in each of the three
+    Cross-attention (all n, d, a1 >= 0): let y_1, y_* not both be +1 and row j2 of D1 exceed 0.9,
+    that is p y_1 + (p + (t - 1) o) y_* + t o K > 0.9. Then the uniform row, y_1/n + (t/n)(y_* + K),
+    which stands on D0 as well, exceeds 0.9: solved for K, it is at least 0.9 in each of the three
     cases (``cross``). The other rows of D1 are that row.
 
-    Self-attention, in units of sqrt(log n), a1 + b <= 2 c + .1 (the paper has a1 = 1.2, b = .2, c =
-    .8, a0 = .01). y_d = -1: no row of D1 reaches tau, as -c + a1 + b <= c + .1. y_d = 1, y_1 = -1:
-    a row of D1 in which j3 has the weight w fires only if b times the rest of its blocks exceeds .1
-    + (a1 - b y_*) w; then row j3 of D0 fires too, in which the other weights are larger by the same
-    factor. X = 1 (``ones``): linear row j3, for n^a1 >= 1 + a0 and a1 >= a0 + 2 b. X = I
-    (``identity``): softmax row j3, a1 >= a0 + b; the other rows of X = I have the same weights on
+    Self-attention, in units of sqrt(log n), a1 + b <= 2 c + 0.1 (the paper has a1 = 1.2, b = 0.2, c
+    = 0.8, a0 = 0.01). y_d = -1: no row of D1 reaches tau, as -c + a1 + b <= c + 0.1. y_d = 1, y_1 =
+    -1: a row of D1 in which j3 has the weight w fires only if b times the rest of its blocks
+    exceeds 0.1 + (a1 - b y_*) w; then row j3 of D0 fires too, in which the other weights are larger
+    by the same factor. X = 1 (``ones``): linear row j3, for n^a1 >= 1 + a0 and a1 >= a0 + 2 b. X =
+    I (``identity``): softmax row j3, a1 >= a0 + b; the other rows of X = I have the same weights on
     both sets, and -a1 w < -a0 w. So y_1 = y_d = 1. Each is tied to a row of D1 at the threshold and
     to the row of D0 that the same signs make.
     """
@@ -1433,8 +1436,8 @@ def identity_block(tau: Callable[[float, float], float]) -> Proof:
 
 @functools.cache
 def higher() -> dict[str, Proof]:
-    """Where softmax concentrates and all else is nearly uniform, with numbers: w >= 1 - n/r, w <=
-    r/n (own-higher-threshold).
+    """Explicit bounds where softmax concentrates, w >= 1 - n/r, and where all else is nearly
+    uniform, w <= r/n (own-higher-threshold).
 
     ``ones`` (cross-attention too): r times the score of another key. ``identity``: q = n^(a^2); in
     the row of j3 w <= q B/n, in other rows w <= B/n, B = n^(b^2); linear weights: w <= (a^2 + b^2 +

@@ -1,5 +1,5 @@
-"""Many small fitting problems at a time, with softmax, exp or ReLU neurons: who fits, and after how
-many steps.
+"""Many small fitting problems at a time, with softmax, exp or ReLU neurons: which networks fit, and
+after how many steps.
 """
 
 from collections.abc import Iterable

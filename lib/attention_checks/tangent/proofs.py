@@ -124,8 +124,8 @@ def series(paper: ModuleType) -> dict[str, Proof]:
 
 @functools.cache
 def perturbation(lemma_b_1: Callable) -> dict[str, Proof]:
-    """Lemma B.1, Parts 6 to 13: scores in [-B, B] that move by at most R. Deterministic; only Part
-    1 has a chance in it.
+    """Lemma B.1, Parts 6 to 13: scores in [-B, B] that move by at most R. All deterministic; only
+    Part 1 is about probability.
 
     6: <w_r - v_r, x_i + x_j> is some z with |z| <= 2R, and |e^z - 1| <= 2|z|. 7: |e^s - e^(s + h)|
     <= e^B (e^R - 1) for |h| <= R, and e^R - 1 <= R e^R: their difference over R^2 e^R is (e^(-R) -
@@ -217,7 +217,7 @@ def covariance() -> dict[str, Proof]:
     sharp = lambda R: sharp_estimates(1, R, 2)[13]
 
     def change(s: float, R: float) -> float:
-        """Of <z, S> for two neurons with z = 1, -1, whose scores differ by s at first."""
+        """Change of <z, S> for two neurons with z = 1, -1 whose scores differ by s at first."""
         scores = torch.tensor([[s, 0.0], [s + R, -R]], dtype=torch.float64)
         before, now = attention_weights(scores, "softmax") @ _vector(1.0, -1.0)
         return float(now - before)
@@ -651,7 +651,7 @@ def coupling() -> dict[str, Proof]:
 
 @functools.cache
 def network(equation_2: Callable) -> dict[str, Proof]:
-    """Identities of the network and its kernel, with symbols at m = 3 neurons: in a sum over
+    """Identities of the network and its kernel, symbolically at m = 3 neurons: in a sum over
     neurons all terms are alike.
 
     ``equation-2``: dF/ds_r = m S_r (a_r - <a, S>), s the scores; times x it is the derivative with
@@ -755,7 +755,8 @@ def network(equation_2: Callable) -> dict[str, Proof]:
 
 @functools.cache
 def limits() -> dict[str, Proof]:
-    """Means over w, Gaussian, as w (x_i + x_j) is, of variance sigma^2 |x_i + x_j|^2.
+    """Means over Gaussian w, for which w (x_i + x_j) is Gaussian with variance sigma^2 |x_i +
+    x_j|^2.
 
     ``limit``: exp(w x - sigma^2 |x|^2/2) at two inputs has mean exp(sigma^2 x_i x_j) (own-limit).
     ``exp-kernel``: without the denominators the mean is e^(sigma^2) times as much for |x_i| = |x_j|

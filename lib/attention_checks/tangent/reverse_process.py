@@ -22,10 +22,10 @@ from torch import Tensor
 class GaussianMixture:
     """A Gaussian mixture p_0 and what the forward process makes of it.
 
-    What was computed is off by rounding: weights and covariances are taken that fail by less than
-    half the digits of their precision, each covariance measured by its own largest entry. The
-    weights are divided by their sum, and each covariance is replaced by the mean of itself and its
-    transpose.
+    Computed parameters have rounding errors: weights and covariances are accepted that are off by
+    less than half the digits of their precision, each covariance measured by its own largest entry.
+    The weights are divided by their sum, and each covariance is replaced by the mean of itself and
+    its transpose.
 
     Args:
         weights: (k,), positive, sum 1.
@@ -34,7 +34,7 @@ class GaussianMixture:
             which have a density for t > 0.
 
     Raises:
-        ValueError: weights or covariances that are none.
+        ValueError: the weights or the covariances are not valid.
 
     >>> import torch
     >>> from attention_checks.tangent.reverse_process import GaussianMixture
@@ -101,7 +101,7 @@ class GaussianMixture:
         return logs, alpha, solved
 
     def log_density(self, t: NonNegative | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
-        """Log p_t(x), with t one time or one per row."""
+        """The log-density log p_t(x), with t one time or one per row."""
         return torch.logsumexp(self._components(t, x)[0], dim=1)
 
     def score(self, t: NonNegative | Tensor, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
@@ -118,7 +118,7 @@ class GaussianMixture:
         return (torch.softmax(logs, dim=1)[..., None] * means).sum(1)
 
     def sample(self, n: Count, seed: Seed, t: NonNegative = 0.0) -> Float[Tensor, "n d"]:
-        """N independent points of p_t."""
+        """Draw n independent points from p_t."""
         return self.pairs(self.means.new_full((n,), float(t)), seed)[0]
 
     def pairs(

@@ -29,7 +29,7 @@ PICTURED = ("prose", 0)
 
 
 def pictured(kind: Kind, draw: Bit, **heads: Any) -> dict[str, Any]:
-    """What a record keeps of every head, in half precision; of other draws than PICTURED,
+    """What a record keeps of every head, in half precision; for draws other than :data:`PICTURED`,
     nothing.
     """
     kept = heads if (kind, draw) == PICTURED else {}
@@ -41,7 +41,7 @@ def document(kind: Kind) -> str:
     """All text of a kind.
 
     Raises:
-        FileNotFoundError: the commit or the file of reviews is not here.
+        FileNotFoundError: the commit or the file of reviews is missing.
     """
     if kind in ("prose", "shuffled"):
         return "\n\n".join(map(_words, _pages(PROSE)))

@@ -16,8 +16,8 @@ from torch import Tensor
 
 
 def sparsemax_by_supports(scores: Sequence[Fraction]) -> list[Fraction]:
-    """Sparsemax of one row: of all sets of keys the one whose threshold leaves just these keys
-    above it.
+    """Sparsemax of one row, by trying all sets of keys for the one whose threshold leaves just
+    these keys above it.
     """
     keys = range(len(scores))
     for size in range(1, len(scores) + 1):

@@ -1,5 +1,5 @@
-"""Both models with two layers and drawn weights: what measures trained models is checked on
-them, row by row.
+"""Both models with two layers and random weights, on which the measurements of trained models are
+checked row by row.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,8 +44,8 @@ def _drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
 
 
 def small_minilm(sharpness: Positive = 1.0) -> SmallMiniLM:
-    """MiniLM's arithmetic on drawn weights, all scores times the sharpness; its tokens are the
-    numbers 0 to 19.
+    """MiniLM's arithmetic on random weights, with all scores times the sharpness; its tokens are
+    the numbers 0 to 19.
     """
     kinds = ("word", "token_type", "position")
     shapes: dict[str, tuple[int, ...]] = {
@@ -69,8 +69,8 @@ def small_minilm(sharpness: Positive = 1.0) -> SmallMiniLM:
 
 
 def small_smollm2(sharpness: Positive = 1.0, layers: Count = 2) -> SmallSmolLM2:
-    """SmolLM2's arithmetic on drawn weights, all scores times the sharpness; its tokens are the
-    numbers 0 to 19.
+    """SmolLM2's arithmetic on random weights, with all scores times the sharpness; its tokens are
+    the numbers 0 to 19.
     """
     shapes: dict[str, tuple[int, ...]] = {
         "token_embd.weight": (20, 16),
@@ -101,11 +101,11 @@ def kept_alike(
     expected: Mapping[str, Numbers],
     tolerance: Positive = 1e-10,
 ) -> Check:
-    """All that a record keeps against other computations, relative to the largest number of each
-    name.
+    """A check that all numbers of a record agree with other computations, relative to the largest
+    number of each name.
 
     Raises:
-        ValueError: other names.
+        ValueError: the names differ.
     """
     if found.keys() != expected.keys():
         raise ValueError(f"{what}: {sorted(found)} cannot be compared with {sorted(expected)}")
@@ -147,7 +147,7 @@ def heads_of(
 
 
 def sentence(network: MiniLM, ids: Int[Tensor, "n"], weigh: Weigh = softmax) -> Float[Tensor, "d"]:
-    """The sum of the states over its length."""
+    """The sum of the states divided by its length."""
     total = network(ids, weigh).sum(0)
     return total / (total @ total).sqrt()
 
@@ -155,7 +155,7 @@ def sentence(network: MiniLM, ids: Int[Tensor, "n"], weigh: Weigh = softmax) -> 
 def late_loss(
     network: SmolLM2, ids: Int[Tensor, "n"], first: Count, weigh: Weigh = softmax
 ) -> float:
-    """Nats a token, of the tokens from the number ``first`` on."""
+    """Mean loss in nats over the tokens from number ``first`` on."""
     chances = network.logits(network(ids, weigh)).softmax(1)
     return -sum(float(chances[t - 1, ids[t]].log()) for t in range(first, len(ids))) / (
         len(ids) - first

@@ -27,7 +27,7 @@ class SmolLM2:
         self.w, self.tokenizer = w, tokenizer
 
     def tokens(self, text: str) -> list[int]:
-        """The numbers of a text's tokens."""
+        """The token numbers of a text."""
         return self.tokenizer.encode(text).ids
 
     def _norm(self, x: Tensor, name: str) -> Tensor:

@@ -32,8 +32,8 @@ def separation_bounds(weights: Weights, D1: DataSet, D0: DataSet, m: Count) -> B
 
 @dataclass(frozen=True)
 class Search:
-    """By how much an exact probability left its bounds at worst, and how many settings had bounds
-    that exclude a tenth.
+    """The largest amount by which an exact probability left its bounds, and the number of settings
+    whose bounds exclude a tenth.
 
     The first is rounded to 14 decimals: what is smaller comes from arithmetic and differs between
     machines.
@@ -44,8 +44,8 @@ class Search:
 
 
 def beyond_bounds(trials: Size = 300, seed: Seed = 1) -> Search:
-    """Random models, sizes and families; every second knob lies within a fifth of an edge, where
-    the bounds are tight.
+    """Compare exact probabilities with their bounds for random models, sizes and families; every
+    second knob lies within a fifth of an edge, where the bounds are tight.
     """
     draw, beyond, told = random.Random(seed), [], 0
     for trial in range(trials):

@@ -66,11 +66,11 @@ def outputs_while_training(
 
 
 def steps_to_fit(weights: Weights, n: Count, m: Count, seed: Seed, most: Size = 10_000) -> int:
-    """Steps of descent until the alternating labels of n points of the circle are met with a mean
-    squared error of a quarter.
+    """Steps of descent until the mean squared error on the alternating labels of n points of the
+    circle is at most a quarter.
 
     Raises:
-        ValueError: not within ``most`` steps.
+        ValueError: it is still larger after ``most`` steps.
     """
     x, y = circle(n), alternating(n)
     net, rate = _start(weights, x, m, seed)

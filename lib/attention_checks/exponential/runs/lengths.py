@@ -34,7 +34,9 @@ SEEDS = (0, 1)
 def run(
     family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, starts: Size, steps: Steps
 ) -> dict[str, Any]:
-    """Found by search; size |phi|/sqrt(nd), the bound in three parts, and what averaging has."""
+    """The sensitivity found by search, the size |phi|/sqrt(nd), the bound in three parts, and the
+    sensitivity of averaging.
+    """
     torch.set_num_threads(1)
     weights, X = Weights(family, knob), tokens.contexts("iid", 1, n, d, seed=100 + seed)[0]
     found = word_sensitivity_with(weights, X, 0, seed, starts, steps)

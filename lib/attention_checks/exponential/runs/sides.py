@@ -30,8 +30,8 @@ RATIOS, LARGER = (0.125, 0.5, 2, 8, 32), ((32, 256), (512, 256), (2048, 256))
 def run(
     family: str, knob: NonNegative, n: Count, d: Count, seed: Seed, steps: Steps, starts: Size
 ) -> dict[str, Any]:
-    """Bounds from both sides in a context of ``word-lengths``; at the larger sizes a search, too
-    (else its starts alone).
+    """Lower and upper bounds in a context of ``word-lengths``; at the larger sizes also a search
+    (elsewhere its starting moves alone).
     """
     torch.set_num_threads(1)
     X = tokens.contexts("iid", 1, n, d, seed=100 + seed)[0]

@@ -79,22 +79,24 @@ class Abilities:
 
     @property
     def notices(self) -> bool:
-        """Sensitivity at least 1: one word changes the features by as much as they are long."""
+        """Whether the sensitivity is at least 1: one word changes the features by at least their
+        length.
+        """
         return self.sensitivity >= 1
 
     @property
     def separates(self) -> bool:
-        """Probability of separation above one half."""
+        """Whether the probability of separation is above one half."""
         return self.probability > 0.5
 
     @property
     def fits(self) -> bool:
-        """The tangent kernel has full rank."""
+        """Whether the tangent kernel has full rank."""
         return self.rank == self.points
 
     @property
     def finds(self) -> bool:
-        """The error of perfect groups."""
+        """Whether the error is that of perfect groups."""
         return (
             abs(self.error - float(group_error(WORLD["D"], WORLD["C"], Fraction(WORLD["q"]))))
             < 1e-9
@@ -143,7 +145,7 @@ LENGTHS, DIGITS, POINTS, WORLDS = (
     (5, 10, 30),
     ((6, 2), (9, 3), (12, 3)),
 )
-#: X = I where the blocks are so few and so alike that softmax hears them.
+#: X = I, with few blocks of rows so similar that softmax gives a row's own block too much weight.
 FEW_BLOCKS: dict[str, Any] = dict(
     d=208, m=187, a0=0.01, a1=1.2, b=0.5, c=0.8, log_n=7 * math.log(10)
 )

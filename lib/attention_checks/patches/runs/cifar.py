@@ -52,7 +52,8 @@ def cifar(train: Size = TRAIN, test: Size = TEST) -> Images:
 
     Raises:
         FileNotFoundError: no published files are there.
-        ValueError: a file is cut or is none of the published ones, or a class has too few images.
+        ValueError: a file is truncated or is not one of the published ones, or a class has too few
+            images.
     """
     return of_classes(load_cifar(os.environ.get("CIFAR10", "data")), range(CLASSES), train, test)
 
@@ -60,8 +61,8 @@ def cifar(train: Size = TRAIN, test: Size = TEST) -> Images:
 def of_classes(
     images: Images, classes: Sequence[int], train: Size, test: Size, draw: Seed | None = None
 ) -> Images:
-    """The first images of each of these classes, which are numbered anew; with a ``draw`` training
-    images at random.
+    """The first images of each of these classes, renumbered from 0; with a ``draw`` the training
+    images are random ones.
 
     Raises:
         ValueError: a class has too few images.
@@ -90,8 +91,8 @@ def of_classes(
 
 
 def cifar_recipe(attention: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size) -> Recipe:
-    """A small transformer and its training: the paper's, but for sizes, rate, small encodings at
-    the start and crops alone.
+    """A small transformer and its training: as in the paper, except for the sizes, the rate, the
+    small initial encodings, and crops (and flips) as the only augmentation.
     """
     return Recipe(
         data="cifar10",
@@ -135,8 +136,8 @@ def convolutional(seed: Seed, channels: Size = 8) -> nn.Sequential:
 def run(
     network: str, patch: Size, shuffle: Natural, seed: Seed, epochs: Size, train: Size, test: Size
 ) -> dict[str, Any]:
-    """One training: its test accuracy, and of a transformer what its positional encodings have
-    learned.
+    """One training run: its test accuracy and, for a transformer, what its positional encodings
+    have learned.
 
     Args:
         network: ``vanilla``, ``positional`` or ``convolution``.
@@ -169,7 +170,7 @@ def run(
 
 
 def stored(matrix: Float[Tensor, "D D"]) -> np.ndarray:
-    """What lies above the diagonal, in hundredths."""
+    """The entries above the diagonal, in hundredths."""
     i, j = np.triu_indices(len(matrix), 1)
     return (100 * matrix.numpy()[i, j]).round().astype(np.int8)
 
@@ -233,11 +234,11 @@ def patch_likeness(patch: Size, train: Size, test: Size) -> dict[str, np.ndarray
 
 
 def points() -> list[dict[str, Any]]:
-    """Every kind of run with each of its seeds; seeds come first, so that an interrupted run leaves
-    whole ones.
+    """Every kind of run with each of its seeds; transformers go seed by seed, so that an
+    interrupted run leaves complete seeds.
 
-    Plain and shuffled transformers have different seeds: by prop-patches-equivariance they are
-    draws from one law.
+    Plain and shuffled transformers have different seeds: by prop-patches-equivariance their results
+    are draws from the same distribution.
     """
     found: list[dict[str, Any]] = []
     for seed in range(3):

@@ -80,8 +80,8 @@ def run(
     position_scale: NonNegative | None = SMALL,
     keep: bool = False,
 ) -> dict[str, Any]:
-    """One training: its test accuracy, and of a transformer what its positional encodings have
-    learned.
+    """One training run: its test accuracy and, for a transformer, what its positional encodings
+    have learned.
 
     ``locality`` and ``local_share`` are measured after the permutation of the patches has been
     inverted, ``locality_seen`` and ``local_share_seen`` on the grid that the network saw.
@@ -128,8 +128,8 @@ def points() -> list[dict[str, Any]]:
 def kept(
     network: str, patch: Size, shuffle: Natural, position_scale: NonNegative | None, seed: Seed
 ) -> bool:
-    """Whose similarities are stored: one-pixel patches from small starts, plain images, and the
-    first seed on permuted ones.
+    """Whether the similarities of a run are stored: for one-pixel patches and small initial
+    encodings, on plain images every seed, on permuted ones the first.
     """
     ours = network != "convolution" and patch == 1 and position_scale == SMALL
     return ours and (shuffle == 8 or (shuffle == 1 and seed == SEEDS[0]))

@@ -104,7 +104,7 @@ class Descent:
         return association(scores, torch.arange(self.world.D) // self.world.C)
 
     def margins(self, step: Natural) -> Float[Tensor, "M"]:
-        """The y F of every multiset at a step."""
+        """The margins y F of all multisets at a step."""
         return self.world.margins(self.vit(step))
 
     @cached_property
@@ -139,7 +139,7 @@ def descent(
 
 
 def four_descents(steps: Steps = 600) -> list[Descent]:
-    """The descents of FOUR."""
+    """The descents at the sizes of :data:`FOUR`."""
     return [descent(*size, steps=steps) for size in FOUR]
 
 
@@ -154,9 +154,7 @@ def matrix_descent(
     rate_A: NonNegative = 10.0,
     train_diagonal: bool = False,
 ) -> tuple[Float[Tensor, "T D D"], Float[Tensor, "T d"]]:
-    """Descent on weighted data points in matrix form, temperature 1: it does not know about the
-    symmetry.
-    """
+    """Descent on weighted data points in matrix form, temperature 1, without using the symmetry."""
     As, vs = [A], [v]
     for _ in range(steps):
         dA, dv = PositionalViT(A, v, temperature=1.0).gradients(X, y, chance)
@@ -200,8 +198,8 @@ class FlowPoint(NamedTuple):
 def one_rate_flow(
     D: Count, C: Count, q: Chance, points: Size = 60, size: Positive = 0.2
 ) -> list[FlowPoint]:
-    """One learning rate and d = D, as a flow of the scores in which alpha is at its best value for
-    them.
+    """Gradient flow with one learning rate and d = D, for the scores alone: alpha always takes its
+    best value for them.
 
     An estimate, good where the scores are slow (as they are at a stable rate). Each point moves the
     faster score by ``size``; time by the trapezoidal rule.
@@ -233,7 +231,7 @@ def one_rate_flow(
 def steps_to(
     flow: Annotated[list[FlowPoint], FILLED], reached: Callable[[FlowPoint], bool]
 ) -> float:
-    """Steps to the first point that is as asked, at the largest stable rate, 2 / curvature."""
+    """Steps to the first point that meets the condition, at the largest stable rate 2/curvature."""
     end = next(i for i, point in enumerate(flow) if reached(point))
     return flow[end].time * max(point.curvature for point in flow[: end + 1]) / 2
 
@@ -241,7 +239,7 @@ def steps_to(
 def initial_growth_enumerated(
     D: Count, C: Count, q: Chance, beta: Signed, alpha: Positive = 1e-4
 ) -> tuple[float, float]:
-    """Growth of the scores at the start, from the enumeration.
+    """Growth of the scores at the start, by enumerating the data points.
 
     In the units of :func:`attention_theory.patches.population.initial_growth`.
     """

@@ -40,9 +40,7 @@ def run(
     N: Count,
     tests: Size,
 ) -> dict[str, Any]:
-    """One training of :func:`train_gaussian`: what it passed through, and ``A`` and ``gram`` at its
-    end, in float32.
-    """
+    """A run of :func:`train_gaussian`: its course, and ``A`` and ``gram`` at the end in float32."""
     torch.set_num_threads(1)
     found = train_gaussian(kind, seed, d=d, rate=rate, steps=steps, N=N, tests=tests)
     columns = {

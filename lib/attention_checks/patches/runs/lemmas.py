@@ -29,8 +29,8 @@ from attention_checks.patches.runs.expectation import Descent
 def power_sequence(
     z: Positive, k: Size, m: Positive, M: Positive, target: Positive, seed: Seed = 0
 ) -> np.ndarray:
-    """z_0 = z, then increments drawn between m z^k and M z^k, up to the first value that reaches
-    the target.
+    """A sequence from z_0 = z with increments drawn between m z^k and M z^k, up to the first value
+    that reaches the target.
     """
     source, path = generator(seed), [z]
     while path[-1] < target:
@@ -65,7 +65,9 @@ def stray_moment(
 
 
 def outweighed(run: Descent, step: Natural, share: Chance = 0.5) -> float:
-    """P[Xi |N| <= share (Lambda + (C - 1) Gamma)] at a step: the own group outweighs all strays."""
+    """P[Xi |N| <= share (Lambda + (C - 1) Gamma)] at a step: how likely the row's own group
+    outweighs all strays.
+    """
     values, chance = stray_law(run.world.D - run.world.C, run.world.q)
     own, inside, outside = run.world.weights(run.vit(step)).tolist()
     return float(
@@ -87,7 +89,9 @@ def other_rows(D: Count, C: Count, q: Chance) -> float:
 
 
 class Events(NamedTuple):
-    """By what the first group is: the signal group, random and empty, random and not empty."""
+    """Values by the kind of the first group: the signal group, a random empty one, a random
+    non-empty one.
+    """
 
     chance: list[float]
     growth: list[

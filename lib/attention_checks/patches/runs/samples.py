@@ -1,5 +1,5 @@
-"""Measured on descents from samples: how far they are from the population's, and what the sample's
-size does to that.
+"""Measurements on descents from samples: their distance from the population descent, and its
+dependence on the sample size.
 """
 
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def semi_idealised(
 def replicated(
     seeds: range, N: Count, steps: Steps, beta: Signed = 1.0
 ) -> tuple[SampleTrajectory, ...]:
-    """Descents on EASY, each with samples and a start of its own."""
+    """Descents on :data:`EASY`, each with its own samples and start."""
     common = {"beta": beta, "every": steps, "tests": 5000, **RATES}
     return tuple(train_vit(EASY, N, steps, seed=seed, **common) for seed in seeds)
 
@@ -125,7 +125,7 @@ class Displaced:
 def displaced(
     moves: np.ndarray, seed: Seed = 0, D: Count = 6, alpha: Positive = 0.12, nu: NonNegative = 1e-3
 ) -> tuple[Displaced, Displaced]:
-    """How the exact gradients answer when v moves across w, and when one score moves, by each of
+    """How the exact gradients change when v moves across w, and when one score moves, by each of
     these lengths.
 
     Over all points of C = 2, q = 0.4 with noise of both signs in one direction across w, at a state
@@ -174,7 +174,7 @@ class Coupled:
 
 
 def coupled(N: Count, seed: Seed, horizon: Natural = 20, steps: Steps = 75) -> Coupled:
-    """Train on N samples and let the scores of the semi-idealised process run beside it.
+    """Train on N samples and run the scores of the semi-idealised process alongside.
 
     Raises:
         ValueError: the steps end before alpha has passed EDGE and ``horizon`` steps more.
@@ -256,8 +256,8 @@ def growth_across(
 
 
 def sampled_growth(N: Count, seed: Seed, alpha: Positive = 0.02, step: Positive = 1e-3) -> float:
-    """The same from samples at D = 8, C = 4, d = 4, q = 1/4, nu = 1e-3: central difference of the
-    gradient across w*.
+    """The growth rate of :func:`growth_across`, from samples at D = 8, C = 4, d = 4, q = 1/4, nu =
+    1e-3: central difference of the gradient across w*.
     """
     X, y = PatchDistribution(8, 4, 4, 0.25, 0.5).sample(N, seed)
     A, pulls = three_values(8, 4, 1.0, 0.0, 0.0), []
@@ -270,8 +270,8 @@ def sampled_growth(N: Count, seed: Seed, alpha: Positive = 0.02, step: Positive 
 def negative_share(
     D: Count, C: Count, q: Chance, point: tuple[float, float, float], p: Count = 3
 ) -> float:
-    """Chance of a data point with a row of x^p < -1/D, x = y D sum_r S_ir <v, X_r>, at (alpha,
-    gamma, rho).
+    """Probability that a data point has a row with x^p < -1/D, x = y D sum_r S_ir <v, X_r>, at
+    (alpha, gamma, rho).
     """
     X, y, chance = every_point(D, C, q)
     alpha, gamma, rho = point
@@ -291,6 +291,8 @@ def medians(runs: list[Coupled], step: Natural) -> dict[int, float]:
 
 
 def association_edge(A: Float[Tensor, "D D"], groups: Tensor) -> Float[Tensor, "D"]:
-    """By rows: least score inside the group, the diagonal left out, minus the largest outside."""
+    """For each row: the least score inside its group, without the diagonal, minus the largest
+    outside.
+    """
     same, diagonal = groups[:, None] == groups, torch.eye(len(A), dtype=torch.bool, device=A.device)
     return A.where(same & ~diagonal, torch.inf).amin(1) - A.where(~same, -torch.inf).amax(1)

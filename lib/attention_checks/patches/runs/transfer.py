@@ -129,15 +129,15 @@ def group_share(A: Float[Tensor, "D D"]) -> float:
 
 
 def large_task(size: Size) -> PatchDistribution:
-    """D = d = size patches and numbers, four strays on average (q D = 4), the noise of a patch as
+    """A task with D = d = ``size``, four strays on average (q D = 4), and noise in each patch as
     long as the feature.
     """
     return PatchDistribution(size, C, size, 4 / size, size**-0.5)
 
 
 def failed_draws(size: Size, share: Chance, draws: Size, N: Count = 5) -> int:
-    """Draws of N samples and one fresh point on which f* F > 0 fails after one step on
-    :func:`large_task`.
+    """Number of draws of N samples and one fresh point in which f* F > 0 fails at that point after
+    one step on :func:`large_task`.
     """
     task, A, failed = large_task(size), learned_form(size, share), 0
     for seed in range(draws):

@@ -1,5 +1,5 @@
-"""Measured on whole populations and on samples of Assumption 1: who can tell the label, and with
-what.
+"""Measurements on whole populations and on samples of Assumption 1: which functions can tell the
+label.
 """
 
 from typing import Annotated, NamedTuple
@@ -142,19 +142,21 @@ def threshold_errors(
 
 
 def disjoint_rows(A: Float[Tensor, "D D"], groups: Int[Tensor, "D"]) -> int:
-    """Rows whose C largest scores all lie outside their own group."""
+    """Number of rows whose C largest scores all lie outside their own group."""
     top = top_c(A, int((groups == groups[0]).sum()))
     return int((groups[top] != groups[:, None]).all(1).sum())
 
 
 def touching_pairs(groups: Int[Tensor, "D"], side: Size) -> int:
-    """Pairs of patches with a common edge that lie in one group, patches in rows of ``side``."""
+    """Number of pairs of patches with a common edge that lie in the same group; the patches stand
+    in rows of ``side``.
+    """
     grid = groups.reshape(-1, side)
     return int((grid[1:] == grid[:-1]).sum() + (grid[:, 1:] == grid[:, :-1]).sum())
 
 
 class GramSearch(NamedTuple):
-    """Over random Gram matrices of every rank."""
+    """What :func:`gram_search` counts over random Gram matrices of every rank."""
 
     tried: int
     disjoint: int  # most rows disjoint from their group in one of them

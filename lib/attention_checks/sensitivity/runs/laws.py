@@ -45,10 +45,11 @@ def gram_in_law(draws: Size = 40, k: Count = 5000) -> dict[str, tuple[np.ndarray
     """Pre-activations of four contexts that resemble each other, drawn in law and through a literal
     V, and their predictions.
 
-    Each entry has one value for every draw. Of a fixed combination of what the other tokens add:
-    its variance over that by the Gram matrix; its fourth moment over three squares of that
-    variance, which is 1 for Gaussians alone (eight numbers are summed, too few for the central
-    limit theorem); and its mean product with what the moved token adds in the first context.
+    Each entry has one value for every draw. For a fixed combination of the contributions of the
+    other tokens: its variance over that by the Gram matrix; its fourth moment over three times the
+    square of that variance, which is 1 only for Gaussians (eight numbers are summed, too few for
+    the central limit theorem); and its mean product with the contribution of the moved token in the
+    first context.
     """
     n, d, c = 3, 4, torch.tensor([1.0, -1.0, 0.5, 2.0]).double()
     contexts = tokens.contexts("anisotropic", len(c), n, d, seed=5)

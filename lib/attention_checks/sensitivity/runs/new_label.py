@@ -48,7 +48,7 @@ GRID = (
     ("RAF", 120, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
     ("ReLU-RAF", 120, {100: PLAIN, 400: PENALISED, 700: PLAIN, 1300: PLAIN}),
 )
-#: Starts and steps of the search: features that do not attend answer almost linearly to a move.
+#: Starts and steps of the search: few for RF, whose features respond almost linearly to a move.
 SEARCH = {"RF": {"starts": 2, "steps": 50}} | {
     map: {"starts": 4, "steps": 150} for map in ("RAF", "ReLU-RAF")
 }
@@ -76,7 +76,8 @@ def gradient_descent(
     theta: Float[Tensor, "p"],
     steps: Steps = 20_000,
 ) -> Float[Tensor, "p"]:
-    """Plain descent on the quadratic loss from ``theta``, at half the rate where it diverges.
+    """Plain descent on the quadratic loss from ``theta``, at half the rate from which on it
+    diverges.
 
     It ends at :func:`attention_theory.sensitivity.min_norm_interpolator`.
     """
@@ -173,8 +174,8 @@ def run(
     )
 
     def literal(deltas: Tensor) -> Tensor:
-        """The features of the moved contexts: for attention not from the view of one token, that
-        the search has.
+        """The features of the moved contexts; for attention from whole contexts, not from the
+        one-token view that the search uses.
         """
         if isinstance(one, OneTokenFeatures):
             return one.features(deltas)
@@ -323,7 +324,7 @@ def features(found: Table) -> dict[str, float]:
     """
 
     def runs(aim: str, penalty: float, **fixed: Any) -> Table:
-        """Both solutions, each with its own loss."""
+        """The runs of both solutions, each with its own loss."""
         rows = found.where(penalty=penalty, **fixed)
         return Table([row for row in rows if row["loss"] == f"{aim}-{row['solution']}"])
 

@@ -26,12 +26,12 @@ from jaxtyping import Float
 from theorybook.sweep import Recording
 from theorybook.validation import Count, Seed, Size, Steps
 
-#: Their multiple of the gradient, and steps a token.
+#: The authors' multiple of the gradient, and their steps per token.
 RATE, STEPS = 10.0, 50
 
 
 def authors_search(view: OneTokenAttention, steps: Steps, seed: Seed) -> float:
-    """The largest relative change on the way of one ascent with steps of a fixed multiple of the
+    """The largest relative change along one ascent whose steps are a fixed multiple of the
     gradient.
     """
     evaluate, radius = Change(view), math.sqrt(len(view.x))
@@ -91,8 +91,8 @@ class Change:
         return float(change + away @ away), gradient + 2 * weights[-1] * away + own
 
     def _shares(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights that the other rows give to the moved token, and their derivatives by the
-        scores.
+        """The weights that the other rows give to the moved token, and their derivatives with
+        respect to the scores.
         """
         if not self.relu:
             p = 1 / (1 + np.exp(np.clip(self.Z - scores, -700, 700)))

@@ -47,7 +47,7 @@ class Directions:
 
     @property
     def products(self) -> Float[Tensor, "2 n"]:
-        """x_j delta_k / d."""
+        """The products x_j . delta_k / d."""
         return self.pair @ self.X.T / self.d
 
 
@@ -70,8 +70,8 @@ class ProofRun(Directions):
     answers: Float[Tensor, "questions d"]  #: and what came out
 
     def matrix(self) -> Float[Tensor, "d d"]:
-        """The smallest W with the same answers, so that the printed formulas can be held against
-        the run. For small d.
+        """The smallest W that gives the same answers, for comparing the printed formulas with the
+        run. For small d.
         """
         return torch.linalg.pinv(self.asked) @ self.answers
 
@@ -85,7 +85,7 @@ class ProofRun(Directions):
 
     @property
     def nearest_quarter(self) -> Float[Tensor, "2"]:
-        """``gap`` of the last of the nearest quarter of the rows (Lemma D.4)."""
+        """The largest ``gap`` in the quarter of the rows where it is smallest (Lemma D.4)."""
         return self.gap.sort(dim=1).values[:, math.ceil(self.n / 4) - 1]
 
     @property
@@ -102,13 +102,15 @@ class ProofRun(Directions):
 
     @property
     def landing_error(self) -> float:
-        """How far the changes of the attending rows are from ``landed``, at most."""
+        """The largest distance of the changes of the attending rows from ``landed``."""
         errors = (self.rows - self.landed)[:, 1:][:, self.attending].abs()
         return float(errors.max()) if errors.numel() else 0.0
 
     @property
     def served(self) -> list[int]:
-        """How many of these rows each move changes by 0.2 sqrt d, the better move first."""
+        """How many of the attending rows each move changes by at least 0.2 sqrt d, the better move
+        first.
+        """
         counts = (self.rows[:, 1:][:, self.attending] >= 0.2).sum(dim=1)
         return sorted((int(count) for count in counts), reverse=True)
 
@@ -184,7 +186,8 @@ def prove_on(
 def moves_compared(
     n: Count, d: Count, seed: Seed, shares: Sequence[float] = (1.0,)
 ) -> dict[str, Any]:
-    """Relative changes that the proof's move, the even move and a search reach, independent tokens.
+    """Relative changes that the proof's move, the even move and a search reach on independent
+    tokens.
 
     ``proof`` (the better of the pair) and ``even`` are rows: the moves at these shares of the full
     length sqrt(d).
@@ -201,8 +204,8 @@ def moves_compared(
 
 
 def best_level(K: Float[Tensor, "others d"]) -> float:
-    """The largest smallest increase of the scores K delta that a move of length sqrt(d) can give; 0
-    if none raises all.
+    """The largest value that the smallest increase of the scores K delta can have for moves of
+    length sqrt(d); 0 if no move raises all.
 
     The shortest u with K u >= 1, by non-negative least squares (Lawson and Hanson's least distance
     programming).

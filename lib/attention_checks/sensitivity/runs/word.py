@@ -6,7 +6,7 @@ chapters compute::
 also for ``bombari2024-figure-2-left`` and ``bombari2024-figure-2-right``. Each value is what
 :func:`search <attention_theory.sensitivity.word.search>` finds, so a lower bound. The lengths n are
 those of the authors' scripts (the records of the chapters compare them with the printed ones) and
-some beside them, and the first token moves, as there. ``bombari2024-figure-3-layer-0`` draws Figure
+some others, and the first token moves, as there. ``bombari2024-figure-3-layer-0`` draws Figure
 3 on the paper's data, film reviews as layer 0 of a trained encoder reads them: MiniLM's at d = 192
 and 384 (``make models`` and the file ``IMDB_REVIEWS``: :func:`attention_theory.tokens.reviews`),
 and ``bombari2024-figure-3-layer-0-bert`` BERT-Base's up to d = 768, which needs transformers and
@@ -48,8 +48,8 @@ AUTHORS_N = {
     "DRF": range(50, 81, 10),
     "RAF": (10, 20, 50, 100, 150, 200, 250),
 }
-#: Lengths beside them: doubled ones for the slopes of random features, shallow and deep, and one
-#: for attention.
+#: Additional lengths: doubled ones for the slopes of random features, shallow and deep, and one for
+#: attention.
 DOUBLED, DEEP_DOUBLED, LONG = (10, 20, 40, 80, 160), (10, 20, 40, 80), 320
 
 
@@ -278,8 +278,8 @@ def deep_layers(
 
 
 def drf_search_share(n: Count, d: Count, depth: Size, seed: Seed, device: Device = "cpu") -> float:
-    """What the search of :func:`drf_point` finds (4 starts, 30 steps), over what 12 starts and 120
-    steps find.
+    """The value that the search of :func:`drf_point` finds (4 starts, 30 steps), over the value
+    found by 12 starts and 120 steps.
     """
     X = tokens.contexts("iid", 1, n, d, seed=seed)[0].to(device)
     view = DeepRandomFeatures.sample(n, d, n * d, depth, seed).to(device).one_token(X, 0)

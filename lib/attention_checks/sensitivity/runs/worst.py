@@ -21,7 +21,7 @@ from attention_checks.sensitivity.runs.new_label import Map, mapped
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest values over the moves that the descent finds, and what bounds them."""
+    """The largest values over the moves that the descent finds, and their bounds."""
 
     n: Count
     N: Count
@@ -48,7 +48,7 @@ def learned(
 
     Args:
         contexts: all but the last are the training samples, the last is X; its first token moves.
-        labels: theirs.
+        labels: of the contexts.
         map, seed, k: as in :func:`mapped`.
     """
     features, one = mapped(contexts, map, seed, k)
@@ -128,8 +128,8 @@ def slack_law(n: AtLeastOne, d: AtLeastOne, k: AtLeastOne) -> float:
 
 
 def leaning(share: Chance, N: Count, n: Count, d: Count, draw: Generator) -> Float[Tensor, "N n d"]:
-    """Contexts whose tokens have this share of their square in a common mean, in expectation for
-    large d.
+    """Contexts whose tokens have this share of their squared norm in a common mean, in expectation
+    for large d.
     """
     return tokens.on_sphere((1 - share) ** 0.5 * normal(N, n, d, generator=draw) + share**0.5)
 
@@ -137,8 +137,8 @@ def leaning(share: Chance, N: Count, n: Count, d: Count, draw: Generator) -> Flo
 def turned(
     share: Chance, trial: Seed, n: Count = 30, d: Count = 192, N: Count = 60, device: Device = "cpu"
 ) -> dict[str, float]:
-    """Attention features, tokens with this share of their square in a common mean: errors of the
-    best moves, and gamma.
+    """Errors of the best moves, and gamma, for attention features of tokens with this share of
+    their squared norm in a common mean.
 
     The moves make the error small at gamma near 0 (losses ``target-fine`` and ``target-again`` with
     penalty 1).

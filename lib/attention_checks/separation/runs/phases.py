@@ -38,7 +38,7 @@ DELTA = 0.01
 
 
 def paper_readouts(decades: Positive, delta: OpenChance = DELTA) -> int:
-    """M = max{ceil(log(n/delta)), 15}, the paper's number of sign vectors rounded up."""
+    """The paper's number of sign vectors, rounded up: m = max{ceil(log(n/delta)), 15}."""
     return max(math.ceil(decades * math.log(10) - math.log(delta)), 15)
 
 
@@ -170,8 +170,8 @@ def linear_gap(model: Model, n: Count, d: Count) -> LinearGap:
 
 
 def linear_weights_gap(model: Model, n: Count, d: Count) -> float:
-    """N times the difference of the largest values on D1 and D0, over the one on D0, from the
-    classes of rows: any n.
+    """The difference of the largest values on D1 and D0, over the one on D0 and times n, from the
+    classes of rows, for any n.
 
     Only the first column's coefficient differs visibly at large n, so that the difference is taken
     there.

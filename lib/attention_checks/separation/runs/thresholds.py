@@ -107,7 +107,7 @@ def miss(n: Count, tau: Signed, high: Natural, delta: OpenChance) -> float:
 
 
 def ends(n: Count, delta: OpenChance) -> Ends:
-    """Where the interval of thresholds ends, and that it does."""
+    """The ends of the interval of thresholds, with the probabilities that show them to be ends."""
     worst = regression.worst_high(n)
     low, high = regression.threshold_range(n, readouts(n, delta), delta / n, worst)
 

@@ -75,8 +75,8 @@ def smallest(kernel: Float[Tensor, "k k"]) -> float:
 
 
 def _log_left(rates: Tensor) -> Tensor:
-    """Log |1 - m eta lambda|, what one step leaves of a component: accurate for small rates, finite
-    (-34.5) at 1.
+    """Logarithm of |1 - m eta lambda|, the factor of a component in one step: accurate for small
+    rates, finite (-34.5) at 1.
     """
     return torch.log1p(-torch.where(rates > 1, 2 - rates, rates).clamp(max=1 - 1e-15))
 
@@ -84,7 +84,7 @@ def _log_left(rates: Tensor) -> Tensor:
 def limit_loss(
     kernel: Float[Tensor, "n n"], y: Float[Tensor, "n outputs"], m_eta: NonNegative, steps: Extended
 ) -> float:
-    """|F - Y|^2 after that many steps at infinite width, where the kernel is constant and the
+    """|F - Y|^2 after this many steps at infinite width, where the kernel is constant and the
     outputs do not interact.
     """
     values, vectors = torch.linalg.eigh(kernel)
@@ -158,7 +158,9 @@ def descent(net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n ou
 def first_order(
     net: SoftmaxNetwork, x: Float[Tensor, "n d"], y: Float[Tensor, "n outputs"]
 ) -> tuple[float, float]:
-    """Derivatives of C0 and C1 (cao2024, Lemma E.1) by eta at eta = 0, in units of m f'Hf."""
+    """Derivatives of C0 and C1 (cao2024, Lemma E.1) with respect to eta at eta = 0, in units of m
+    f'Hf.
+    """
     S, f = net.weights(x), net(x) - y
     z = -(x @ net.gradient(x, y))  # change of the scores per unit of eta
     mean, common = S @ net.a.T, (S * z).sum(1, keepdim=True)

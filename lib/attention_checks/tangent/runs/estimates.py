@@ -83,8 +83,8 @@ def worst_estimates(
 
 
 def spike_change(B: NonNegative, R: Positive, m: Count) -> float:
-    """What m |S - S~| / R is for one neuron at score B that moves up by R, and m - 1 at -B that
-    move down.
+    """The value of m |S - S~| / R for one neuron at score B that moves up by R and m - 1 neurons at
+    -B that move down.
     """
     before, after = (1 / (1 + (m - 1) * math.exp(-2 * B - 2 * r)) for r in (0, R))
     return (after - before) * m / R

@@ -18,7 +18,9 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class KernelDraws:
-    """By draw: |H* - limit|_F / |limit|_F, and the smallest eigenvalue over that of the limit."""
+    """For each draw: |H* - limit|_F / |limit|_F, and the smallest eigenvalue over that of the
+    limit.
+    """
 
     error: np.ndarray
     smallest: np.ndarray

@@ -140,8 +140,8 @@ def relative_changes(
 def order_in_radius(
     net: SoftmaxNetwork, x: Float64[Tensor, "n d"], y: Float[Tensor, "n outputs"], R: Positive
 ) -> float:
-    """Log2 of the kernel's change after a gradient step of length 2R over that of length R: its
-    order in R.
+    """The order in R of the kernel's change: log2 of the change after a gradient step of length 2R
+    over that of length R.
     """
     H, G = tangent_kernel(net, x), net.gradient(x, y)
     one, two = ((tangent_kernel(net.moved(G, r), x) - H).norm() for r in (R, 2 * R))

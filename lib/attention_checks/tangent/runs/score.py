@@ -76,7 +76,7 @@ class ScoreProblem:
 
     @property
     def truth(self) -> Float[Tensor, "n d"]:
-        """The posterior mean F_*, what the labels scatter around."""
+        """The posterior mean F_*, around which the labels scatter."""
         return self.mixture.posterior_mean(self.t, self.noisy)
 
 
@@ -87,7 +87,7 @@ def draw_score_problem(
     horizon: Positive = 2.0,
     radius: Positive | None = None,
 ) -> ScoreProblem:
-    """N independent (t, x(t), x(0)); the radius is the largest |x(t)| unless it is given."""
+    """Draw n independent (t, x(t), x(0)); the radius is the largest |x(t)| unless it is given."""
     t = horizon * torch.rand(n, generator=generator(seed), dtype=torch.float64).to(mixture.means)
     noisy, clean = mixture.pairs(t, seed + 1)
     return ScoreProblem(

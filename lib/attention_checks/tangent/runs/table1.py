@@ -116,8 +116,8 @@ RECORDING = Recording(
 
 
 def width_from(rows: Iterable[dict], fits: Callable[[list[int]], bool]) -> int:
-    """The smallest width from which on all steps, by seed, are as asked; twice the widest when
-    there is none.
+    """The smallest width from which on the steps of all seeds meet the condition ``fits``; twice
+    the widest when there is none.
     """
     rows = sorted(rows, key=lambda row: row["m"], reverse=True)
     if not rows:
@@ -200,7 +200,7 @@ class Table1:
     """The recorded runs, and what the analysis takes from them."""
 
     def __init__(self, record: Record):
-        """From :func:`theorybook.records.read_record`."""
+        """Take a record as :func:`theorybook.records.read_record` returns it."""
         base = {"closeness": None, "speed": 1.0, "limit": STEPS}
         self.runs = Table([base | row for row in record.rows])
 

@@ -28,12 +28,12 @@ from attention_checks.trained import corpora
 from attention_checks.trained.runs.replacing import WEIGHTS
 from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
-#: Random tokens come from these numbers; so many of them are written twice. A head is chosen at the
-#: first number.
+#: The range of the random tokens, and how many of them are written twice. The head is chosen at the
+#: first of these lengths.
 WORDS, HALVES = (1000, 40_000), (64, 128, 256, 512)
 #: At this half the Taylor sum takes the place of softmax.
 REPLACED, DEGREE = 128, 16
-#: Other weights that copy so many tokens.
+#: Weights that replace softmax in the copying task.
 COPIED = ("T8 mean", "power 16", "relu", "sparsemax")
 #: Sharpnesses of all rows; the first tokens of each band of places, and the end of the last one.
 BETAS, BANDS = (0.7, 0.85, 1.0, 1.15), (16, 32, 64, 128, 256)
@@ -41,7 +41,7 @@ BETAS, BANDS = (0.7, 0.85, 1.0, 1.15), (16, 32, 64, 128, 256)
 UNSCALED = 128
 #: MiniLM's training was limited to 128 tokens, says its model card: texts of that length and four
 #: times as long, with their two special tokens; sharpnesses of all rows, the fifth the growth by
-#: log n; so many tokens are the middle of a text.
+#: log n; and the number of tokens in the middle of a text.
 SPANS, SHARPNESSES, MIDDLE = (
     (126, 510),
     (0.7, 0.85, 1.0, 1.15, math.log(510) / math.log(UNSCALED), 1.5),
@@ -51,8 +51,8 @@ SPANS, SHARPNESSES, MIDDLE = (
 
 @dataclass(frozen=True)
 class KeyStatistics:
-    """Of one key in each row: its share, and its log contrast, by how much its score is above the
-    level of the other keys.
+    """For one key in each row: its share, and its log contrast, the amount by which its score
+    exceeds the level of the other keys.
     """
 
     share: Float[Tensor, "heads queries"]
@@ -85,7 +85,7 @@ def key_statistics(
 
 
 def lowest(betas: Sequence[float], losses: Numbers) -> Positive:
-    """Where a curve of losses is least: the parabola in log beta through the least point and its
+    """The minimum of a curve of losses, by the parabola in log beta through the least point and its
     neighbours.
 
     Raises:
@@ -107,7 +107,7 @@ def lowest(betas: Sequence[float], losses: Numbers) -> Positive:
 
 
 def copies(draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`copies_of_texts` keeps of random tokens; ``heads`` of the first draw."""
+    """The results of :func:`copies_of_texts` on random tokens; ``heads`` for the first draw."""
     torch.set_num_threads(1)
     found = copies_of_texts(smollm2(), _random_tokens(draw, count))
     heads = found.pop("heads")
@@ -157,7 +157,7 @@ def copies_of_texts(
 
 
 def copies_under(draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`copying_costs` keeps of the texts of :func:`copies`."""
+    """The results of :func:`copying_costs` on the texts of :func:`copies`."""
     torch.set_num_threads(1)
     return copying_costs(smollm2(), _random_tokens(draw, count)[:, :REPLACED])
 
@@ -198,7 +198,7 @@ def _late(losses: Tensor, half: int) -> Tensor:
 
 
 def _copied(network: SmolLM2, once: Tensor) -> tuple[Tensor, Tensor, float]:
-    """Of every head: median contrast and share of the right key; and the loss."""
+    """For every head: median contrast and share of the right key; and the loss."""
     half, ids = len(once), once.repeat(2)
     rows, kept = _rows(half), []
     mask = torch.ones(len(ids), len(ids), dtype=torch.bool).tril()[rows]
@@ -213,7 +213,7 @@ def _copied(network: SmolLM2, once: Tensor) -> tuple[Tensor, Tensor, float]:
 
 
 def sharpness(kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`sharpness_of_texts` keeps."""
+    """The results of :func:`sharpness_of_texts`."""
     torch.set_num_threads(1)
     network = smollm2()
     return sharpness_of_texts(network, corpora.drawn(kind, network, BANDS[-1], draw, count))
@@ -261,7 +261,7 @@ def _scaled(network: SmolLM2, ids: Tensor) -> Tensor:
 
 
 def margins(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`margins_of_texts` keeps."""
+    """The results of :func:`margins_of_texts`."""
     torch.set_num_threads(1)
     network = minilm()
     return margins_of_texts(network, corpora.drawn(kind, network, n, draw, count))
@@ -270,8 +270,8 @@ def margins(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, An
 def margins_of_texts(
     network: MiniLM, texts: list[list[int]], middle: Size = MIDDLE
 ) -> dict[str, Any]:
-    """How much nearer a text is to its own middle tokens than to those of the others, its mean over
-    texts at each sharpness; texts of one length.
+    """How much nearer a text is to its own middle tokens than to those of the other texts: the mean
+    over texts at each sharpness. All texts have the same length.
 
     ``scaled`` is, for each text, the margin at the growth by log n less that at sharpness 1.
     Middles are read at sharpness 1.

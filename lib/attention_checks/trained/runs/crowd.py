@@ -1,5 +1,4 @@
-"""Contrast, share and spread of every head at several lengths, beside what independent scores
-give::
+"""Contrast, share and spread of every head at several lengths, compared with independent scores::
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.crowd --out book/data --jobs 2
 
@@ -43,14 +42,14 @@ STATISTICS = (
     "all_share",
     "all_contrast",
 )
-#: Of these the record has every head, for the pictures.
+#: For these the record has every head, for the pictures.
 SHOWN = ("share", "contrast", "independent", "all_share")
 
 
 @dataclass(frozen=True)
 class RowStatistics:
-    """Of each row of weights: share of its best key, its contrast against the mean rival, the
-    spread of the row's scores.
+    """For each row of weights: the share of its best key, its contrast against the mean rival, and
+    the spread of the row's scores.
 
     ``rivals`` is the number of keys that the weights amount to, the exponential of their entropy.
     """
@@ -86,8 +85,8 @@ def row_statistics(
 def law(scores: Float[Tensor, "scores"], values: Size = 256) -> tuple[NDArray, NDArray]:
     """Values of u = exp(score) and their chances that stand for the law of these scores.
 
-    The top of the law decides who wins, so the largest ``values`` scores stand for themselves; the
-    rest in equal parts, each by its mean of u.
+    The top of the law decides which key wins, so the largest ``values`` scores stand for
+    themselves; the rest in equal parts, each by its mean of u.
 
     Raises:
         ValueError: fewer than two scores for each value.
@@ -131,8 +130,8 @@ def of_texts(
     asked: Size = ASKED,
     keep_heads: bool = False,
 ) -> dict[str, Any]:
-    """What :func:`run` keeps, of any texts at any lengths, ``asked`` among them; ``keep_heads``: of
-    each head, too.
+    """The results of :func:`run` for any texts at any lengths, ``asked`` among them; with
+    ``keep_heads`` also for each head.
     """
     rows = _minilm_rows if isinstance(network, MiniLM) else _smollm_rows
     found, pools = [], [[] for _ in lengths]
@@ -187,15 +186,15 @@ def _statistics(scores: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
 def _of(
     scores: torch.Tensor, mask: torch.Tensor, inner: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of one layer's rows: statistics without the special keys and with them, and some centred
-    scores of the first kind.
+    """For the rows of one layer: the statistics without the special keys and with them, and some
+    centred scores of the first kind.
     """
     inside, whole = _statistics(scores, inner), _statistics(scores, mask)
     return torch.stack([*inside, *whole[:2]], -1), _some(scores, inner)
 
 
 def _some(scores: torch.Tensor, inner: torch.Tensor) -> torch.Tensor:
-    """Of each head some 4,096 of its centred scores."""
+    """About 4,096 centred scores of each head."""
     centred = crowd.centred_rows(scores, inner)[:, inner]
     return centred[:, torch.linspace(0, centred.shape[1] - 1, min(4096, centred.shape[1])).long()]
 
@@ -262,7 +261,7 @@ def squares_of_texts(
     asked: Size = ASKED,
     keep_heads: bool = False,
 ) -> dict[str, Any]:
-    """What :func:`run_squares` keeps, of any texts at any lengths, as in :func:`of_texts`."""
+    """The results of :func:`run_squares` for any texts at any lengths, as in :func:`of_texts`."""
     at, found, pool = lengths.index(asked), [], []
     with torch.no_grad():
         for text in texts:
@@ -291,7 +290,7 @@ def squares_of_texts(
 
 
 def _squares(network, text):
-    """Of each head: the mean over rows of the sum of squared weights without the special keys, and
+    """For each head: the mean over rows of the sum of squared weights without the special keys, and
     some centred scores.
     """
     kept = []

@@ -21,7 +21,8 @@ from torch import Tensor
 from attention_checks.trained import corpora
 
 LENGTHS = (32, 128, 510)
-#: Of a head: different keys with a majority, and the largest sum of the shares of different keys.
+#: For each head: the number of different keys with a majority, and the largest sum of the shares of
+#: different keys.
 STATISTICS = ("majorities", "share")
 #: Attention from few features, at APPROXIMATED tokens: random features by their number, Taylor sums
 #: by their degree.
@@ -62,8 +63,8 @@ def random_features(
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`of_texts` keeps, at 128 tokens with :func:`errors_of_texts`; of every head in one
-    draw.
+    """The results of :func:`of_texts`, at 128 tokens with those of :func:`errors_of_texts`; in one
+    draw also for every head.
     """
     torch.set_num_threads(1)
     network, few = minilm(), n == APPROXIMATED
@@ -109,8 +110,8 @@ def of_texts(network: MiniLM, texts: list[list[int]], assigned: bool = True) -> 
 
 
 def errors_of_texts(network: MiniLM, texts: list[list[int]]) -> dict[str, Any]:
-    """Texts of one length: how far each head's rows are from those from few features, random ones
-    first.
+    """How far each head's rows are from those made of few features, random features first. All
+    texts have the same length.
 
     That is a mean over rows of the total variation. ``far`` (head, method) is its mean over texts,
     ``errors`` (method) the mean over texts of its median over heads. ``excess`` is by how much the

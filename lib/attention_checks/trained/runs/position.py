@@ -22,10 +22,10 @@ from torch import Tensor
 from attention_checks.trained import corpora
 
 LENGTHS = (16, 64, 128)
-#: Of a head: largest total variation between two rows; what the ranges of scores allow, by the
-#: scores of pairs of rows and by those within a row; what it leaves of the diameter of its values;
-#: mean total variation between rows and the mean over other texts; mean weight on the previous
-#: token, itself and the next.
+#: For each head: the largest total variation between two rows; the bounds on it from the scores of
+#: pairs of rows and from those within a row; what the head leaves of the diameter of its values;
+#: the mean total variation between rows and their mean over other texts; the mean weight on the
+#: previous token, on itself and on the next.
 STATISTICS = (
     "variation",
     "spread_bound",
@@ -39,7 +39,7 @@ STATISTICS = (
 
 
 def largest_spread(scores: Float[Tensor, "*heads queries keys"]) -> Float[Tensor, "*heads"]:
-    """The longest range of the differences between two rows of scores."""
+    """The largest range of the differences between two rows of scores."""
     above = torch.stack(
         [(scores - row[..., None, :]).amax(-1) for row in scores.unbind(-2)], -1
     )  # of row i over row j
@@ -49,7 +49,9 @@ def largest_spread(scores: Float[Tensor, "*heads queries keys"]) -> Float[Tensor
 def frozen(
     weights: Float[Tensor, "layers heads n n"], layers: list[int]
 ) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """In these layers weights that do not depend on the text; softmax in the others."""
+    """A weight function with the given weights, whatever the text, in these layers and softmax in
+    the others.
+    """
     return lambda scores, mask, layer: (
         weights[layer] if layer in layers else torch.softmax(scores, -1)
     )
@@ -69,7 +71,7 @@ def mean_weight_at(
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`of_texts` keeps; ``heads`` of one draw."""
+    """The results of :func:`of_texts`; ``heads`` for one draw only."""
     torch.set_num_threads(1)
     network = minilm()
     found = of_texts(network, corpora.drawn(kind, network, n, draw, count))
@@ -79,7 +81,7 @@ def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
 
 def of_texts(network: MiniLM, texts: list[list[int]]) -> dict[str, Any]:
     """For each text cosines of the sentence vector with attention frozen to positions, and a median
-    over heads; texts of one length.
+    over heads. All texts have the same length.
 
     The positional mean of a text's weights is that over the other texts. ``frozen`` has all layers
     frozen, ``average`` uniform weights in all; ``layers`` (layer) has one layer frozen, as a mean

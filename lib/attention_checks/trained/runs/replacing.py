@@ -36,10 +36,10 @@ WEIGHTS: dict[str, Weigh] = (
     }
     | {"hard": replacing.hard, "average": replacing.sharper(0)}
 )
-#: Of SmolLM2 and of texts from 256 tokens on, whose passes are long.
+#: The weights for SmolLM2 and for texts from ``LONG`` tokens on, whose passes take long.
 LONG = 256
 FEW = ("T8 mean", "T16 mean", "T8 raw", "power 16", "sparsemax", "entmax")
-#: Weights whose distance from softmax's, over the scores that softmax's pass has, is kept of each
+#: Weights whose distance from softmax's, at the scores of the pass with softmax, is kept for each
 #: head.
 COMPARED = ("T2 mean", "T4 mean", "T8 mean", "T16 mean", "entmax", "sparsemax")
 #: Numbers of tokens; at the first one a record has heads, too.
@@ -56,8 +56,8 @@ def run(
     the nats a token it costs.
 
     MiniLM also without any division: exp over a constant for each head, the mean log-sum-exp of the
-    draw's rows at 64 tokens. For one draw ``heads`` has, of each head, means over its rows:
-    :func:`head_distances`.
+    draw's rows at 64 tokens. For one draw ``heads`` has the :func:`head_distances` of each head, as
+    means over its rows.
     """
     torch.set_num_threads(1)
     network = minilm() if model == "MiniLM" else smollm2()
@@ -85,7 +85,7 @@ def undivided(constants: Tensor) -> Weigh:
 def cosines(
     network: MiniLM, texts: list[list[int]], names: Iterable[str], fitted: Size = FITTED
 ) -> dict[str, Float[np.ndarray, "texts"]]:
-    """Of each text, and each of the named WEIGHTS, the cosine of the sentence vector with
+    """For each text and each of the named WEIGHTS, the cosine of the sentence vector with
     softmax's.
 
     ``undivided`` has the constants that are fitted on the first tokens of the texts.
@@ -120,12 +120,12 @@ def costs(network: SmolLM2, texts: list[list[int]]) -> dict[str, Float[np.ndarra
 
 
 def head_distances(network: MiniLM | SmolLM2, bodies: list[list[int]]) -> torch.Tensor:
-    """Of each head: how far the best score of a row lies above the row's mean, and how much weight
+    """For each head: how far the best score of a row lies above the row's mean, and how much weight
     each of COMPARED moves.
 
-    Means over the rows, of SmolLM2 over those of the tokens whose loss counts. Weight that moves is
-    half the sum of differences from softmax's weights, at the scores that the model has with
-    softmax.
+    These are means over the rows, for SmolLM2 over the rows of the tokens whose loss counts. The
+    weight that moves is half the sum of absolute differences from softmax's weights, at the scores
+    that the model has with softmax.
     """
     total = torch.zeros(network.layers, network.heads, 1 + len(COMPARED))
     whole = isinstance(network, MiniLM)

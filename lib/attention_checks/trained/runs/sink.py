@@ -1,4 +1,4 @@
-"""The first key, silenced and forbidden, in both models, beside an ordinary key::
+"""The first key, silenced and forbidden, in both models, compared with an ordinary key::
 
     IMDB_REVIEWS=... python -m attention_checks.trained.runs.sink --out book/data --jobs 2
 
@@ -25,16 +25,17 @@ from torch import Tensor
 from attention_checks.trained import corpora
 from attention_checks.trained.smollm2 import SmolLM2, smollm2
 
-#: Of the key in each head, over rows: mean weight, share of rows that give it more than half, of
-#: rows whose best key it is, its value's length over the median one, median ratio of the two ways.
+#: For the key in each head, over rows: mean weight, share of rows that give it more than half,
+#: share of rows whose best key it is, its value's length over the median length, median ratio of
+#: what forbidding and what silencing changes.
 STATISTICS = ("weight", "half", "best", "length", "ratio")
-#: Tokens of the texts; the first row from which SmolLM2's first key is touched, and the first token
-#: whose loss counts.
 Model = Literal["MiniLM", "SmolLM2"]
 MODELS: tuple[Model, ...] = ("MiniLM", "SmolLM2")
+#: Numbers of tokens of the texts; the row from which on SmolLM2's first key is changed, and the
+#: first token whose loss counts.
 LENGTHS, FROM, COUNTED = {"MiniLM": (16, 64, 128, 256), "SmolLM2": (256,)}, 32, 64
-#: Tokens of the texts that are read row by row, and of those of which one layer at a time is
-#: touched.
+#: Numbers of tokens of the texts that are read row by row, and of those for which one layer at a
+#: time is changed.
 BY_ROW, BY_LAYER = 128, {"MiniLM": 128, "SmolLM2": 96}
 #: Rows are sorted by what the first key leaves to the others, 1 - w, between these edges.
 EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -43,7 +44,9 @@ NEAR = 1.25
 
 
 def run(model: Model, n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """For each text what the ways do, and for one draw the means of each head."""
+    """For each text the effects of silencing and forbidding, and for one draw the means of each
+    head.
+    """
     torch.set_num_threads(1)
     network = _network(model)
     found = of_texts(network, corpora.drawn(kind, network, n, draw, count))
@@ -56,7 +59,7 @@ def _network(model: Model) -> MiniLM | SmolLM2:
 
 
 def of_texts(network: MiniLM | SmolLM2, texts: list[list[int]]) -> dict[str, Any]:
-    """What :func:`minilm_text` or :func:`smollm_text` find in each text; ``heads`` (head,
+    """The results of :func:`minilm_text` or :func:`smollm_text` for each text; ``heads`` (head,
     statistic) are means over texts.
     """
     measure = minilm_text if isinstance(network, MiniLM) else smollm_text
@@ -68,7 +71,9 @@ def of_texts(network: MiniLM | SmolLM2, texts: list[list[int]]) -> dict[str, Any
 
 
 def _watched(key: int, rows: slice) -> tuple[list[Tensor], list[Tensor], Callable]:
-    """What to watch: per layer (heads, statistic) and the ratios of all rows."""
+    """What to collect, for each layer (heads, statistic) and the ratios of all rows, and the
+    function that collects it.
+    """
     kept, ratios = [], []
 
     def watch(layer: int, scores: Tensor, weights: Tensor, values: Tensor) -> None:
@@ -87,7 +92,9 @@ def _watched(key: int, rows: slice) -> tuple[list[Tensor], list[Tensor], Callabl
 
 
 def _summary(heads: Tensor, ratios: list[Tensor]) -> dict[str, float]:
-    """Medians over heads and over all rows, and the part of the rows whose best key it is."""
+    """Medians over heads and over all rows, and the share of the rows whose best key is the watched
+    one.
+    """
     length, ratio = heads[:, 3].median(), torch.cat(ratios).median()
     return {"length": float(length), "ratio": float(ratio), "best": float(heads[:, 2].mean())}
 
@@ -141,7 +148,7 @@ def smollm_text(network, text):
 
 
 def run_rows(model: Model, n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`rows_of_texts` keeps; ``edges`` of one draw."""
+    """The results of :func:`rows_of_texts`; ``edges`` for one draw only."""
     torch.set_num_threads(1)
     network = _network(model)
     found = rows_of_texts(network, corpora.drawn(kind, network, n, draw, count))
@@ -150,8 +157,8 @@ def run_rows(model: Model, n: Size, kind: corpora.Kind, draw: Bit, count: Size) 
 
 
 def rows_of_texts(network: MiniLM | SmolLM2, texts: list[list[int]]) -> dict[str, Any]:
-    """Rows that give the first key more than half: what they read, over (1 - w)|m|, what a sink of
-    value 0 would leave them.
+    """For rows that give the first key more than half of their weight: what they read, over (1 -
+    w)|m|, which a sink of value 0 would leave them.
 
     For each text the median of that ratio over the rows of all heads (``read``), the part of the
     rows where it lies within a factor of 1.25 of 1 (``near``), and the part of all rows that give
@@ -176,7 +183,7 @@ def rows_of_texts(network: MiniLM | SmolLM2, texts: list[list[int]]) -> dict[str
 def row_reads(
     network: MiniLM | SmolLM2, text: list[int]
 ) -> tuple[Float[Tensor, "rows"], Float[Tensor, "rows"]]:
-    """Of the rows of all heads: 1 - w, what the first key leaves to the others, and the length of
+    """For the rows of all heads: 1 - w, which the first key leaves to the others, and the length of
     what is read over |m|.
     """
     ids, rows = _ids(network, text)
@@ -228,7 +235,7 @@ def run_layers(model: Model, n: Size, kind: corpora.Kind, draw: Bit, count: Size
 
 
 def in_layer(number: Natural, weigh: Weigh) -> Weigh:
-    """A weight function in one layer, softmax in all others."""
+    """A weight function that applies the given one in one layer and softmax in all others."""
     return lambda scores, mask, layer: (weigh if layer == number else softmax)(scores, mask, layer)
 
 
@@ -306,7 +313,7 @@ def _late_loss(network: SmolLM2, x: Tensor, ids: Tensor) -> float:
 
 
 def points(model: Model) -> list[dict[str, Any]]:
-    """Its lengths, on three kinds of text, two draws each."""
+    """The model's lengths, on three kinds of text, two draws each."""
     return [dict(n=n) | draw for n in LENGTHS[model] for draw in corpora.DRAWS]
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from attention_checks.trained import corpora
 
 LENGTHS = (16, 32, 64, 128, 256)
-#: Words of each text that are replaced, one at a time; of the ascent, steps and starts.
+#: Words of each text that are replaced, one at a time; steps and starts of the ascent.
 REPLACED, STEPS, STARTS = 4, 25, 2
 
 
@@ -64,7 +64,7 @@ def worst_move(
 
 
 def run(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`of_texts` keeps of the words that :func:`new_words` draws."""
+    """The results of :func:`of_texts` for the words that :func:`new_words` draws."""
     torch.set_num_threads(1)
     network = minilm()
     bodies = corpora.drawn(kind, network, n, draw, count)
@@ -152,7 +152,7 @@ def _watched(network, body):
 
 
 def _rows(before, after, at):
-    """(layer, 3): see :func:`run`."""
+    """The (layer, 3) statistics ``layers`` of :func:`of_texts`."""
     found = []
     for old, new in zip(before, after):
         rows = [row for row in range(old.shape[1]) if row != at]
@@ -162,7 +162,7 @@ def _rows(before, after, at):
 
 
 def run_worst(n: Size, kind: corpora.Kind, draw: Bit, count: Size) -> dict[str, Any]:
-    """What :func:`worst_of_texts` keeps."""
+    """The results of :func:`worst_of_texts`."""
     torch.set_num_threads(1)
     network = minilm()
     return worst_of_texts(network, corpora.drawn(kind, network, n, draw, count))
