@@ -101,6 +101,29 @@ def test_medians_by_size():
         samples.Coupled(20, 0.0, 0.0, (9.0,), -0.1, 0.0)
 
 
+def test_a_sample_beside_its_twin_is_the_literal_loop():
+    """On all images, each as often as its negative; with all of them corrected it is the twin."""
+    X, y, chance = patches.every_point(8, 4, 0.25)
+    half = y > 0
+    drawn = torch.multinomial(2 * chance[half], 50, True, generator=generator(3)).bincount(minlength=int(half.sum())) / 50
+    points, labels = torch.cat([X[half], -X[half]]), torch.cat([y[half], -y[half]])
+    weights = [torch.cat([part, part]).double() / 2 for part in (drawn, 2 * chance[half])]
+    off, scores, alpha = 1 - torch.eye(8, dtype=ROW), [torch.eye(8, dtype=ROW)] * 2, torch.tensor([0.03], dtype=ROW)
+    for _ in range(12):
+        found = [
+            patches.PositionalViT(A, alpha, nu=0.0, temperature=1.0).gradients(points, labels, w)
+            for A, w in zip(scores, weights, strict=True)
+        ]
+        scores = [A - 10 * dA * off for A, (dA, _) in zip(scores, found, strict=True)]
+        alpha = alpha - 0.003 * found[0][1]
+    near = samples.near_twin((50,), range(3, 4), steps=12)
+    assert float(near.distance[0, 0]) == pytest.approx(float((scores[0] - scores[1]).abs().max()), rel=1e-9)
+    assert near.early[0, 0] < near.distance[0, 0] and not near.with_tie[0, 0]
+    assert samples.near_twin((50,), range(2), tuple(range(9)), steps=10).distance.max() == 0
+    with pytest.raises(ValueError):
+        samples.near_twin((50,), range(2), steps=9)
+
+
 def test_the_edge_leaves_the_diagonal_out():
     groups = torch.tensor([3, 1, 3, 1, 1, 3])
     A = torch.randn(6, 6, generator=generator(2), dtype=ROW) - 3 * torch.eye(6)

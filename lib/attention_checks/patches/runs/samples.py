@@ -18,7 +18,7 @@ from attention_theory.patches.training import (
     train_vit,
 )
 from attention_theory.patches.vit import PositionalViT
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from theorybook.validation import (
     Chance,
     Count,
@@ -31,6 +31,7 @@ from theorybook.validation import (
     Steps,
 )
 from torch import Tensor
+from torch.nn.functional import softplus
 
 #: Sixteen patches in four groups that are scattered over the positions.
 SCATTERED = (torch.arange(16) // 4)[torch.randperm(16, generator=generator(5))]
@@ -296,3 +297,68 @@ def association_edge(A: Float[Tensor, "D D"], groups: Tensor) -> Float[Tensor, "
     """
     same, diagonal = groups[:, None] == groups, torch.eye(len(A), dtype=torch.bool, device=A.device)
     return A.where(same & ~diagonal, torch.inf).amin(1) - A.where(~same, -torch.inf).amax(1)
+
+
+@dataclass(frozen=True)
+class NearTwin:
+    """Largest distance of a score from the twin's, and whether a sample contains a tie, by size and seed."""
+
+    early: Float[np.ndarray, "sizes seeds"]  # after 10 steps
+    distance: Float[np.ndarray, "sizes seeds"]  # after the last step
+    with_tie: Bool[np.ndarray, "sizes seeds"]
+
+
+def near_twin(
+    sizes: tuple[Count, ...], seeds: range, corrected: tuple[Natural, ...] = (), steps: Steps = 300
+) -> NearTwin:
+    """Train on samples without noise, D = 8, C = 4, q = 1/4, beside the twin on all images.
+
+    The activation is the cube; rates 10 for the scores and 0.003 for the length, which starts at
+    0.03 and which the twin copies. An image and its negative have the same loss, so that one of
+    each pair stands for both.
+
+    Args:
+        sizes: of the samples.
+        seeds: of the draws, one sample of each size for each.
+        corrected: the images whose patches add up to one of these numbers, or to minus one, get
+            their true probabilities in every sample; in a tie they add up to 0.
+        steps: of training, at least 10.
+
+    Raises:
+        ValueError: fewer than 10 steps.
+    """
+    if steps < 10:
+        raise ValueError(f"steps = {steps} is not allowed: the early distance is that after 10")
+    X, y, chance = every_point(8, 4, 0.25)
+    X, chance = X[y > 0, :, 0], 2 * chance[y > 0]
+    off = 1 - torch.eye(8, dtype=torch.float64)
+    drawn = [
+        torch.multinomial(chance, N, True, generator=generator(seed)).bincount(minlength=len(X)) / N
+        for N in sizes
+        for seed in seeds
+    ]
+    freq = torch.stack(drawn).double()
+    with_tie = (freq[:, X.sum(1) == 0].sum(1) > 0).numpy()
+    if corrected:
+        part = torch.isin(X.sum(1).abs(), torch.tensor(corrected, dtype=torch.float64))
+        rest = (1 - chance[part].sum()) / freq[:, ~part].sum(1, keepdim=True)
+        freq = torch.where(part, chance, freq * rest)
+
+    def risk(alpha: Tensor, A: Tensor, weights: Tensor) -> Tensor:
+        z = 8 * alpha[:, None, None] * X @ torch.softmax(A, 2).mT
+        return (weights * softplus(-(z**3).sum(2))).sum()
+
+    alpha = torch.full((len(freq),), 0.03, dtype=torch.float64)
+    A = twin = torch.eye(8, dtype=torch.float64).repeat(len(freq), 1, 1)
+    early = A
+    for t in range(1, steps + 1):
+        alpha, A, twin = (x.detach().requires_grad_() for x in (alpha, A, twin))
+        d_alpha, d_A = torch.autograd.grad(risk(alpha, A, freq), (alpha, A))
+        (d_twin,) = torch.autograd.grad(risk(alpha.detach(), twin, chance), twin)
+        alpha, A, twin = alpha - 0.003 * d_alpha, A - 10 * d_A * off, twin - 10 * d_twin * off
+        early = A - twin if t <= 10 else early
+    shape = len(sizes), len(seeds)
+    at_ten, last = (
+        x.detach().abs().amax(dim=(1, 2)).numpy().reshape(shape) for x in (early, A - twin)
+    )
+    return NearTwin(at_ten, last, with_tie.reshape(shape))
