@@ -4,6 +4,7 @@ them.
 
 import re
 import unicodedata
+from typing import Any
 
 _SIGNS = {
     **{
@@ -170,10 +171,11 @@ def _operand(tex: str) -> str:
     return tex if re.fullmatch(r"\w+|\\[A-Za-z]+|.|√?\([^()]*\)", tex) else f"({tex})"
 
 
-def off_the_edge(value: float) -> float:
+def off_the_edge(value: Any) -> float:
     """A number to twelve digits, so that one that would be 0.0625 but for rounding is shortened to
     the same digits on every machine.
 
+    >>> from theorybook.plain import off_the_edge
     >>> [f"{off_the_edge(value):.3f}" for value in (0.0625, 0.0625 + 1e-17, 0.0625 + 1e-15)]
     ['0.062', '0.062', '0.062']
     """
