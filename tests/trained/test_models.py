@@ -10,7 +10,7 @@ from attention_checks.trained.runs import sink as sink_runs
 from attention_checks.trained.runs.words import relative_change, worst_move
 from attention_checks.trained.small import small_minilm, small_smollm2
 from attention_theory.trained import wheels
-from attention_theory.trained.models import softmax
+from attention_theory.trained.models import KeptStates, softmax
 from attention_theory.trained.sink import forbidding, silencing
 
 
@@ -108,6 +108,15 @@ def test_the_ascent_keeps_its_length_and_gains(minilm):
     moved = tokens.clone()
     moved[2] += move
     assert math.isclose(float(relative_change(minilm.states(tokens), minilm.states(moved))), found)
+
+
+def test_states_are_kept_at_the_input_and_twice_in_a_layer(minilm):
+    network, ids = KeptStates(minilm), torch.tensor([3, 1, 4, 1, 5])
+    last = network(ids)
+    assert len(network.kept) == 1 + 2 * minilm.layers
+    assert torch.equal(network.kept[0], minilm.layer_zero(minilm.words(ids)))
+    assert torch.equal(network.kept[-1], last)
+    assert torch.equal(last, minilm(ids))
 
 
 def test_losses_are_those_of_the_next_token(smollm):

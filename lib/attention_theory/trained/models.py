@@ -137,6 +137,25 @@ class MiniLM:
         return F.normalize(self(ids, **options).mean(0), dim=0)
 
 
+class KeptStates(MiniLM):
+    """A MiniLM that also keeps the states behind every normalisation, of one pass after the other:
+    at the input, then after attention and after the MLP of each layer.
+
+    Attributes:
+        kept: these states, each (n, d).
+    """
+
+    def __init__(self, network: MiniLM):
+        super().__init__(network.w, network.tokenizer)
+        self.layers, self.heads = network.layers, network.heads
+        self.features, self.longest = network.features, network.longest
+        self.kept: list[Tensor] = []
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        self.kept.append(super()._norm(x, name))
+        return self.kept[-1]
+
+
 def fits(model: Any, ids: Int[Tensor, "n"]) -> int:
     """Check that a model takes this many tokens, and return their number.
 
