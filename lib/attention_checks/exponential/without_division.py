@@ -105,10 +105,11 @@ def retrieval_probability(
 
 @dataclass(frozen=True)
 class GroupsRun:
-    """The weight on a partner over the weight on a stranger, and the error, at each step."""
+    """The weight on a partner over the weight on a stranger, the error and the loss, at each step."""
 
     ratio: list[float]
     error: list[float]
+    loss: list[float]
 
 
 @gradients()
@@ -148,7 +149,7 @@ def groups_descent(
         [1e-4 * rate, rate / (D * (C - 1)), rate / (D * (D - C))], dtype=torch.float64
     )
     counts = torch.tensor([1, C - 1, D - C])
-    run = GroupsRun([], [])
+    run = GroupsRun([], [], [])
     for _ in range(steps + 1):
         held = held.detach().requires_grad_()
         raw = weights(torch.cat([held.new_tensor([diagonal]), held[1:]]))
@@ -161,5 +162,6 @@ def groups_descent(
         ).double()
         run.ratio.append(float((w[1] / w[2]).detach()))
         run.error.append(float((chance * wrong).sum()))
+        run.loss.append(float(risk.detach()))
         held = held - rates * torch.autograd.grad(risk, held)[0]
     return run
