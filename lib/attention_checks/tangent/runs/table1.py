@@ -50,7 +50,7 @@ def enough_parameters(n: Count, d: Count) -> int:
 
 
 def widths(n: Count, d: Count) -> list[int]:
-    """Even widths: the last below the parameter count, closely up to 4n/d, then a few up to 8n."""
+    """Even widths: the last below the counting width, closely up to 4n/d, then a few up to 8n."""
     first = enough_parameters(n, d)
     fine = {2 * round(n / d * factor / 2) for factor in (1.25, 1.5, 1.75, 2, 2.5, 3, 4, 8, 32)}
     return sorted(
